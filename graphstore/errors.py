@@ -1,0 +1,63 @@
+"""Every error of the package, so that a caller can catch by meaning and read the way out in the message.
+
+GraphStoreError
+├── NotFoundError (LookupError)    nothing by that id, or nothing there at that coordinate
+├── InvalidError (ValueError)      the input itself is wrong
+├── ConflictError                  right input, but it contradicts what the store holds
+├── QueryError                     a Cypher text that is refused or does not run
+└── EngineError                    the machine below failed: disk, engine, folder
+    ├── DamageError                the journal is not what was written; says file and line
+    └── LockedError                another process (or this one) is writing here
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class GraphStoreError(Exception):
+    """The root of all errors raised on purpose."""
+
+
+class NotFoundError(GraphStoreError, LookupError):
+    """Nothing is known by that id, or nothing holds at that coordinate."""
+
+    @classmethod
+    def nearest(cls, what: str, got: str, known: Iterable[str]) -> NotFoundError:
+        """`no {what} 'got'`, with the closest known ids."""
+        near = difflib.get_close_matches(got, known, n=3, cutoff=0.6)
+        hint = f" Nearest: {', '.join(map(repr, near))}." if near else ""
+        return cls(f"no {what} {got!r}.{hint}")
+
+
+class InvalidError(GraphStoreError, ValueError):
+    """The input cannot mean anything; says what was got, what is allowed and what to do."""
+
+    @classmethod
+    def choice(cls, what: str, got: object, valid: Iterable[str]) -> InvalidError:
+        """`unknown {what} 'got'. Valid: …` with a guess at what was meant."""
+        options = sorted(valid)
+        near = difflib.get_close_matches(str(got), options, n=1)
+        guess = f" Did you mean {near[0]!r}?" if near else ""
+        return cls(f"unknown {what} {got!r}. Valid: {', '.join(options)}.{guess}")
+
+
+class ConflictError(GraphStoreError):
+    """Right in itself, but it contradicts what the store already holds."""
+
+
+class QueryError(GraphStoreError):
+    """A Cypher text that is refused (it writes, misses a parameter) or that the engine cannot run."""
+
+
+class EngineError(GraphStoreError):
+    """Something below the store failed: the disk, the engine, the folder."""
+
+
+class DamageError(EngineError):
+    """A file of the store is not what was written. Nothing was changed; the message says file and line."""
+
+
+class LockedError(EngineError):
+    """Another writer holds the store; the message names it."""

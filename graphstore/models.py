@@ -1,0 +1,289 @@
+"""The values a reader gets: frozen pydantic models, aware datetimes, `None` for an open end."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal, TypeVar, cast
+
+from pydantic import BaseModel, ConfigDict
+
+Standing = Literal[
+    "stands", "shaky", "superseded", "retracted", "ended", "not_yet", "evicted", "erased"
+]
+Confidence = Literal["explicit", "inferred"]
+How = Literal["superseded", "corrected", "revised", "ended", "retracted"]
+Json = dict[str, Any]
+
+_set = object.__setattr__
+M = TypeVar("M", bound="Value")
+
+
+class Value(BaseModel):
+    """A frozen record. `made` builds one from fields already known to be right, without checking them again."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @classmethod
+    def made(cls: type[M], fields: dict[str, Any]) -> M:
+        # The store's own reads come from checked input: validating again would cost ten times the read.
+        self = cls.__new__(cls)
+        _set(self, "__dict__", fields)
+        _set(self, "__pydantic_fields_set__", cls.__pydantic_fields__.keys())
+        _set(self, "__pydantic_extra__", None)
+        _set(self, "__pydantic_private__", None)
+        return self
+
+
+class Coordinate(Value):
+    """Where a view stands: `valid` in the world's time, `tx` in the store's."""
+
+    valid: datetime
+    tx: datetime
+
+    def __str__(self) -> str:
+        return f"valid {_show(self.valid)}, as known at {_show(self.tx)}"
+
+
+class Node(Value):
+    """Something known, as described at one coordinate. The period is that of the row that holds there."""
+
+    id: str
+    kind: str
+    key: str | None
+    scope: str
+    number: int
+    content: Json
+    text: str | None
+    tags: tuple[str, ...]
+    trigger: str
+    source: str | None
+    standing: Standing
+    valid_from: datetime
+    valid_to: datetime | None
+    tx_from: datetime
+    tx_to: datetime | None
+
+    @property
+    def ref(self) -> str:
+        """`{id}-v{number}`: this description by name."""
+        return f"{self.id}-v{self.number}"
+
+
+class Version(Value):
+    """One row of a node's history: a description over one period, believed over another."""
+
+    id: str
+    kind: str
+    key: str | None
+    scope: str
+    ref: str
+    number: int
+    content: Json
+    text: str | None
+    tags: tuple[str, ...]
+    trigger: str
+    source: str | None
+    valid_from: datetime
+    valid_to: datetime | None
+    tx_from: datetime
+    tx_to: datetime | None
+
+
+class Event(Value):
+    """Something that happened at an instant. Never revised, only linked to."""
+
+    id: str
+    type: str
+    description: str
+    occurred_at: datetime
+    source: str | None
+    origin: str
+    agent: str | None
+    fingerprint: str | None
+    metadata: Json
+    trace_id: str | None
+    span_id: str | None
+    parent_span_id: str | None
+    standing: Standing
+    tx_from: datetime
+    tx_to: datetime | None
+
+
+class Link(Value):
+    """A typed edge, read as a sentence: `source kind target`."""
+
+    id: str
+    source: str
+    kind: str
+    target: str
+    reason: str | None
+    strength: int | None
+    confidence: Confidence
+    created_by: str
+    metadata: Json
+    source_standing: Standing
+    target_standing: Standing
+    valid_from: datetime
+    valid_to: datetime | None
+    tx_from: datetime
+    tx_to: datetime | None
+
+    def __str__(self) -> str:
+        why = f" ({self.reason})" if self.reason else ""
+        return f"{self.source} {self.kind} {self.target}{why}"
+
+
+class Recorded(Value):
+    """What `record_event` did: the event, whether it is new, and what could not be done."""
+
+    event: Event
+    is_new: bool
+    warnings: tuple[str, ...] = ()
+
+
+class FieldChange(Value):
+    """One difference between two contents: `path` such as `summary` or `lessons.model[0]`."""
+
+    path: str
+    type: Literal["added", "removed", "changed"]
+    old: Any = None
+    new: Any = None
+
+
+class NodeChange(Value):
+    """A node that both of two views have, described differently."""
+
+    id: str
+    before: Node
+    after: Node
+    fields: tuple[FieldChange, ...]
+
+
+class ViewDiff(Value):
+    """What a second coordinate has that the first has not, and the other way round."""
+
+    added: tuple[Node, ...]
+    removed: tuple[Node, ...]
+    changed: tuple[NodeChange, ...]
+    events_added: tuple[Event, ...] = ()
+    events_removed: tuple[Event, ...] = ()
+    links_added: tuple[Link, ...] = ()
+    links_removed: tuple[Link, ...] = ()
+
+    def __bool__(self) -> bool:
+        return any((self.added, self.removed, self.changed, self.events_added, self.events_removed,
+                    self.links_added, self.links_removed))
+
+
+class Inspection(Value):
+    """One thing with all that touches it: any standing, links both ways, every believed version."""
+
+    node: Node | Event
+    links: tuple[Link, ...]
+    backlinks: tuple[Link, ...]
+    history: tuple[Version, ...]
+
+
+class Step(Value):
+    """One step of a supersession: how, by which link, to which node; `who` and `why` in the writer's words."""
+
+    how: How
+    link: Link | None
+    node: Node | Event | None
+    who: str | None
+    why: str | None
+    since: datetime | None
+    recorded_at: datetime
+
+
+class Supersession(Value):
+    """What became of one thing: the steps away from it and what stands now at their ends."""
+
+    subject: Node | Event
+    chain: tuple[Step, ...]
+    current: tuple[Node | Event, ...]
+    standing: Standing
+
+    def __str__(self) -> str:
+        return _tell(self)
+
+
+class Chain(Value):
+    """What was reached from a root, nearest first, and the links walked. `truncated`: the depth cut something off."""
+
+    root: Node | Event
+    nodes: tuple[Node | Event, ...]
+    links: tuple[Link, ...]
+    truncated: bool
+
+
+class Contradiction(Value):
+    """Two things that say they cannot both be right. Surfaced, never resolved by the store."""
+
+    link: Link
+    source: Node | Event
+    target: Node | Event
+    settled: bool
+
+
+class Change(Value):
+    """One operation of one transaction, in the order it was done."""
+
+    tx: datetime
+    verb: str
+    subject: str
+    author: str | None
+    reason: str | None
+
+
+class Problem(Value):
+    """One thing `verify` found: where, and what."""
+
+    file: str
+    line: int | None
+    message: str
+
+
+class Verification(Value):
+    """What `verify` found. `ok` is true when nothing is wrong."""
+
+    ok: bool
+    problems: tuple[Problem, ...]
+    transactions: int = 0
+    checked: tuple[str, ...] = ()
+
+
+def _show(at: datetime) -> str:
+    text = at.isoformat().replace("+00:00", "Z")
+    return text.removesuffix("T00:00:00Z")
+
+
+def _name(thing: Node | Event) -> str:
+    text = thing.text if isinstance(thing, Node) else thing.description
+    return f"{thing.id} ({text})" if text else thing.id
+
+
+def _tell(found: Supersession) -> str:
+    subject = _name(found.subject)
+    if not found.chain:
+        return f"{subject} {'stands' if found.standing == 'stands' else 'is ' + found.standing}; nothing superseded it."
+    parts = [_tell_step(step) for step in found.chain]
+    now = ", ".join(_name(thing) for thing in found.current)
+    tail = f"Standing now: {now}." if now else "Nothing stands in its place."
+    return f"{subject} was {'; then '.join(parts)}. {tail}"
+
+
+def _tell_step(step: Step) -> str:
+    words: list[str] = [step.how]
+    if step.how == "revised" and isinstance(step.node, Node):
+        words.append(f"as {step.node.ref}")
+    elif step.node is not None:
+        words.append(f"by {_name(step.node)}")
+    if step.since is not None:
+        words.append(f"since {_show(step.since)}")
+    words.append(f"recorded {_show(step.recorded_at)}")
+    if step.who:
+        words.append(f"by {step.who}")
+    if step.why:
+        words.append(f"because: {step.why}")
+    return cast(str, " ".join(words))

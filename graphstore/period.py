@@ -1,0 +1,125 @@
+"""Instants and half-open periods as whole microseconds since 1970 UTC: the only arithmetic of time in the package.
+
+Outside, an instant is an aware `datetime` and an open end is `None`; inside it is an `int` and an open end is `OPEN`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, date, datetime, timedelta
+from typing import TypeAlias
+
+from graphstore.errors import InvalidError
+
+Instant: TypeAlias = int
+Period: TypeAlias = tuple[Instant, Instant]
+TimeLike: TypeAlias = datetime | date | str
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+END_OF_TIME = datetime.max.replace(tzinfo=UTC)
+MICROSECOND = timedelta(microseconds=1)
+OPEN: Instant = (END_OF_TIME - EPOCH) // MICROSECOND
+BEGINNING: Instant = (datetime.min.replace(tzinfo=UTC) - EPOCH) // MICROSECOND
+
+
+def instant(value: TimeLike, what: str = "time") -> Instant:
+    """Microseconds since 1970 UTC of an aware datetime, a date (midnight UTC) or ISO 8601 text.
+
+    Raises InvalidError for a naive datetime, for text that is no ISO 8601, and for anything else.
+    """
+    if isinstance(value, str):
+        value = _parse(value, what)
+    if isinstance(value, datetime):
+        if value.tzinfo is None or value.utcoffset() is None:
+            raise InvalidError(
+                f"{what} {value!r} has no time zone. Give an aware datetime, for example "
+                f"{value.isoformat()}+00:00 or datetime(…, tzinfo=timezone.utc)."
+            )
+        try:
+            return (value - EPOCH) // MICROSECOND
+        except OverflowError:
+            raise InvalidError(f"{what} {value!r} lies outside the years 1 to 9999.") from None
+    if isinstance(value, date):
+        return (datetime(value.year, value.month, value.day, tzinfo=UTC) - EPOCH) // MICROSECOND
+    raise InvalidError(
+        f"{what} {value!r} is no time. Give an aware datetime, a date, or ISO 8601 text such as "
+        "'2026-01-30' or '2026-01-30T12:00:00Z'."
+    )
+
+
+def _parse(text: str, what: str) -> datetime:
+    try:
+        parsed = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise InvalidError(
+            f"{what} {text!r} is no ISO 8601 time. Give '2026-01-30' or '2026-01-30T12:00:00Z'."
+        ) from None
+    if parsed.tzinfo is None:
+        if len(text.strip()) <= 10:
+            return parsed.replace(tzinfo=UTC)
+        raise InvalidError(f"{what} {text!r} has no time zone. Write {text.strip() + 'Z'!r} for UTC.")
+    return parsed
+
+
+def moment(at: Instant) -> datetime:
+    """The aware datetime of an instant."""
+    return EPOCH + timedelta(microseconds=at)
+
+
+def end_moment(at: Instant) -> datetime | None:
+    """The aware datetime of a period's end; None when it is open."""
+    return None if at >= OPEN else EPOCH + timedelta(microseconds=at)
+
+
+def iso(at: Instant) -> str:
+    """ISO 8601 in UTC with as many digits as the instant needs."""
+    return moment(at).isoformat().replace("+00:00", "Z")
+
+
+def period(valid_from: Instant, valid_to: Instant) -> Period:
+    """The checked period. Raises InvalidError when it is empty or inverted."""
+    if valid_from >= valid_to:
+        end = "open" if valid_to >= OPEN else iso(valid_to)
+        word = "empty" if valid_from == valid_to else "inverted"
+        raise InvalidError(
+            f"{word} period: valid_from {iso(valid_from)} is not before valid_to {end}. "
+            "A period is half-open, [from, to), and from must come first."
+        )
+    return valid_from, valid_to
+
+
+def overlap(a: Period, b: Period) -> Period | None:
+    """The common part of two periods, or None when they only touch or lie apart."""
+    start, stop = max(a[0], b[0]), min(a[1], b[1])
+    return (start, stop) if start < stop else None
+
+
+def without(whole: Period, hole: Period) -> list[Period]:
+    """The 0 to 2 pieces of `whole` that stick out of `hole`."""
+    if hole[1] <= whole[0] or whole[1] <= hole[0]:
+        return [whole]
+    pieces = []
+    if whole[0] < hole[0]:
+        pieces.append((whole[0], hole[0]))
+    if hole[1] < whole[1]:
+        pieces.append((hole[1], whole[1]))
+    return pieces
+
+
+def without_all(whole: Period, holes: Iterable[Period]) -> list[Period]:
+    """The pieces of `whole` outside every hole, in order."""
+    pieces = [whole]
+    for hole in holes:
+        pieces = [piece for part in pieces for piece in without(part, hole)]
+    return pieces
+
+
+def coalesce(periods: Iterable[Period]) -> list[Period]:
+    """The same instants as the fewest periods, in order: touching and overlapping ones become one."""
+    merged: list[Period] = []
+    for start, stop in sorted(periods):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(merged[-1][1], stop))
+        else:
+            merged.append((start, stop))
+    return merged
