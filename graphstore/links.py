@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from graphstore.errors import InvalidError
 from graphstore.models import Confidence
@@ -103,11 +103,15 @@ class Sentence:
 class Vocabulary:
     """The built-in kinds and those a store has defined for itself."""
 
-    def __init__(self, custom: Iterable[Kind] = ()) -> None:
+    def __init__(self, custom: Iterable[Mapping[str, Any]] = ()) -> None:
+        self.reset(custom)
+
+    def reset(self, custom: Iterable[Mapping[str, Any]]) -> None:
+        """Know the built-in kinds and these, no others."""
         self.kinds: dict[str, Kind] = dict(KINDS)
         self._inverse = {kind.inverse: kind.name for kind in KINDS.values() if not kind.symmetric}
-        for kind in custom:
-            self.add(kind)
+        for spec in custom:
+            self.add(Kind(group="custom", **spec))
 
     def add(self, kind: Kind) -> None:
         """Make `kind` known, or replace its earlier definition."""

@@ -1,0 +1,69 @@
+# Everything one can do here. `make` alone tells. It needs Python 3.11 or newer and make; the rest goes into .venv.
+
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip --quiet --disable-pip-version-check
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-quick test-ladybug fuzz bench bench-large lint format clean
+
+help:  ## this list
+	@echo "graphstore: what was true, what did we believe, what superseded it, and why"
+	@echo
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(VENV)/demo  ## take this clone's own history into a store and ask it the five questions
+	@$(BIN)/graphstore demo --folder .demo
+
+test: $(VENV)/dev  ## every test
+	$(BIN)/python -m pytest $(ARGS)
+
+test-quick: $(VENV)/dev  ## every test but the slow ones
+	HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -m "not slow" $(ARGS)
+
+test-ladybug: $(VENV)/ladybug  ## the tests of the graph tables on the other driver
+	GRAPHSTORE_DRIVER=ladybug HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -m driver $(ARGS)
+
+fuzz: $(VENV)/dev  ## random histories against the oracle, for long
+	HYPOTHESIS_PROFILE=fuzz $(BIN)/python -m pytest tests/test_model.py $(ARGS)
+
+bench: $(VENV)/dev  ## what it costs, beside SQLite, DuckDB and the bare disk
+	$(BIN)/python -m benchmarks $(ARGS)
+
+bench-large: $(VENV)/dev  ## the same at a million versions
+	$(BIN)/python -m benchmarks --size 1m $(ARGS)
+
+lint: $(VENV)/dev  ## ruff and mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy --strict
+
+format: $(VENV)/dev  ## let ruff lay out and mend what it can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:  ## remove what was made here
+	rm -rf $(VENV) .demo dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Each mark stands for a set of packages in the environment; it is made anew when pyproject.toml changes.
+$(BIN)/python:
+	@command -v $(PYTHON) >/dev/null || { echo "graphstore needs Python 3.11 or newer, and there is no $(PYTHON) here. Say where it is: make PYTHON=/path/to/python3"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "graphstore needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) -V 2>&1). Say which one: make PYTHON=python3.12"; exit 1; }
+	@echo "making $(VENV) with $$($(PYTHON) -V) …"
+	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); echo "The venv module is missing or broken here; Debian and Ubuntu have it as the package python3-venv."; exit 1; }
+
+$(VENV)/demo: pyproject.toml | $(BIN)/python
+	@echo "installing graphstore …"
+	@$(PIP) install --editable '.[git]'
+	@touch $@
+
+$(VENV)/dev: pyproject.toml | $(BIN)/python
+	@echo "installing graphstore and the tools of its tests …"
+	@$(PIP) install --editable '.[dev]'
+	@touch $@
+
+$(VENV)/ladybug: $(VENV)/dev
+	@$(PIP) install --editable '.[dev,ladybug]'
+	@touch $@

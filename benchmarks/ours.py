@@ -1,0 +1,145 @@
+"""The store itself, through its public API. The twins (`raw_kuzu`, `sqlite_twin`, `duckdb_twin`) have the same functions."""
+
+from __future__ import annotations
+
+import shutil
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+import graphstore
+from benchmarks.data import EPOCH, OPEN, Data
+
+QUESTION = "MATCH (a:Node)-[:CAUSED_BY]->(b:Node) WHERE a.state = 'open' RETURN b.kind AS kind, count(*) AS n ORDER BY kind"
+Loads = dict[str, pa.Table]
+
+
+def at(instant: int) -> datetime:
+    return EPOCH + timedelta(microseconds=instant)
+
+
+def create(folder: Path) -> graphstore.GraphStore:
+    return graphstore.open(folder / "memory.gs")
+
+
+open = create
+
+
+def close(store: graphstore.GraphStore) -> None:
+    store.close()
+
+
+def prepare(data: Data) -> Loads:
+    return {
+        "nodes": data.nodes, "versions": _aware(data.told), "links": _aware(data.links), "events": _aware(data.events),
+    }
+
+
+def prepare_at_once(data: Data) -> Loads:
+    loads = prepare(data)
+    return {name: table.drop_columns([c for c in ("tx_from", "tx_to") if c in table.column_names])
+            for name, table in loads.items()}
+
+
+def bulk_load(store: graphstore.GraphStore, loads: Loads) -> int:
+    """Until the graph tables have it all too."""
+    store.bulk_load(**loads)
+    return store.query_tables("MATCH (v:Version) RETURN count(v) AS n").single()["n"]
+
+
+def node_as_of(store: graphstore.GraphStore, id: str, valid: datetime, tx: datetime) -> graphstore.Node:
+    return store.as_of(valid=valid, tx=tx).node(id)
+
+
+def links_from(store: graphstore.GraphStore, id: str, valid: datetime, tx: datetime) -> list[graphstore.Link]:
+    return store.as_of(valid=valid, tx=tx).links_from(id)
+
+
+def backlinks_to(store: graphstore.GraphStore, id: str, valid: datetime, tx: datetime) -> list[graphstore.Link]:
+    return store.as_of(valid=valid, tx=tx).backlinks_to(id)
+
+
+def what_superseded(store: graphstore.GraphStore, id: str, valid: datetime, tx: datetime) -> Any:
+    return store.as_of(valid=valid, tx=tx).what_superseded(id)
+
+
+def causes(store: graphstore.GraphStore, id: str, valid: datetime, tx: datetime) -> Any:
+    return store.as_of(valid=valid, tx=tx).causes(id, depth=3)
+
+
+def view_to_arrow(store: graphstore.GraphStore, when: datetime) -> pa.Table:
+    table = store.knowledge_at(when).to_arrow()
+    return table["nodes"] if isinstance(table, dict) else table
+
+
+def ask(store: graphstore.GraphStore, when: datetime) -> list[tuple[str, int]]:
+    return answer(store.knowledge_at(when))
+
+
+def answer(view: Any) -> list[tuple[str, int]]:
+    return [(row["kind"], row["n"]) for row in view.query(QUESTION).rows()]
+
+
+def append_event(store: graphstore.GraphStore, number: int) -> Any:
+    return store.record_event("deploy", f"deploy {number}", source="ci", metadata={"attempt": number})
+
+
+def add_node(store: graphstore.GraphStore, id: str, content: dict[str, Any]) -> Any:
+    return store.add_node("fact", content, id=id)
+
+
+def revise(store: graphstore.GraphStore, id: str, content: dict[str, Any], begins: datetime) -> Any:
+    return store.revise(id, content, valid_from=begins)
+
+
+def supersede(store: graphstore.GraphStore, old: str, new: str, begins: datetime) -> Any:
+    return store.supersede(old, by=new, reason="found wanting", valid_from=begins)
+
+
+def transaction(store: graphstore.GraphStore) -> Any:
+    return store.transaction()
+
+
+def catch_up(store: graphstore.GraphStore) -> int:
+    return store.query_tables("MATCH (:Node)-[s:SUPERSEDES]->(:Node) RETURN count(s) AS n").single()["n"]
+
+
+def journal_bytes(store: graphstore.GraphStore) -> int:
+    return store.stats()["journal_bytes"]
+
+
+def forget_saved_index(folder: Path) -> None:
+    """Leaves the journal alone in the store's folder."""
+    for entry in (folder / "memory.gs").iterdir():
+        if entry.name == "journal":
+            continue
+        if entry.is_dir():
+            shutil.rmtree(entry)
+        elif "index" in entry.name or "kuzu" in entry.name:
+            entry.unlink()
+
+
+def plain(value: Any) -> Any:
+    """The answer in the words that all stores share."""
+    if isinstance(value, graphstore.Node):
+        return value.id, value.number, value.content
+    if isinstance(value, list):
+        return sorted((link.id, link.source, link.kind, link.target) for link in value)
+    if isinstance(value, graphstore.Supersession):
+        return [plain(step.node) for step in value.chain]
+    if isinstance(value, graphstore.Chain):
+        return [plain(node) for node in value.nodes]
+    return value
+
+
+def _aware(table: pa.Table) -> pa.Table:
+    columns = {}
+    for name in table.column_names:
+        column = table[name]
+        if name in ("valid_from", "valid_to", "tx_from", "tx_to", "occurred_at"):
+            column = pc.if_else(pc.equal(column, OPEN), None, column).cast(pa.timestamp("us", tz="UTC"))
+        columns[name] = column
+    return pa.table(columns)

@@ -1,0 +1,429 @@
+"""The rows of the table: what is timed, its budget and its floor. Answers are compared before the stop-watch starts."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from statistics import median
+from types import ModuleType
+from typing import Any
+
+from benchmarks import data as history
+from benchmarks import duckdb_twin, ours, raw_kuzu, sqlite_twin
+from benchmarks.data import CUT, DAY, LATEST, Data
+from benchmarks.timing import BareFile, apart, once, race, together
+
+MICRO, MILLI, MEGA = 1e-6, 1e-3, 1e6
+TWINS: dict[str, ModuleType] = {"ours": ours, "kuzu": raw_kuzu, "sqlite": sqlite_twin, "duckdb": duckdb_twin}
+CALLS = {"ours": 2_000, "kuzu": 100, "sqlite": 1_000, "duckdb": 40}
+COMMITS = {"ours": 20, "floor": 20, "sqlite": 20, "kuzu": 10, "duckdb": 5}
+BATCH = {"ours": 1_000, "kuzu": 200, "sqlite": 1_000, "duckdb": 100}
+Budget = Callable[[dict[str, float]], float]
+
+
+@dataclass
+class Row:
+    work: str
+    size: str
+    took: dict[str, float]
+    budget: float | None
+    floor_is: str
+    unit: str = "s"
+
+
+@dataclass
+class Arena:
+    """One history in every store."""
+
+    size: str
+    data: Data
+    folder: Path
+    twins: dict[str, ModuleType]
+    quick: bool
+    stores: dict[str, Any] = field(default_factory=dict)
+    loaded: dict[str, list[float]] = field(default_factory=dict)
+    bare: BareFile = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.bare = BareFile(self.folder / "bare")
+
+    @property
+    def rounds(self) -> int:
+        return 3 if self.quick else 5
+
+    def load(self, times: int = 1) -> None:
+        for name, twin in self.twins.items():
+            loads = twin.prepare(self.data)
+            for _ in range(times):
+                if name in self.stores:
+                    twin.close(self.stores.pop(name))
+                    shutil.rmtree(self.folder / name)
+                self.stores[name], seconds = _loaded(twin, self.folder / name, loads, self.data.versions.num_rows)
+                self.loaded.setdefault(name, []).append(seconds)
+
+    def close(self) -> None:
+        for name, store in self.stores.items():
+            self.twins[name].close(store)
+        self.stores.clear()
+
+    def lanes(self, verb: str, asked: list[tuple[Any, ...]]) -> dict[str, Callable[[], float]]:
+        """One lane a store: the first so many questions, with instants as that store takes them."""
+        lanes = {}
+        for name, store in self.stores.items():
+            twin = self.twins[name]
+            count = CALLS[name] // (4 if self.quick else 1)
+            calls = [(id, twin.at(valid), twin.at(tx)) for id, valid, tx in asked[:count]]
+            lanes[name] = partial(together, partial(getattr(twin, verb), store), calls)
+        return lanes
+
+    def agree(self, verb: str, asked: list[tuple[Any, ...]], expected: list[Any] | None = None) -> None:
+        """Every store gives the same answers: those that are expected, or those of SQLite."""
+        reference = "sqlite" if "sqlite" in self.stores else "ours"
+        if expected is None:
+            expected = [self.answer(reference, verb, *question) for question in asked]
+        for name in self.stores:
+            for question, right in zip(asked, expected, strict=True):
+                got = self.answer(name, verb, *question)
+                if name == "kuzu" and verb in ("what_superseded", "causes"):
+                    right = [step[0] for step in right]  # the least statement gives the ids alone
+                assert got == right, f"{verb}{question}: {name} says {got!r}, not {right!r}"
+
+    def answer(self, name: str, verb: str, id: str, valid: int, tx: int) -> Any:
+        twin = self.twins[name]
+        got = twin.plain(getattr(twin, verb)(self.stores[name], id, twin.at(valid), twin.at(tx)))
+        return json.loads(json.dumps(got)) if isinstance(got, list) else got
+
+    def row(
+        self, work: str, took: dict[str, float], budget: float | Budget | None, floor_is: str, unit: str = "s"
+    ) -> Row:
+        if "floor" not in took and floor_is.startswith("raw Kùzu") and "kuzu" in took:
+            took["floor"] = took["kuzu"]
+        limit = budget(took) if callable(budget) else budget
+        return Row(work, self.size, took, limit, floor_is, unit)
+
+
+Group = Callable[[Arena], Iterator[Row]]
+
+
+def load(arena: Arena) -> Iterator[Row]:
+    rows, large = arena.data.rows, arena.data.rows > 1_000_000
+    took = {name: median(seconds) for name, seconds in arena.loaded.items()}
+    budget = None if large else 2.5
+    yield arena.row(f"bulk load of {rows:,} rows, told in {max(rows // 137, 100):,} transactions", took, budget, "raw Kùzu COPY")
+    if large:
+        return
+    flat = history.history(arena.data.told.num_rows, corrected=0.0)
+    loads = ours.prepare_at_once(flat)
+    store, seconds = _loaded(ours, arena.folder / "at_once", loads, flat.versions.num_rows)
+    ours.close(store)
+    shutil.rmtree(arena.folder / "at_once")
+    yield arena.row(f"bulk load of {rows:,} rows, told in one transaction", {**took, "ours": seconds}, budget, "raw Kùzu COPY")
+
+
+def node(arena: Arena) -> Iterator[Row]:
+    asked = history.questions(arena.data, CALLS["ours"])
+    coordinates = [coordinate for coordinate, _ in asked]
+    arena.agree("node_as_of", coordinates[:200], [right for _, right in asked[:200]])
+    took = race(arena.lanes("node_as_of", coordinates), arena.rounds)
+    yield arena.row("node as of (v, t) with content", took, 12 * MICRO, "raw Kùzu")
+
+
+def depth(arena: Arena) -> Iterator[Row]:
+    data, ids = history.deep()
+    deep = Arena(arena.size, data, arena.folder / "deep", arena.twins, arena.quick)
+    deep.load()
+    for steps, nodes in ids.items():
+        asked = history.questions(data, CALLS["ours"], set(nodes))
+        coordinates = [coordinate for coordinate, _ in asked]
+        deep.agree("node_as_of", coordinates[:50], [right for _, right in asked[:50]])
+        took = race(deep.lanes("node_as_of", coordinates), arena.rounds)
+        yield deep.row(f"the same at history depth {steps:,}", took, 12 * MICRO, "raw Kùzu")
+    deep.close()
+
+
+def hops(arena: Arena) -> Iterator[Row]:
+    coordinates = [coordinate for coordinate, _ in history.questions(arena.data, CALLS["ours"])]
+    for verb in ("links_from", "backlinks_to"):
+        arena.agree(verb, coordinates[:100])
+        took = race(arena.lanes(verb, coordinates), arena.rounds)
+        yield arena.row(f"one hop, {verb} as of (v, t)", took, 10 * MICRO, "raw Kùzu")
+
+
+def chains(arena: Arena) -> Iterator[Row]:
+    heads = [(id, LATEST, LATEST) for id in itertools.islice(itertools.cycle(arena.data.heads), CALLS["ours"])]
+    arena.agree("what_superseded", heads[:10])
+    assert len(arena.answer("ours", "what_superseded", *heads[0])) == history.CHAIN
+    took = race(arena.lanes("what_superseded", heads), arena.rounds)
+    yield arena.row("what_superseded, a chain of 5", took, 40 * MICRO, "raw Kùzu, ids alone")
+    before_any_was_superseded = history.START + 999 * DAY
+    effects = [(id, before_any_was_superseded, LATEST) for id in itertools.islice(itertools.cycle(arena.data.effects), CALLS["ours"])]
+    arena.agree("causes", effects[:50])
+    assert len(arena.answer("ours", "causes", *effects[0])) == 3
+    took = race(arena.lanes("causes", effects), arena.rounds)
+    yield arena.row("causes, a chain of 3 hops", took, 30 * MICRO, "raw Kùzu, ids alone")
+
+
+def whole_view(arena: Arena) -> Iterator[Row]:
+    when = [history.START + days * DAY for days in (300, 500, 700, 900, 1_000)]
+    calls: dict[str, Callable[[int], Any]] = {}
+    for name, store in arena.stores.items():
+        twin = arena.twins[name]
+        calls[name] = lambda instant, twin=twin, store=store: twin.view_to_arrow(store, twin.at(instant))
+    seen = {name: sorted(_pairs(call(when[2]))) for name, call in calls.items()}
+    assert all(pairs == seen["ours"] for pairs in seen.values()), {name: len(pairs) for name, pairs in seen.items()}
+    turns = {name: itertools.cycle(when) for name in calls}
+    lanes = {name: lambda name=name: once(lambda: calls[name](next(turns[name])))[0] for name in calls}
+    took = race(lanes, len(when))
+    yield arena.row("the whole view at T to Arrow", took, _times(1.3), "raw Kùzu scan")
+
+
+def query(arena: Arena) -> Iterator[Row]:
+    when = [history.START + days * DAY for days in (500, 600, 700, 800, 900)][: arena.rounds]
+    answers: dict[str, list[Any]] = {}
+    took: dict[str, list[float]] = {name: [] for name in arena.stores}
+    for instant in when:
+        for name, store in arena.stores.items():
+            twin = arena.twins[name]
+            seconds, answer = once(lambda twin=twin, store=store, at=instant: twin.ask(store, twin.at(at)))
+            took[name].append(seconds)
+            answers.setdefault(name, []).append([tuple(row) for row in answer])
+    assert all(answer == answers["ours"] for answer in answers.values()), answers
+    first = {name: median(seconds) for name, seconds in took.items()}
+    small = arena.data.nodes.num_rows <= 10_000
+    yield arena.row("view.query, the first of a view", first, 200 * MILLI if small else None, "raw Kùzu, copy of the view")
+
+    view = arena.stores["ours"].knowledge_at(ours.at(when[0]))
+    lanes = {"ours": partial(together, ours.answer, [(view,)] * 20)}
+    ours.answer(view)
+    if "kuzu" in arena.stores:
+        copy = raw_kuzu.copy_of_view(arena.stores["kuzu"], raw_kuzu.at(when[0]))
+        assert ours.answer(view) == raw_kuzu.answer(copy)
+        lanes["kuzu"] = partial(together, raw_kuzu.answer, [(copy,)] * 20)
+    later = race(lanes, arena.rounds)
+    later |= {name: first[name] for name in ("sqlite", "duckdb") if name in first}
+    yield arena.row("view.query, later ones of the same view", later, _times(1.0), "raw Kùzu, plain tables")
+
+
+def writes(arena: Arena) -> Iterator[Row]:
+    """Each commit alone, on disk when the call returns."""
+    numbers = itertools.count(1_000_000)
+    ids = arena.data.nodes["id"].to_pylist()[len(arena.data.heads) * (history.CHAIN + 1):]
+    revised, olds, news = (ids[start::3] for start in range(3))
+    verbs: dict[str, Callable[[int, ModuleType], tuple[Any, ...]]] = {
+        "append_event": lambda turn, twin: (next(numbers),),
+        "add_node": lambda turn, twin: (f"a{turn:06d}", history.description(turn)),
+        "revise": lambda turn, twin: (revised[turn], history.description(turn), twin.at(CUT)),
+        "supersede": lambda turn, twin: (olds[turn], news[turn], twin.at(CUT)),
+    }
+    names = {
+        "append_event": "append of one event", "add_node": "one add", "revise": "one revise, one piece",
+        "supersede": "one supersede, one piece and a link",
+    }
+    for verb, arguments in verbs.items():
+        before = ours.journal_bytes(arena.stores["ours"])
+        for name, store in arena.stores.items():
+            twin = arena.twins[name]
+            for turn in range(4):
+                getattr(twin, verb)(store, *arguments(turn, twin))
+            _check_write(arena, name, verb, *arguments(0, twin))
+            if name == "ours":
+                size = (ours.journal_bytes(store) - before) // 4
+        turns = {name: itertools.count(4) for name in arena.stores}
+        rounds = 4 if arena.quick else 8
+        took: dict[str, list[float]] = {}
+        for _ in range(rounds):
+            for name, store in arena.stores.items():
+                twin = arena.twins[name]
+                calls = [arguments(next(turns[name]), twin) for _ in range(COMMITS[name])]
+                took.setdefault(name, []).extend(apart(partial(getattr(twin, verb), store), calls))
+            took.setdefault("floor", []).extend(apart(arena.bare.append, [(b"x" * size,)] * COMMITS["floor"]))
+        medians = {name: median(seconds) for name, seconds in took.items()}
+        yield arena.row(f"{names[verb]}, fsynced", medians, _times(2.0), f"write + fdatasync of {size} bytes")
+        if verb == "append_event":
+            grown = {"ours": size * 1_500.0}
+            yield arena.row("journal of 1,500 events", grown, MEGA, "", unit="B")
+
+
+def batches(arena: Arena) -> Iterator[Row]:
+    """A thousand verbs in one transaction, a verb's share of it."""
+    took: dict[str, dict[str, list[float]]] = {verb: {} for verb in ("append_event", "add_node", "revise", "supersede")}
+    sizes: dict[str, int] = {}
+    for turn, (name, store) in itertools.product(range(arena.rounds), arena.stores.items()):
+        if turn and name in ("kuzu", "duckdb"):
+            continue
+        twin, count = arena.twins[name], BATCH[name]
+        old, new = ([f"{letter}{turn}_{number}" for number in range(count)] for letter in "on")
+        _many(twin, store, "add_node", [(id, history.description(number)) for number, id in enumerate(new)])
+        calls: dict[str, Callable[[], list[tuple[Any, ...]]]] = {
+            "append_event": lambda turn=turn, count=count: [(2_000_000 + turn * 1_000 + number,) for number in range(count)],
+            "add_node": lambda old=old: [(id, history.description(number)) for number, id in enumerate(old)],
+            "revise": lambda old=old, twin=twin: [
+                (id, history.description(number + 1), twin.at(_now())) for number, id in enumerate(old)
+            ],
+            "supersede": lambda old=old, new=new, twin=twin: [(a, b, twin.at(_now())) for a, b in zip(old, new, strict=True)],
+        }
+        for verb, make in calls.items():
+            if name == "kuzu" and verb in ("revise", "supersede"):
+                continue  # it must not read relationships where it has just written some
+            arguments = make()
+            before = ours.journal_bytes(store) if name == "ours" else 0
+            seconds, _ = once(partial(_many, twin, store, verb, arguments))
+            took[verb].setdefault(name, []).append(seconds / count)
+            if name == "ours":
+                sizes[verb] = ours.journal_bytes(store) - before
+            _check_write(arena, name, verb, *arguments[-1])
+    for verb, seconds in took.items():
+        floor = [once(partial(arena.bare.append, b"x" * sizes[verb]))[0] / 1_000 for _ in range(arena.rounds)]
+        medians = {name: median(values) for name, values in seconds.items()} | {"floor": median(floor)}
+        yield arena.row(
+            f"{verb}, a thousand in one transaction, each", medians, 15 * MICRO, f"write + fdatasync of {sizes[verb]:,} bytes"
+        )
+
+
+def catch_up(arena: Arena) -> Iterator[Row]:
+    took: dict[str, list[float]] = {}
+    for turn, name in itertools.product(range(3), ("ours", "kuzu")):
+        if name not in arena.stores:
+            continue
+        store, twin = arena.stores[name], arena.twins[name]
+        pairs = [(f"x{turn}_{number}", f"y{turn}_{number}") for number in range(1_000)]
+        _many(twin, store, "add_node", [(id, history.description(1)) for pair in pairs for id in pair])
+        begins = twin.at(_now())
+        if name == "kuzu":
+            seconds, _ = once(partial(raw_kuzu.supersede_many, store, pairs, begins))
+        else:
+            before = ours.catch_up(store)
+            _many(twin, store, "supersede", [(old, new, begins) for old, new in pairs])
+            seconds, after = once(partial(ours.catch_up, store))
+            assert after == before + 1_000, (before, after)
+        took.setdefault(name, []).append(seconds)
+    medians = {name: median(seconds) for name, seconds in took.items()}
+    yield arena.row("graph tables catch up after 1,000 supersessions", medians, 200 * MILLI, "raw Kùzu, one SET and three COPYs")
+
+
+def opening(arena: Arena) -> Iterator[Row]:
+    """In a fresh process each, the first point read included. Closes the arena's stores."""
+    (coordinate, right), large = history.questions(arena.data, 1)[0], arena.data.rows > 1_000_000
+    stores = {name: arena.folder / name for name in arena.stores}
+    arena.close()
+    told: dict[str, list[dict[str, Any]]] = {}
+    for turn, (name, folder) in itertools.product(range(3), stores.items()):
+        if not turn or name == "ours":
+            told.setdefault(name, []).append(_child(arena, name, "open", folder, coordinate, right))
+    took = {name: median(one["seconds"] for one in many) for name, many in told.items()}
+    yield arena.row("open, closed cleanly before, and one read", took, 1.5 if large else 150 * MILLI, "raw Kùzu")
+
+    crashed: dict[str, list[float]] = {}
+    for name, folder in stores.items():
+        copy = arena.folder / f"{name}_crashed"
+        for _ in range(3 if name == "ours" and not large else 1):
+            shutil.copytree(folder, copy)
+            _child(arena, name, "crash", copy, coordinate, right)
+            crashed.setdefault(name, []).append(_child(arena, name, "open", copy, coordinate, right)["seconds"])
+            shutil.rmtree(copy)
+    took = {name: median(seconds) for name, seconds in crashed.items()}
+    yield arena.row("open after kill -9 of a writer", took, 15.0 if large else 2.0, "raw Kùzu")
+
+    copy = arena.folder / "ours_bare"
+    seconds = []
+    for _ in range(1 if large else 3):
+        shutil.copytree(stores["ours"], copy)
+        ours.forget_saved_index(copy)
+        seconds.append(_child(arena, "ours", "open", copy, coordinate, right)["seconds"])
+        shutil.rmtree(copy)
+    took = {"ours": median(seconds)}
+    yield arena.row("open from the journal alone", took, 15.0 if large else 2.0, "")
+
+    took = {name: float(median(one["resident"] for one in many)) for name, many in told.items()}
+    limit = 1_500 * MEGA if large else 300 * MEGA
+    yield arena.row("memory, open and one read", took, limit, "raw Kùzu", unit="B")
+    took = {}
+    for name in stores:
+        after = _child(arena, name, "open", stores[name], coordinate, right, history.START + 600 * DAY)
+        took[name] = float(after["resident_after_query"])
+    yield arena.row("memory, after a view.query", took, limit, "raw Kùzu", unit="B")
+
+
+def help_text(arena: Arena) -> Iterator[Row]:
+    script = Path(sys.executable).with_name("graphstore")
+    command = [str(script)] if script.exists() else [sys.executable, "-m", "graphstore"]
+    lanes = {
+        "ours": lambda: _process([*command, "--help"]),
+        "floor": lambda: _process([sys.executable, "-c", "import typer"]),
+    }
+    yield arena.row("graphstore --help", race(lanes, 7), 150 * MILLI, "python -c 'import typer'")
+
+
+GROUPS: dict[str, Group] = {
+    "node": node, "depth": depth, "hops": hops, "chains": chains, "arrow": whole_view, "query": query, "load": load,
+    "writes": writes, "batches": batches, "catch_up": catch_up, "open": opening, "help": help_text,
+}
+LARGE = ("node", "depth", "hops", "chains", "load", "open")
+"""The groups of a million versions: what must stay flat, and what must not grow out of hand."""
+
+
+def _loaded(twin: ModuleType, folder: Path, loads: Any, versions: int) -> tuple[Any, float]:
+    folder.mkdir(parents=True, exist_ok=True)
+    store = twin.create(folder)
+    seconds, count = once(partial(twin.bulk_load, store, loads))
+    assert count == versions, f"{twin.__name__} has {count} versions, not {versions}"
+    return store, seconds
+
+
+def _many(twin: ModuleType, store: Any, verb: str, calls: list[tuple[Any, ...]]) -> None:
+    work = partial(getattr(twin, verb), store)
+    with twin.transaction(store):
+        for arguments in calls:
+            work(*arguments)
+
+
+def _check_write(arena: Arena, name: str, verb: str, *arguments: Any) -> None:
+    now = _now()
+    if verb in ("add_node", "revise"):
+        got = arena.answer(name, "node_as_of", arguments[0], now, now)
+        assert (got[0], got[2]) == arguments[:2], f"{name}: {verb}{arguments} left {got}"
+    elif verb == "supersede":
+        steps = arena.answer(name, "what_superseded", arguments[0], now, now)
+        got = steps[0] if name == "kuzu" else steps[0][0]
+        assert got == arguments[1], f"{name}: {verb}{arguments} left {steps}"
+
+
+def _child(
+    arena: Arena, name: str, act: str, folder: Path, coordinate: history.Coordinate, right: Any, query_at: int | None = None
+) -> dict[str, Any]:
+    module = arena.twins[name].__name__.rpartition(".")[2]
+    more = [] if query_at is None else [str(query_at)]
+    command = [sys.executable, "-m", "benchmarks.child", module, act, str(folder), *map(str, coordinate), *more]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[1])
+    if act == "crash":
+        assert done.returncode == -9, done.stderr
+        return {}
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout.splitlines()[-1])
+    assert tuple(told["answer"]) == right, told
+    return told
+
+
+def _process(command: list[str]) -> float:
+    return once(lambda: subprocess.run(command, capture_output=True, check=True))[0]
+
+
+def _pairs(table: Any) -> zip[tuple[str, int]]:
+    return zip(table["id"].to_pylist(), table["number"].to_pylist(), strict=True)
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000
+
+
+def _times(factor: float) -> Budget:
+    return lambda took: took["floor"] * factor if "floor" in took else took.get("kuzu", float("nan")) * factor

@@ -1,0 +1,97 @@
+// One-hop reads on the graph tables: the answers the store gives from memory, in Cypher. $id is the whole id of a node
+// or event, $valid and $tx the coordinate. Each text starts from one key, and says its filter in one CASE; an id is a
+// Node or an Event, so of the two halves of a UNION only one has rows.
+
+// name: node_as_of
+// The description of a node that holds at the coordinate: one row or none.
+MATCH (n:Node {id: $id})-[:HAS_VERSION]->(v:Version)
+WHERE HOP_AS_OF(v)
+RETURN VERSION_COLUMNS(v)
+
+// name: history
+// Every description of a node believed at $tx, over all valid time.
+MATCH (n:Node {id: $id})-[:HAS_VERSION]->(v:Version)
+WHERE HOP_BELIEVED(v)
+RETURN VERSION_COLUMNS(v)
+ORDER BY valid_from
+
+// name: versions
+// Every description of a node the store had ever believed by $tx, with both periods.
+MATCH (n:Node {id: $id})-[:HAS_VERSION]->(v:Version)
+WHERE HOP_KNOWN(v)
+RETURN VERSION_COLUMNS(v)
+ORDER BY tx_from, valid_from
+
+// name: links_from
+// What a node or event says of others at the coordinate: the links that start there.
+MATCH (a:Node {id: $id})-[l]->(b:Node:Event)
+WHERE HOP_AS_OF(l)
+RETURN LINK_COLUMNS(l)
+ORDER BY valid_from, tx_from, id
+UNION ALL
+MATCH (a:Event {id: $id})-[l]->(b:Node:Event)
+WHERE HOP_AS_OF(l)
+RETURN LINK_COLUMNS(l)
+ORDER BY valid_from, tx_from, id
+
+// name: backlinks_to
+// What others say of a node or event at the coordinate: the links that end there.
+MATCH (b:Node {id: $id})<-[l]-(a:Node:Event)
+WHERE HOP_AS_OF(l)
+RETURN LINK_COLUMNS(l)
+ORDER BY valid_from, tx_from, id
+UNION ALL
+MATCH (b:Event {id: $id})<-[l]-(a:Node:Event)
+WHERE HOP_AS_OF(l)
+RETURN LINK_COLUMNS(l)
+ORDER BY valid_from, tx_from, id
+
+// name: what_superseded
+// What took the place of a node or event, or corrected it, at the coordinate: one step. Ask again of each successor
+// for the whole chain.
+MATCH (b:Node {id: $id})<-[l:SUPERSEDES|TRANSITION|CORRECTS]-(a:Node:Event)
+WHERE HOP_AS_OF(l)
+RETURN STEP_COLUMNS(l)
+ORDER BY since, recorded_at, link
+UNION ALL
+MATCH (b:Event {id: $id})<-[l:SUPERSEDES|TRANSITION|CORRECTS]-(a:Node:Event)
+WHERE HOP_AS_OF(l)
+RETURN STEP_COLUMNS(l)
+ORDER BY since, recorded_at, link
+
+// name: causes
+// What led to a node or event, up to ten links back, nearest first, by links that hold at the coordinate.
+MATCH (a:Node {id: $id})-[path:CAUSED_BY* ACYCLIC 1..10 (l, n | WHERE HOP_AS_OF(l))]->(b:Node:Event)
+RETURN b.id AS id, min(length(path)) AS hops
+ORDER BY hops, id
+UNION ALL
+MATCH (a:Event {id: $id})-[path:CAUSED_BY* ACYCLIC 1..10 (l, n | WHERE HOP_AS_OF(l))]->(b:Node:Event)
+RETURN b.id AS id, min(length(path)) AS hops
+ORDER BY hops, id
+
+// name: effects
+// What a node or event led to, up to ten links on, nearest first, by links that hold at the coordinate.
+MATCH (b:Node {id: $id})<-[path:CAUSED_BY* ACYCLIC 1..10 (l, n | WHERE HOP_AS_OF(l))]-(a:Node:Event)
+RETURN a.id AS id, min(length(path)) AS hops
+ORDER BY hops, id
+UNION ALL
+MATCH (b:Event {id: $id})<-[path:CAUSED_BY* ACYCLIC 1..10 (l, n | WHERE HOP_AS_OF(l))]-(a:Node:Event)
+RETURN a.id AS id, min(length(path)) AS hops
+ORDER BY hops, id
+
+// macro: VERSION_COLUMNS(v)
+// A description with the identity of its node.
+n.id AS id, n.kind AS kind, n.key AS key, n.scope AS scope, v.ref AS ref, v.number AS number, v.content AS content,
+  v.text AS text, v.tags AS tags, v.trigger AS trigger, v.source AS source, v.valid_from AS valid_from,
+  v.valid_to AS valid_to, v.tx_from AS tx_from, TX_TO(v) AS tx_to
+
+// macro: LINK_COLUMNS(l)
+// A link with the ids of its ends, a and b.
+l.id AS id, a.id AS source, l.kind AS kind, b.id AS target, l.reason AS reason, l.strength AS strength,
+  l.confidence AS confidence, l.created_by AS created_by, l.metadata AS metadata, l.valid_from AS valid_from,
+  l.valid_to AS valid_to, l.tx_from AS tx_from, TX_TO(l) AS tx_to
+
+// macro: STEP_COLUMNS(l)
+// One step away from b: to a, by which link, why, since when, and when the store learned it.
+CASE l.kind WHEN 'corrects' THEN 'corrected' ELSE 'superseded' END AS how, l.id AS link, a.id AS node,
+  l.created_by AS who, l.reason AS why, l.valid_from AS since, l.tx_from AS recorded_at

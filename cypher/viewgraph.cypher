@@ -1,0 +1,84 @@
+// The graph of one view, in an engine in memory of its own: what holds at one coordinate and nothing else, so a query
+// over it needs no temporal predicate. Three labels, all with id and standing:
+//   Node     what stands there; content fields are columns, and content is all of it as JSON text
+//   Absent   an id known there that does not stand: retracted, superseded, ended, not yet …, with its last content
+//   Event    what has happened and is believed; superseded ones too, standing tells
+// Every kind of link is a relationship of its own. An open end is 9999-12-31 23:59:59.999999.
+
+// name: view_node
+// Nodes that stand; __FIELDS__ are the fields of their contents. A node written with no key has key NULL.
+CREATE NODE TABLE Node(
+  id STRING PRIMARY KEY,
+  kind STRING,
+  key STRING,
+  scope STRING,
+  number INT64,
+  text STRING,
+  tags STRING[],
+  trigger STRING,
+  source STRING,
+  standing STRING,
+  valid_from TIMESTAMP,
+  valid_to TIMESTAMP,
+  tx_from TIMESTAMP,
+  content STRING
+  __FIELDS__
+)
+
+// name: view_absent
+// What is known and does not stand, with the last that was known of it. Of an event, kind is its type and text its description.
+CREATE NODE TABLE Absent(
+  id STRING PRIMARY KEY,
+  kind STRING,
+  key STRING,
+  scope STRING,
+  number INT64,
+  text STRING,
+  tags STRING[],
+  trigger STRING,
+  source STRING,
+  standing STRING,
+  valid_from TIMESTAMP,
+  valid_to TIMESTAMP,
+  tx_from TIMESTAMP,
+  content STRING
+)
+
+// name: view_event
+// What has happened. metadata is JSON text.
+CREATE NODE TABLE Event(
+  id STRING PRIMARY KEY,
+  type STRING,
+  occurred_at TIMESTAMP,
+  description STRING,
+  source STRING,
+  origin STRING,
+  agent STRING,
+  fingerprint STRING,
+  metadata STRING,
+  trace_id STRING,
+  span_id STRING,
+  parent_span_id STRING,
+  standing STRING,
+  tx_from TIMESTAMP
+)
+
+// name: view_link
+// One kind of link: between nodes, and between the other labels that have such links.
+CREATE REL TABLE `__KIND__`(
+  FROM Node TO Node,
+  id STRING,
+  kind STRING,
+  reason STRING,
+  strength INT64,
+  confidence STRING,
+  created_by STRING,
+  metadata STRING,
+  valid_from TIMESTAMP,
+  valid_to TIMESTAMP,
+  tx_from TIMESTAMP
+)
+
+// name: view_pair
+// Links of that kind join these labels too.
+ALTER TABLE `__KIND__` ADD FROM `__SOURCE__` TO `__TARGET__`

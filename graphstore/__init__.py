@@ -1,0 +1,88 @@
+"""graphstore: a bitemporal property-graph knowledge store on embedded Kùzu.
+
+>>> import graphstore
+>>> store = graphstore.open(":memory:")
+>>> old = store.add_node("fact", {"auth": "sessions"}, valid_from="2026-01-01")
+>>> new = store.add_node("fact", {"auth": "JWT"}, valid_from="2026-01-30", supersedes=[old.id], reason="scale")
+>>> store.what_superseded(old.id).current[0].content
+{'auth': 'JWT'}
+>>> store.as_of(valid="2026-01-10").node(old.id).content
+{'auth': 'sessions'}
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from graphstore.engine import Result
+    from graphstore.errors import (
+        ConflictError,
+        DamageError,
+        EngineError,
+        GraphStoreError,
+        InvalidError,
+        LockedError,
+        NotFoundError,
+        QueryError,
+    )
+    from graphstore.models import (
+        Chain,
+        Change,
+        Contradiction,
+        Coordinate,
+        Event,
+        FieldChange,
+        Inspection,
+        Link,
+        Node,
+        NodeChange,
+        Problem,
+        Recorded,
+        Step,
+        Supersession,
+        Verification,
+        Version,
+        ViewDiff,
+    )
+    from graphstore.opening import open, restore, verify
+    from graphstore.store import GraphStore
+    from graphstore.view import View
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "graphstore.opening": ("open", "restore", "verify"),
+    "graphstore.engine": ("Result",),
+    "graphstore.errors": (
+        "ConflictError", "DamageError", "EngineError", "GraphStoreError", "InvalidError", "LockedError", "NotFoundError", "QueryError",
+    ),
+    "graphstore.models": (
+        "Chain", "Change", "Contradiction", "Coordinate", "Event", "FieldChange", "Inspection", "Link", "Node", "NodeChange", "Problem",
+        "Recorded", "Step", "Supersession", "Verification", "Version", "ViewDiff",
+    ),
+    "graphstore.store": ("GraphStore",),
+    "graphstore.view": ("View",),
+}  # fmt: skip
+_MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
+
+__all__ = [
+    "Chain", "Change", "ConflictError", "Contradiction", "Coordinate", "DamageError", "EngineError", "Event", "FieldChange", "GraphStore",
+    "GraphStoreError", "Inspection", "InvalidError", "Link", "LockedError", "Node", "NodeChange", "NotFoundError", "Problem", "QueryError",
+    "Recorded", "Result", "Step", "Supersession", "Verification", "Version", "View", "ViewDiff", "open", "restore", "verify",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    # Names are fetched on first use: `graphstore --help` must not wait for pydantic.
+    module = _MODULE_OF.get(name)
+    if module is None:
+        raise AttributeError(f"module 'graphstore' has no attribute {name!r}")
+    value = getattr(import_module(module), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,200 @@
+"""A store's folder: who holds it, what is in it, and how its index comes up when it is opened.
+
+    memory.gs/
+      journal/00000001.jsonl …   the truth
+      lock                       the writer's pid, held by the operating system while it lives
+      index.bin                  a saved copy of the resident index   } disposable
+      graph.kuzu, graph.json     the graph tables and how far they are }
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+from graphstore import saved
+from graphstore.errors import DamageError, EngineError, InvalidError, LockedError, NotFoundError
+from graphstore.index import Index
+from graphstore.journal import GENESIS, Journal, Position
+from graphstore.models import Problem, Verification
+
+try:
+    import fcntl
+except ImportError:  # pragma: no cover - a platform without flock
+    fcntl = None  # type: ignore[assignment]
+
+MEMORY = ":memory:"
+_JOURNAL, _LOCK, _INDEX = "journal", "lock", "index.bin"
+_SAVE_AFTER = 256  # lines followed since the copy was saved that make saving it again worth while
+_open_here: set[str] = set()
+
+
+class Folder:
+    """One store's place on disk, or in memory (`path` None)."""
+
+    def __init__(self, path: Path | None, *, read_only: bool = False) -> None:
+        self.path = path
+        self.read_only = read_only
+        self.journal = None if path is None else path / _JOURNAL
+        self.tables = None if path is None or read_only else path
+        self._lock: int | None = None
+        self._real = ""
+        self._saved_at = -1
+
+    def hold(self) -> None:
+        """Become the only writer. Raises LockedError naming who is."""
+        if self.path is None or self.read_only:
+            return
+        real = str(self.path.resolve())
+        if real in _open_here:
+            raise LockedError(f"{self.path} is open for writing in this process already (pid {os.getpid()}). Share that store, or close it first.")
+        fd = os.open(self.path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            if fcntl is not None:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            holder = os.pread(fd, 200, 0).decode(errors="replace").strip() or "unknown"
+            os.close(fd)
+            raise LockedError(
+                f"{self.path} is held by another writer ({holder}). Wait until it closes, or open with read_only=True to follow it."
+            ) from None
+        os.ftruncate(fd, 0)
+        os.pwrite(fd, f"pid {os.getpid()} on {socket.gethostname()}\n".encode(), 0)
+        self._lock, self._real = fd, real
+        _open_here.add(real)
+
+    def release(self) -> None:
+        """Let another writer in."""
+        if self._lock is not None:
+            _open_here.discard(self._real)
+            with contextlib.suppress(OSError):
+                os.close(self._lock)
+            self._lock = None
+
+    def load(self, journal: Journal, notify: Callable[[str], None]) -> Index:
+        """The index of the journal: from the saved copy where that is right, and the lines after it. Sets a torn tail aside."""
+        if self.path is None:
+            return Index()
+        index = self._from_saved(journal, notify)
+        if index is None:
+            index, count = self.replay(journal)
+        else:
+            self._saved_at = 0
+            count = self._follow(index, journal)
+        self._saved_at = -1 if self._saved_at < 0 or count >= _SAVE_AFTER else index.transactions - count
+        if journal.torn is not None and not self.read_only:
+            journal.make_ready()
+            if journal.torn.size:
+                notify(str(journal.torn))
+        return index
+
+    def replay(self, journal: Journal) -> tuple[Index, int]:
+        """The index from the journal alone."""
+        journal.start_at(Position(0, 0), GENESIS)
+        index = Index()
+        return index, self._follow(index, journal)
+
+    @staticmethod
+    def _follow(index: Index, journal: Journal) -> int:
+        count = 0
+        for lines in journal.read():
+            for line in lines:
+                index.apply(line.head, line.places)
+            count += len(lines)
+        return count
+
+    def _from_saved(self, journal: Journal, notify: Callable[[str], None]) -> Index | None:
+        assert self.path is not None
+        name = self.path / _INDEX
+        if not name.exists():
+            return None
+        found = saved.read(name)
+        if found is None:
+            notify(f"{name} was damaged: the index was read from the journal instead.")
+            return None
+        index, position, digest, crc = found
+        if not journal.holds(position) or journal.checksum(position) != crc:
+            notify(f"{name} does not belong to this journal: the index was read from the journal instead.")
+            return None
+        journal.start_at(position, digest)
+        return index
+
+    def save(self, index: Index, journal: Journal) -> None:
+        """Save the copy of the index, when that spares the next open some work."""
+        if self.path is None or self.read_only or not index.transactions:
+            return
+        if self._saved_at >= 0 and index.transactions - self._saved_at < _SAVE_AFTER:
+            return
+        saved.write(self.path / _INDEX, index, journal.end, journal.digest, journal.checksum(journal.end))
+        self._saved_at = index.transactions
+
+
+def locate(path: str | os.PathLike[str], *, read_only: bool, create: bool) -> Folder:
+    """The folder of a store. Raises InvalidError for a path that is something else, NotFoundError when nothing is there and none is made."""
+    if os.fspath(path) == MEMORY:
+        if read_only:
+            raise InvalidError("a store in memory has no other process to follow. Leave read_only out.")
+        return Folder(None)
+    place = Path(path)
+    if place.exists() and not place.is_dir():
+        raise InvalidError(f"{place} is a file, not a store. A store is a folder such as memory.gs; a dump is opened with graphstore.restore.")
+    if not (place / _JOURNAL / "00000001.jsonl").exists():
+        if place.is_dir() and {entry.name for entry in place.iterdir()} - {_LOCK, _JOURNAL}:
+            raise InvalidError(f"{place} is a folder with other things in it and no store. Give a new name, or an empty folder.")
+        if read_only or not create:
+            raise NotFoundError(f"no store at {place}. Make one with graphstore.open({str(place)!r}).")
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise EngineError(f"cannot make {place}: {error.strerror}.") from error
+    return Folder(place, read_only=read_only)
+
+
+def verify_index(place: Folder, index: Index) -> list[Problem]:
+    """What differs between a resident index and the journal read anew."""
+    fresh, problems = read_anew(place)
+    if fresh is None or problems:
+        return problems
+    for name, value in vars(fresh).items():
+        if name.startswith("_") or name in ("changed", "taken"):
+            continue
+        if getattr(index, name) != value and _plain(getattr(index, name)) != _plain(value):
+            problems.append(Problem(file=_INDEX, line=None, message=f"the index in memory differs from the journal in {name!r}. Reopen the store."))
+    return problems
+
+
+def _plain(value: object) -> object:
+    return {key: inner for key, inner in value.items() if inner} if isinstance(value, dict) else value
+
+
+def read_anew(place: Folder) -> tuple[Index | None, list[Problem]]:
+    """The index from the journal alone, or the problem that stopped it."""
+    journal = Journal(place.journal, writer=False)
+    try:
+        index, _ = place.replay(journal)
+        problems = []
+        if journal.torn is not None and journal.torn.size:
+            torn = journal.torn
+            problems.append(Problem(file=torn.file, line=torn.line, message=f"{torn.size} bytes of a commit that was never acknowledged"))
+        return index, problems
+    except DamageError as error:
+        file, line = _where(str(error))
+        return None, [Problem(file=file, line=line, message=str(error))]
+    finally:
+        journal.close()
+
+
+def _where(message: str) -> tuple[str, int | None]:
+    head, _, rest = message.partition(" line ")
+    number = rest.split(":", 1)[0]
+    return head, int(number) if number.isdigit() else None
+
+
+def verify(path: str | os.PathLike[str]) -> Verification:
+    """Read a store's whole journal without opening the store: for one that refuses to open. Changes nothing."""
+    place = locate(path, read_only=True, create=False)
+    index, problems = read_anew(place)
+    return Verification(ok=not problems, problems=tuple(problems), transactions=index.transactions if index else 0, checked=("journal",))

@@ -1,0 +1,98 @@
+"""The graphs that Cypher sees: the tables of the whole history, and the graph of one view; each caught up or built when asked for."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import OrderedDict
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from graphstore.index import Index
+from graphstore.journal import Journal
+from graphstore.links import Vocabulary
+from graphstore.period import OPEN, Instant
+
+if TYPE_CHECKING:
+    from graphstore.engine import Engine
+    from graphstore.models import Problem
+    from graphstore.projection import Projection
+
+KEPT_VIEWS = 4
+
+
+class Graphs:
+    """Opens the engine on first need: a store that is never asked in Cypher never loads it."""
+
+    def __init__(
+        self, folder: Path | None, index: Index, journal: Journal, vocabulary: Vocabulary, *, driver: str, notify: Callable[[str], None]
+    ) -> None:
+        self._folder, self._index, self._journal, self._vocabulary = folder, index, journal, vocabulary
+        self._driver, self._notify = driver, notify
+        self._projection: Projection | None = None
+        self._views: OrderedDict[tuple[Instant, Instant, Instant], Engine] = OrderedDict()
+
+    def follow(self, index: Index) -> None:
+        """The index was laid anew: everything built on the old one goes."""
+        self.close()
+        self._index = index
+
+    @property
+    def projection(self) -> Projection:
+        """The tables of the whole history."""
+        from graphstore.projection import Projection
+
+        if self._projection is None:
+            self._projection = Projection(self._folder, self._index, self._journal, driver=self._driver, notify=self._notify)
+        return self._projection
+
+    def tables(self) -> Engine:
+        """The tables, caught up."""
+        return self.projection.engine()
+
+    def rebuild(self, progress: Callable[[int, int], None] | None = None) -> None:
+        """Make the tables anew from the index."""
+        self.projection.rebuild(progress)
+
+    def verify(self) -> list[Problem]:
+        """What of the tables differs from the index."""
+        return self.projection.verify()
+
+    def view(self, valid: Instant, tx: Instant) -> Engine:
+        """The graph at (valid, tx) in memory. Kept for every coordinate at which nothing differs from this one."""
+        from graphstore.viewgraph import build
+
+        told = self._last_told(tx)
+        for span in self._views:
+            if span[0] <= valid < span[1] and span[2] == told:
+                self._views.move_to_end(span)
+                return self._views[span]
+        engine = build(self._index, self._journal, valid, tx, self._vocabulary, driver=self._driver)
+        if self._index.mark() == self._index._lengths():  # a transaction still open may change its own view
+            self._views[(*self._valid_span(valid), told)] = engine
+        while len(self._views) > KEPT_VIEWS:
+            self._views.popitem(last=False)  # not closed: another thread may be reading it; it goes with its last reader
+        return engine
+
+    def _last_told(self, tx: Instant) -> Instant:
+        told = self._index.o_tx
+        at = bisect_right(told, tx)
+        return told[at - 1] if at else -OPEN
+
+    def _valid_span(self, valid: Instant) -> tuple[Instant, Instant]:
+        index = self._index
+        bounds = sorted({at for column in (index.r_from, index.r_to, index.k_from, index.k_to) for at in column})
+        at = bisect_right(bounds, valid)
+        return (bounds[at - 1] if at else -OPEN), (bounds[at] if at < len(bounds) else OPEN)
+
+    def nodes_arrow(self, valid: Instant, tx: Instant) -> Any:
+        """The nodes that stand at (valid, tx) as an Arrow table, from the tables."""
+        return self.projection.nodes_at(valid, tx)
+
+    def close(self) -> None:
+        """Let go of every engine; the tables are closed cleanly."""
+        while self._views:
+            self._views.popitem()[1].close()
+        if self._projection is not None:
+            self._projection.close()
+            self._projection = None

@@ -1,0 +1,269 @@
+"""Reads a Cypher text before the engine does: its parameters, and whether it only reads.
+
+The engine's read-only transaction is no guard by itself: `COMMIT; CREATE …` leaves it, COPY … TO writes files, CALL
+changes settings. So a text is read as tokens (strings, comments and quoted names are not words) and only what is known
+to read is let through; the read-only transaction is the second lock on the same door.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from graphstore.errors import QueryError
+
+_TOKEN = re.compile(
+    r"""
+      (?P<space>\s+)
+    | (?P<comment>//[^\n\r]*(?:\r?\n|\Z) | /\*.*?\*/)
+    | (?P<string>'(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*")
+    | (?P<quoted>`[^`]*`)
+    | (?P<param>\$(?:[^\W\d]\w*|\d+))
+    | (?P<number>\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)
+    | (?P<word>[^\W\d]\w*)
+    | (?P<mark>.)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|[\\'\"bBfFnNrRtT])|\\(.)", re.DOTALL)
+
+STARTS = frozenset({"MATCH", "OPTIONAL", "UNWIND", "WITH", "RETURN", "CALL", "EXPLAIN", "PROFILE", "LOGICAL"})
+"""The words a reading statement can start with."""
+
+WRITES = frozenset(
+    {
+        "CREATE",
+        "MERGE",
+        "DELETE",
+        "DETACH",
+        "SET",
+        "REMOVE",
+        "DROP",
+        "ALTER",
+        "INSERT",
+        "FOREACH",
+        "LOAD",
+        "COPY",
+    }
+)
+"""The words that write or touch files wherever they stand as a clause."""
+
+READING_CALLS = frozenset(
+    [
+        "show_tables",
+        "table_info",
+        "show_connection",
+        "show_functions",
+        "show_indexes",
+        "show_warnings",
+        "show_sequences",
+        "show_macros",
+        "show_attached_databases",
+        "show_loaded_extensions",
+        "show_official_extensions",
+        "show_projected_graphs",
+        "projected_graph_info",
+        "current_setting",
+        "db_version",
+        "catalog_version",
+        "storage_info",
+        "stats_info",
+        "bm_info",
+        "file_info",
+        "fsm_info",
+        "free_space_info",
+        "query_fts_index",
+        "query_vector_index",
+        "page_rank",
+        "pr",
+        "weakly_connected_components",
+        "wcc",
+        "strongly_connected_components",
+        "scc",
+        "strongly_connected_components_kosaraju",
+        "scc_ko",
+        "k_core_decomposition",
+        "kcore",
+        "louvain",
+    ]
+)
+"""The procedures that only read."""
+
+SIDE_EFFECTS = frozenset(
+    {"NEXTVAL", "READ_CSV_PARALLEL", "READ_CSV_SERIAL", "READ_PARQUET", "READ_NPY", "READ_PANDAS"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One statement as the engine will get it: no comments, no final semicolon."""
+
+    text: str
+    params: frozenset[str]
+    tokens: tuple[tuple[str, str], ...]
+    """(kind, text) of everything but white space and comments."""
+
+
+def parse(cypher: str) -> Statement:
+    """Read a text as tokens. Raises QueryError for no statement, several statements, or an unfinished string."""
+    if not isinstance(cypher, str):
+        raise QueryError(f"a query is a text, not {type(cypher).__name__}.")
+    pieces: list[str] = []
+    tokens: list[tuple[str, str]] = []
+    params: set[str] = set()
+    for match in _TOKEN.finditer(cypher):
+        kind, piece = str(match.lastgroup), match.group()
+        if kind == "comment":
+            pieces.append(" ")
+            continue
+        pieces.append(piece)
+        if kind == "space":
+            continue
+        if kind == "string":
+            _check_escapes(piece)
+        elif kind == "param":
+            params.add(piece[1:])
+        elif kind == "mark":
+            _check_mark(piece, cypher, match.start())
+        tokens.append((kind, piece))
+    while tokens and tokens[-1] == ("mark", ";"):
+        tokens.pop()
+        last = len(pieces) - 1 - pieces[::-1].index(";")
+        pieces[last] = " "
+    if not tokens:
+        raise QueryError("the query is empty.")
+    if ("mark", ";") in tokens:
+        raise QueryError(
+            "several statements in one text are refused. Run them one by one, without ';' between."
+        )
+    return Statement("".join(pieces).strip(), frozenset(params), tuple(tokens))
+
+
+def _check_escapes(string: str) -> None:
+    for known, unknown in _ESCAPE.findall(string):
+        if not known:
+            raise QueryError(f"unknown escape '\\{unknown}' in the string {string}. Write '\\\\{unknown}'.")
+
+
+def _check_mark(mark: str, cypher: str, at: int) -> None:
+    what = {"'": "string", '"': "string", "`": "quoted name"}.get(mark)
+    if cypher.startswith("/*", at):
+        what = "comment"
+    if what:
+        raise QueryError(f"a {what} that starts at character {at + 1} never ends: {cypher[at : at + 30]!r}")
+    if mark == "$":
+        raise QueryError(f"'$' at character {at + 1} has no parameter name after it.")
+
+
+def check_read_only(cypher: str) -> None:
+    """Refuse every text that could change the store, its settings or a file. Raises QueryError naming the word."""
+    guard(parse(cypher))
+
+
+def guard(statement: Statement) -> None:
+    """`check_read_only` of a statement that was parsed already."""
+    tokens = statement.tokens
+    start = next(
+        (i for i, (_, word) in enumerate(tokens) if word.upper() not in ("EXPLAIN", "PROFILE", "LOGICAL")), 0
+    )
+    first = tokens[start][1]
+    if tokens[start][0] != "word" or first.upper() not in STARTS:
+        raise _refused(
+            first,
+            "A query starts with MATCH, OPTIONAL MATCH, UNWIND, WITH, RETURN, CALL, EXPLAIN or PROFILE.",
+        )
+    for i, (kind, piece) in enumerate(tokens):
+        if kind != "word":
+            continue
+        word = piece.upper()
+        before = tokens[i - 1][1].upper() if i else ""
+        after = tokens[i + 1] if i + 1 < len(tokens) else ("mark", "")
+        if before == "." or (after[1] == ":" and word != "CALL"):
+            continue
+        if word in WRITES and before not in (":", "|"):
+            raise _refused(piece, f"A property or variable of that name is written `{piece}`.")
+        if word == "CALL" and before not in (":", "|"):
+            _guard_call(after, tokens[i + 2][1] if i + 2 < len(tokens) else "")
+        if word in SIDE_EFFECTS and after[1] == "(":
+            raise _refused(piece, "It has effects outside the query.")
+
+
+def _guard_call(called: tuple[str, str], then: str) -> None:
+    kind, name = called
+    if kind == "word" and then == "(" and name.lower() in READING_CALLS:
+        return
+    raise _refused(
+        f"CALL {name}", "Procedures that only read, such as show_tables() or query_fts_index(), are allowed."
+    )
+
+
+AGGREGATES = frozenset({"COUNT", "SUM", "AVG", "MIN", "MAX", "COLLECT"})
+_PROJECTION_ENDS = frozenset(
+    {"MATCH", "OPTIONAL", "UNWIND", "CALL", "UNION", "WHERE", "ORDER", "SKIP", "LIMIT"}
+)
+
+
+def check_aggregates(statement: Statement) -> None:
+    """Refuse a grouped projection in which another aggregate follows a DISTINCT one. Raises QueryError.
+
+    kuzu 0.11.3 returns NULL or 0 for that other aggregate, and crashes when it is `collect`.
+    """
+    for items in _projections(statement.tokens):
+        calls = [call for item in items for call in _aggregates(item)]
+        grouped = any(not list(_aggregates(item)) for item in items)
+        if not grouped or True not in calls:
+            continue
+        if False in calls[calls.index(True) :]:
+            raise QueryError(
+                "in one RETURN or WITH, an aggregate after a DISTINCT one would come back empty from this engine. "
+                "Put count(DISTINCT …) behind the other aggregates, or count it in a WITH of its own."
+            )
+
+
+def _projections(tokens: tuple[tuple[str, str], ...]) -> Iterator[list[list[tuple[str, str]]]]:
+    """The items of each RETURN and WITH, as lists of tokens."""
+    items: list[list[tuple[str, str]]] | None = None
+    depth = 0
+    for at, (kind, piece) in enumerate(tokens):
+        word = piece.upper() if kind == "word" and (not at or tokens[at - 1][1] != ".") else ""
+        if items is not None and depth == 0 and (word in _PROJECTION_ENDS or word in ("WITH", "RETURN")):
+            yield items
+            items = None
+        if word in ("WITH", "RETURN") and depth == 0:
+            items = [[]]
+            continue
+        if kind == "mark":
+            depth += (piece in "([{") - (piece in ")]}")
+        if items is not None and depth == 0 and piece == ",":
+            items.append([])
+        elif items is not None:
+            items[-1].append((kind, piece))
+    if items is not None:
+        yield items
+
+
+def _aggregates(item: list[tuple[str, str]]) -> Iterator[bool]:
+    """For each aggregate called in an item, whether it is DISTINCT."""
+    for at, (kind, piece) in enumerate(item):
+        if kind == "word" and piece.upper() in AGGREGATES and item[at + 1 : at + 2] == [("mark", "(")]:
+            yield item[at + 2 : at + 3] != [] and item[at + 2][1].upper() == "DISTINCT"
+
+
+def _refused(word: str, hint: str) -> QueryError:
+    return QueryError(f"{word!r} is refused: a query only reads; the store's verbs write. {hint}")
+
+
+def split(script: str) -> list[str]:
+    """The statements of a script, one by one, without comments."""
+    pieces: list[str] = []
+    found: list[str] = []
+    for match in _TOKEN.finditer(script):
+        kind, piece = match.lastgroup, match.group()
+        if kind == "mark" and piece == ";":
+            found.append("".join(pieces).strip())
+            pieces = []
+        else:
+            pieces.append(" " if kind == "comment" else piece)
+    found.append("".join(pieces).strip())
+    return [statement for statement in found if statement]

@@ -1,0 +1,508 @@
+"""Every period of the store in memory, as arrays of numbers: verbs decide on it, point reads are answered from it.
+
+A copy of the journal, never trusted over it. All columns only grow, except that a row's end in tx (`r_end`, `k_end`) and the operation that
+closed it are set once. So a transaction that fails is undone by cutting the columns back to a `Mark`.
+
+Prefixes: `v_` versions (contents), `r_` rows of versions, `l_` links, `c_` claims (a link's attributes), `k_` rows of links, `o_` operations.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from graphstore.period import OPEN, Instant, Period, instant
+
+BRANCHING = 16
+_FEW = 48
+
+
+class Mark(NamedTuple):
+    """How long each group of columns is: the state of an index, or how far a projection has followed."""
+
+    entities: int = 0
+    versions: int = 0
+    rows: int = 0
+    closings: int = 0
+    links: int = 0
+    claims: int = 0
+    link_rows: int = 0
+    link_closings: int = 0
+    ops: int = 0
+
+
+def _numbers() -> array[int]:
+    return array("q")
+
+
+class Index:
+    """The resident copy of the journal. Rows of the columns are addressed by number; -1 means none."""
+
+    def __init__(self) -> None:
+        self.last_tx: Instant = 0
+        # entities: nodes and events share one numbering
+        self.ids: dict[str, int] = {}
+        self.names: list[str] = []
+        self.is_event = bytearray()
+        self.born = _numbers()
+        self.changed = _numbers()  # an instant not before the last change of its rows
+        self.kind: list[str] = []
+        self.key: list[str | None] = []
+        self.scope: list[str] = []
+        self.versions_of: list[list[int]] = []
+        self.rows_of: list[list[int]] = []  # in writing order
+        self.now_of: list[list[int]] = []  # believed now, by valid_from
+        self.out: dict[int, list[int]] = {}
+        self.into: dict[int, list[int]] = {}
+        self.successors: dict[int, list[int]] = {}  # entity -> supersedes links to it
+        self.slots: dict[tuple[str, str, str], list[int]] = {}
+        # versions
+        self.v_ent, self.v_num, self.v_pos, self.v_len = _numbers(), _numbers(), _numbers(), _numbers()
+        # rows: valid [r_from, r_to), tx [r_tx, r_end)
+        self.r_ent, self.r_ver, self.r_from, self.r_to = _numbers(), _numbers(), _numbers(), _numbers()
+        self.r_tx, self.r_end, self.r_op, self.r_close = _numbers(), _numbers(), _numbers(), _numbers()
+        self.closings = _numbers()
+        # links
+        self.link_ids: dict[str, int] = {}
+        self.l_name: list[str] = []
+        self.l_kind: list[str] = []
+        self.l_src, self.l_tgt = _numbers(), _numbers()
+        self.rows_of_link: list[list[int]] = []
+        self.claims_of: list[list[int]] = []
+        self.taken: dict[int, list[tuple[int, Instant, Instant]]] = {}  # supersedes link -> (version, from, to)
+        # claims
+        self.c_link, self.c_num, self.c_strength, self.c_inferred = _numbers(), _numbers(), _numbers(), _numbers()
+        self.c_pos, self.c_len = _numbers(), _numbers()
+        self.c_by: list[str] = []
+        # link rows
+        self.k_link, self.k_claim, self.k_from, self.k_to = _numbers(), _numbers(), _numbers(), _numbers()
+        self.k_tx, self.k_end, self.k_op, self.k_close = _numbers(), _numbers(), _numbers(), _numbers()
+        self.link_closings = _numbers()
+        # operations
+        self.o_tx, self.o_pos, self.o_len = _numbers(), _numbers(), _numbers()
+        self.o_verb: list[str] = []
+        self.o_subject: list[str] = []
+        self.o_author: list[str | None] = []
+        self.transactions = 0
+        self.kinds: list[dict[str, Any]] = []  # custom link kinds, in the order they were defined
+        self.promoted: list[str] = []
+        self._committed: Mark | None = None
+        self._blocks: dict[int, _Blocks] = {}
+        self._sorted: list[str] = []
+
+    # ------------------------------------------------------------------ state
+
+    def mark(self) -> Mark:
+        """The committed lengths: what a transaction still open has added is not counted."""
+        return self._committed or self._lengths()
+
+    def _lengths(self) -> Mark:
+        return Mark(
+            len(self.names), len(self.v_ent), len(self.r_ent), len(self.closings), len(self.l_name),
+            len(self.c_link), len(self.k_link), len(self.link_closings), len(self.o_tx),
+        )  # fmt: skip
+
+    def begin(self) -> Mark:
+        """From now on changes are pending, until `keep` or `undo`."""
+        self._committed = self._lengths()
+        return self._committed
+
+    def keep(self, tx: Instant) -> None:
+        """What is pending is committed."""
+        self._committed = None
+        self.last_tx = tx
+        self.transactions += 1
+
+    def undo(self, mark: Mark, *, open_still: bool = False) -> None:
+        """Cut everything back to `mark`. With `open_still` the transaction goes on from there."""
+        self._undo_links(mark)
+        self._undo_rows(mark)
+        for ent in range(len(self.names) - 1, mark.entities - 1, -1):
+            del self.ids[self.names[ent]]
+            self._drop_slot(ent)
+            self._blocks.pop(ent, None)
+        for column in (self.names, self.is_event, self.born, self.changed, self.kind, self.key, self.scope,
+                       self.versions_of, self.rows_of, self.now_of):  # fmt: skip
+            del column[mark.entities :]
+        for column in (self.o_tx, self.o_pos, self.o_len, self.o_verb, self.o_subject, self.o_author):
+            del column[mark.ops :]
+        if not open_still:
+            self._committed = None
+
+    def _undo_rows(self, mark: Mark) -> None:
+        for at in range(len(self.closings) - 1, mark.closings - 1, -1):
+            row = self.closings[at]
+            self.r_end[row], self.r_close[row] = OPEN, -1
+            insort(self.now_of[self.r_ent[row]], row, key=self.r_from.__getitem__)
+        del self.closings[mark.closings :]
+        for row in range(len(self.r_ent) - 1, mark.rows - 1, -1):
+            ent = self.r_ent[row]
+            self.rows_of[ent].pop()
+            self.now_of[ent].remove(row)
+            self._blocks.pop(ent, None)
+        for column in (self.r_ent, self.r_ver, self.r_from, self.r_to, self.r_tx, self.r_end, self.r_op, self.r_close):
+            del column[mark.rows :]
+        for ver in range(len(self.v_ent) - 1, mark.versions - 1, -1):
+            self.versions_of[self.v_ent[ver]].pop()
+        for column in (self.v_ent, self.v_num, self.v_pos, self.v_len):
+            del column[mark.versions :]
+
+    def _undo_links(self, mark: Mark) -> None:
+        for at in range(len(self.link_closings) - 1, mark.link_closings - 1, -1):
+            row = self.link_closings[at]
+            self.k_end[row], self.k_close[row] = OPEN, -1
+        del self.link_closings[mark.link_closings :]
+        for row in range(len(self.k_link) - 1, mark.link_rows - 1, -1):
+            self.rows_of_link[self.k_link[row]].pop()
+        for column in (self.k_link, self.k_claim, self.k_from, self.k_to, self.k_tx, self.k_end, self.k_op, self.k_close):
+            del column[mark.link_rows :]
+        for claim in range(len(self.c_link) - 1, mark.claims - 1, -1):
+            self.claims_of[self.c_link[claim]].pop()
+        for claims in (self.c_link, self.c_num, self.c_strength, self.c_inferred, self.c_pos, self.c_len, self.c_by):
+            del claims[mark.claims :]
+        for link in range(len(self.l_name) - 1, mark.links - 1, -1):
+            del self.link_ids[self.l_name[link]]
+            self.taken.pop(link, None)
+            self.out[self.l_src[link]].pop()
+            self.into[self.l_tgt[link]].pop()
+            if self.l_kind[link] == "supersedes":
+                self.successors[self.l_tgt[link]].pop()
+        for links in (self.l_name, self.l_kind, self.l_src, self.l_tgt, self.rows_of_link, self.claims_of):
+            del links[mark.links :]
+
+    def _drop_slot(self, ent: int) -> None:
+        key = self.key[ent]
+        if key is not None:
+            self.slots[self.kind[ent], key, self.scope[ent]].pop()
+
+    # ------------------------------------------------------------------ growing
+
+    def add_entity(self, name: str, event: bool, kind: str, key: str | None, scope: str, tx: Instant) -> int:
+        ent = len(self.names)
+        self.ids[name] = ent
+        self.names.append(name)
+        self.is_event.append(event)
+        self.born.append(tx)
+        self.changed.append(tx)
+        self.kind.append(kind)
+        self.key.append(key)
+        self.scope.append(scope)
+        self.versions_of.append([])
+        self.rows_of.append([])
+        self.now_of.append([])
+        if key is not None:
+            self.slots.setdefault((kind, key, scope), []).append(ent)
+        return ent
+
+    def add_version(self, ent: int, number: int, pos: int, length: int) -> int:
+        ver = len(self.v_ent)
+        self.v_ent.append(ent)
+        self.v_num.append(number)
+        self.v_pos.append(pos)
+        self.v_len.append(length)
+        self.versions_of[ent].append(ver)
+        return ver
+
+    def open_row(self, ver: int, period: Period, tx: Instant, op: int) -> int:
+        row, ent = len(self.r_ent), self.v_ent[ver]
+        self.r_ent.append(ent)
+        self.r_ver.append(ver)
+        self.r_from.append(period[0])
+        self.r_to.append(period[1])
+        self.r_tx.append(tx)
+        self.r_end.append(OPEN)
+        self.r_op.append(op)
+        self.r_close.append(-1)
+        self.changed[ent] = tx
+        self.rows_of[ent].append(row)
+        now = self.now_of[ent]
+        if now and self.r_from[now[-1]] > period[0]:
+            insort(now, row, key=self.r_from.__getitem__)
+        else:
+            now.append(row)
+        return row
+
+    def close_row(self, row: int, tx: Instant, op: int) -> None:
+        ent = self.r_ent[row]
+        self.r_end[row] = tx
+        self.r_close[row] = op
+        self.changed[ent] = tx
+        self.closings.append(row)
+        now = self.now_of[ent]
+        if now[-1] == row:
+            now.pop()
+        else:
+            now.remove(row)
+
+    def add_link(self, name: str, source: int, kind: str, target: int) -> int:
+        link = len(self.l_name)
+        self.link_ids[name] = link
+        self.l_name.append(name)
+        self.l_kind.append(kind)
+        self.l_src.append(source)
+        self.l_tgt.append(target)
+        self.rows_of_link.append([])
+        self.claims_of.append([])
+        self.out.setdefault(source, []).append(link)
+        self.into.setdefault(target, []).append(link)
+        if kind == "supersedes":
+            self.successors.setdefault(target, []).append(link)
+        return link
+
+    def add_claim(self, link: int, number: int, strength: int, inferred: int, by: str, pos: int, length: int) -> int:
+        claim = len(self.c_link)
+        self.c_link.append(link)
+        self.c_num.append(number)
+        self.c_strength.append(strength)
+        self.c_inferred.append(inferred)
+        self.c_by.append(by)
+        self.c_pos.append(pos)
+        self.c_len.append(length)
+        self.claims_of[link].append(claim)
+        return claim
+
+    def open_link_row(self, claim: int, period: Period, tx: Instant, op: int) -> int:
+        row, link = len(self.k_link), self.c_link[claim]
+        self.k_link.append(link)
+        self.k_claim.append(claim)
+        self.k_from.append(period[0])
+        self.k_to.append(period[1])
+        self.k_tx.append(tx)
+        self.k_end.append(OPEN)
+        self.k_op.append(op)
+        self.k_close.append(-1)
+        self.rows_of_link[link].append(row)
+        return row
+
+    def close_link_row(self, row: int, tx: Instant, op: int) -> None:
+        self.k_end[row] = tx
+        self.k_close[row] = op
+        self.link_closings.append(row)
+
+    def add_op(self, tx: Instant, verb: str, subject: str, author: str | None, pos: int, length: int) -> int:
+        self.o_tx.append(tx)
+        self.o_verb.append(verb)
+        self.o_subject.append(subject)
+        self.o_author.append(author)
+        self.o_pos.append(pos)
+        self.o_len.append(length)
+        return len(self.o_tx) - 1
+
+    def apply(self, head: dict[str, Any], places: list[Any]) -> None:
+        """Follow one line of the journal."""
+        tx = instant(head["tx"])
+        author = head.get("author")
+        first_op = len(self.o_tx)
+        why = head.get("why")
+        for verb, subject, *body in head.get("ops", ()):
+            at = body[0] if body else why
+            pos, length = places[at] if at is not None else (0, 0)
+            self.add_op(tx, verb, subject, author, pos, length)
+        for name, *more in head.get("entities", ()):
+            if len(more) == 1:
+                self.add_entity(name, True, more[0], None, "", tx)
+            else:
+                self.add_entity(name, False, more[0], more[1], more[2], tx)
+        ids = self.ids
+        for name, number, body in head.get("versions", ()):
+            self.add_version(ids[name], number, *places[body])
+        for row, op in head.get("closed", ()):
+            self.close_row(row, tx, first_op + op)
+        for name, number, start, stop, op in head.get("rows", ()):
+            ver = self.version(ids[name], number)
+            self.open_row(ver, (instant(start), OPEN if stop is None else instant(stop)), tx, first_op + op)
+        if "links" in head or "link_rows" in head or "link_closed" in head or "took" in head or "kinds" in head:
+            self._apply_links(head, places, tx, first_op)
+        self.last_tx = tx
+        if not head.get("more"):
+            self.transactions += 1
+
+    def _apply_links(self, head: dict[str, Any], places: list[Any], tx: Instant, first_op: int) -> None:
+        ids, link_ids = self.ids, self.link_ids
+        for name, source, kind, target in head.get("links", ()):
+            self.add_link(name, ids[source], kind, ids[target])
+        for name, number, strength, inferred, by, body in head.get("claims", ()):
+            self.add_claim(link_ids[name], number, strength or 0, inferred, by, *((0, 0) if body is None else places[body]))
+        for row, op in head.get("link_closed", ()):
+            self.close_link_row(row, tx, first_op + op)
+        for name, number, start, stop, op in head.get("link_rows", ()):
+            link = link_ids[name]
+            claim = next(c for c in reversed(self.claims_of[link]) if self.c_num[c] == number)
+            self.open_link_row(claim, (instant(start), OPEN if stop is None else instant(stop)), tx, first_op + op)
+        for name, pieces in head.get("took", {}).items():
+            link = link_ids[name]
+            old = self.l_tgt[link]
+            self.taken[link] = [
+                (self.version(old, number), instant(start), OPEN if stop is None else instant(stop))
+                for number, start, stop in pieces
+            ]
+        for kind in head.get("kinds", ()):
+            if "promoted" in kind:
+                self.promoted.append(kind["promoted"])
+            else:
+                self.kinds.append(kind)
+
+    # ------------------------------------------------------------------ reading
+
+    def version(self, ent: int, number: int) -> int:
+        """The version of that number, or -1."""
+        versions = self.versions_of[ent]
+        # while a transaction is open a dead version may still hold the number that a later one has taken over
+        if self._committed is None and 0 < number <= len(versions) and self.v_num[versions[number - 1]] == number:
+            return versions[number - 1]
+        return next((ver for ver in reversed(versions) if self.v_num[ver] == number), -1)
+
+    def find(self, ent: int, valid: Instant, tx: Instant) -> int:
+        """The row of an entity that holds at (valid, tx), or -1."""
+        if tx < self.changed[ent]:
+            row = self.last_cover(ent, valid, tx)
+            return row if row >= 0 and self.r_end[row] > tx else -1
+        rows = self.now_of[ent]
+        if len(rows) == 1:
+            row = rows[0]
+        else:
+            at = bisect_right(rows, valid, key=self.r_from.__getitem__)
+            if at == 0:
+                return -1
+            row = rows[at - 1]
+        return row if self.r_from[row] <= valid < self.r_to[row] else -1
+
+    def last_cover(self, ent: int, valid: Instant, tx: Instant) -> int:
+        """The row written last, not after `tx`, whose valid time holds `valid`; believed at `tx` or not. -1 when there is none.
+
+        Whatever was decided about an instant last is in that row: a later decision would have written a later row, or closed this one.
+        """
+        rows = self.rows_of[ent]
+        count = len(rows)
+        if count and self.r_tx[rows[-1]] > tx:
+            count = bisect_right(rows, tx, key=self.r_tx.__getitem__)
+        r_from, r_to = self.r_from, self.r_to
+        if count > _FEW:
+            blocks = self._blocks.get(ent)
+            if blocks is None:
+                blocks = self._blocks[ent] = _Blocks()
+            return blocks.last(rows, count, r_from, r_to, valid)
+        for at in range(count - 1, -1, -1):
+            row = rows[at]
+            if r_from[row] <= valid < r_to[row]:
+                return row
+        return -1
+
+    def believed(self, ent: int, tx: Instant) -> list[int]:
+        """The rows of an entity believed at `tx`, by valid_from."""
+        if tx >= self.changed[ent]:
+            return self.now_of[ent]
+        rows = self.rows_of[ent]
+        count = bisect_right(rows, tx, key=self.r_tx.__getitem__)
+        return sorted((r for r in rows[:count] if self.r_end[r] > tx), key=self.r_from.__getitem__)
+
+    def start(self, ent: int, tx: Instant) -> Instant | None:
+        """The first valid_from believed of an entity, None when nothing is believed."""
+        rows = self.believed(ent, tx)
+        return self.r_from[rows[0]] if rows else None
+
+    def find_link(self, link: int, valid: Instant, tx: Instant) -> int:
+        """The row of a link that holds at (valid, tx), or -1."""
+        k_tx, k_end, k_from, k_to = self.k_tx, self.k_end, self.k_from, self.k_to
+        for row in reversed(self.rows_of_link[link]):
+            if k_tx[row] <= tx < k_end[row] and k_from[row] <= valid < k_to[row]:
+                return row
+        return -1
+
+    def believed_link(self, link: int, tx: Instant) -> list[int]:
+        """The rows of a link believed at `tx`, by valid_from."""
+        rows = [r for r in self.rows_of_link[link] if self.k_tx[r] <= tx < self.k_end[r]]
+        return sorted(rows, key=self.k_from.__getitem__) if len(rows) > 1 else rows
+
+    def standing(self, ent: int, valid: Instant, tx: Instant) -> str:
+        """How an entity known at `tx` stands at (valid, tx)."""
+        row = self.find(ent, valid, tx)
+        if self.is_event[ent]:
+            if row >= 0:
+                return "superseded" if self._superseded(ent, valid, tx) else "stands"
+            return "not_yet" if self.believed(ent, tx) else "retracted"
+        return "stands" if row >= 0 else self._absence(ent, valid, tx)
+
+    def _absence(self, ent: int, valid: Instant, tx: Instant) -> str:
+        believed = self.believed(ent, tx)
+        if believed:
+            if valid < self.r_from[believed[0]]:
+                return "not_yet"
+            row = self.last_cover(ent, valid, tx)
+            if row >= 0 and self.o_verb[self.r_close[row]] == "retract":
+                return "retracted"
+        else:
+            closed = [self.r_close[row] for row in self.rows_of[ent] if self.r_end[row] <= tx]
+            if closed and self.o_verb[max(closed)] == "retract":
+                return "retracted"
+        if self._superseded(ent, valid, tx):
+            return "superseded"
+        if believed:
+            return "ended"
+        linked = any(self.believed_link(link, tx) for link in self.successors.get(ent, ()))
+        return "not_yet" if linked else "ended" if closed else "retracted"
+
+    def _superseded(self, ent: int, valid: Instant, tx: Instant) -> bool:
+        return any(self.find_link(link, valid, tx) >= 0 for link in self.successors.get(ent, ()))
+
+    def starting_with(self, prefix: str) -> Iterator[int]:
+        """The entities whose id begins with `prefix`, in order of id."""
+        if len(self._sorted) != len(self.names):
+            self._sorted = sorted(self.names)
+        at = bisect_left(self._sorted, prefix)
+        while at < len(self._sorted) and self._sorted[at].startswith(prefix):
+            ent = self.ids.get(self._sorted[at])
+            if ent is not None:
+                yield ent
+            at += 1
+
+
+class _Blocks:
+    """Hulls of valid time over runs of 16, 256, 4096 … rows, so that a deep history is searched in few steps."""
+
+    __slots__ = ("levels",)
+
+    def __init__(self) -> None:
+        self.levels: list[tuple[list[Instant], list[Instant]]] = [([], [])]
+
+    def last(self, rows: list[int], count: int, r_from: array[int], r_to: array[int], valid: Instant) -> int:
+        """The last of the first `count` rows that covers `valid`, or -1."""
+        self._follow(rows, r_from, r_to)
+        levels = self.levels
+        at = count - 1
+        while at >= 0:
+            skip, size = 1, BRANCHING
+            for lows, highs in levels:
+                if (at + 1) % size:
+                    break
+                block = (at + 1) // size - 1
+                if block >= len(lows) or lows[block] <= valid < highs[block]:
+                    break
+                skip = size
+                size *= BRANCHING
+            if skip == 1:
+                row = rows[at]
+                if r_from[row] <= valid < r_to[row]:
+                    return row
+            at -= skip
+        return -1
+
+    def _follow(self, rows: list[int], r_from: array[int], r_to: array[int]) -> None:
+        lows, highs = self.levels[0]
+        while (len(lows) + 1) * BRANCHING <= len(rows):
+            run = rows[len(lows) * BRANCHING : (len(lows) + 1) * BRANCHING]
+            lows.append(min(r_from[row] for row in run))
+            highs.append(max(r_to[row] for row in run))
+            self._raise()
+
+    def _raise(self) -> None:
+        level = 0
+        while len(self.levels[level][0]) % BRANCHING == 0:
+            lows, highs = self.levels[level]
+            if level + 1 == len(self.levels):
+                self.levels.append(([], []))
+            self.levels[level + 1][0].append(min(lows[-BRANCHING:]))
+            self.levels[level + 1][1].append(max(highs[-BRANCHING:]))
+            level += 1

@@ -1,0 +1,116 @@
+"""What a caller gives, checked: text, JSON, ids and periods. Each refusal says what was got and what to do."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import orjson
+
+from graphstore.errors import InvalidError
+from graphstore.models import Json
+from graphstore.period import BEGINNING, OPEN, Instant, Period, TimeLike, instant, period
+
+# dates, dataclasses and subclasses would change kind on the way through JSON: refused, not converted
+_STRICT = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_SUBCLASS
+
+
+def text_of(what: str, value: Any, *, empty: bool = False) -> str:
+    """The checked text. Raises InvalidError for what is no text, blank (unless `empty`), or cannot be written as UTF-8."""
+    if not isinstance(value, str):
+        raise InvalidError(f"{what} {value!r} is no text. Give a str.")
+    if not empty and not value.strip():
+        raise InvalidError(f"{what} is blank. Give some text.")
+    if not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise InvalidError(f"{what} {value!r} holds a lone surrogate, which is no character. Remove it.") from None
+    return value
+
+
+def optional_text(what: str, value: Any) -> str | None:
+    """The checked text, or None."""
+    return None if value is None else text_of(what, value, empty=True)
+
+
+def json_object(what: str, value: Any) -> Json:
+    """The checked JSON object. Raises InvalidError naming what JSON cannot hold."""
+    if not isinstance(value, Mapping):
+        raise InvalidError(f"{what} {_short(value)} is no JSON object. Give a dict with text keys.")
+    plain = value if type(value) is dict else dict(value)
+    try:
+        raw = orjson.dumps(plain, option=_STRICT)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidError(
+            f"{what} is not JSON: {error}. Allowed: objects with text keys, lists, text, 64-bit whole numbers, finite numbers, true, false, null."
+        ) from None
+    if b"null" in raw:
+        _refuse_nan(what, plain)
+    return plain
+
+
+def _refuse_nan(what: str, value: Any) -> None:
+    if isinstance(value, float) and not math.isfinite(value):
+        raise InvalidError(f"{what} is not JSON: it holds {value!r}. Allowed: finite numbers; use null for a number that is not known.")
+    for part in value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ():
+        _refuse_nan(what, part)
+
+
+def _short(value: Any) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= 60 else f"{shown[:57]}…"
+
+
+def version_body(content: Any, text: Any, tags: Any, trigger: Any, source: Any) -> Json:
+    """The body of a node's version. What is absent is left out."""
+    body: Json = {"content": json_object("content", content)}
+    if text is not None:
+        body["text"] = text_of("text", text, empty=True)
+    if tags:
+        body["tags"] = tags_of(tags)
+    if trigger != "initial":
+        body["trigger"] = text_of("trigger", trigger)
+    if source is not None:
+        body["source"] = text_of("source", source, empty=True)
+    return body
+
+
+def tags_of(tags: Any) -> list[str]:
+    """The tags, each once, in order. Raises InvalidError for what is no list of text."""
+    if isinstance(tags, (str, bytes)) or not isinstance(tags, Iterable):
+        raise InvalidError(f"tags {tags!r} is no list. Give a list of text, such as [{tags!r}].")
+    return list(dict.fromkeys(text_of("tag", tag) for tag in tags))
+
+
+def event_body(*, description: str, origin: str, metadata: Any, **fields: Any) -> Json:
+    """The body of an event. What is absent is left out."""
+    body: Json = {"description": description, "origin": origin}
+    if metadata:
+        body["metadata"] = json_object("metadata", metadata)
+    for name, value in fields.items():
+        if value is not None:
+            body[name] = text_of(name, value, empty=True)
+    return body
+
+
+def ids(what: str, value: str | Iterable[str]) -> list[str]:
+    """One id or many, as a list without repeats."""
+    if isinstance(value, str):
+        return [value]
+    if not isinstance(value, Iterable):
+        raise InvalidError(f"{what} {value!r} is no id. Give an id, or a list of ids.")
+    return list(dict.fromkeys(value))
+
+
+def span(valid_from: TimeLike | None, valid_to: TimeLike | None, now: Instant) -> Period:
+    """The period of something new: from now and open, unless said otherwise."""
+    start = now if valid_from is None else instant(valid_from, "valid_from")
+    return period(start, OPEN if valid_to is None else instant(valid_to, "valid_to"))
+
+
+def part(valid_from: TimeLike | None, valid_to: TimeLike | None) -> Period:
+    """The part of something there already: all of it, unless said otherwise."""
+    start = BEGINNING if valid_from is None else instant(valid_from, "valid_from")
+    return period(start, OPEN if valid_to is None else instant(valid_to, "valid_to"))

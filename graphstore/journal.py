@@ -1,0 +1,606 @@
+"""The truth of a store: an append-only journal, one line of canonical JSON for each transaction.
+
+A line is `{"body":[…],"digest":"…","head":{…}}`. The head says what happened and holds the hash of each body and the digest of the line
+before; the digest covers the head. So a body (content, reason: what a person wrote, with a salt) can be blanked later and the chain still
+verifies. A transaction of many lines has `"more":true` in every head but the last, which seals it.
+
+No final newline, or zero padding, is a write that was never acknowledged: it is set aside in a file beside the segment. Any other
+difference from what was written is damage: it is refused with file and line, and nothing is changed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import mmap
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import IO, Any, NamedTuple, NoReturn
+from zlib import crc32
+
+import orjson
+
+from graphstore.errors import DamageError, EngineError, InvalidError, NotFoundError
+
+try:
+    import fcntl
+except ImportError:  # pragma: no cover - a platform without flock
+    fcntl = None  # type: ignore[assignment]
+
+SCHEMA = 1
+SEGMENT_BYTES = 64 << 20
+_SHIFT = 40
+_OFFSET = (1 << _SHIFT) - 1
+_CANONICAL = orjson.OPT_SORT_KEYS | orjson.OPT_UTC_Z
+_REMAP_BYTES = 1 << 20
+_CHUNK = 1 << 22
+GENESIS = "0" * 32
+
+
+class Place(NamedTuple):
+    """Where a body lies: `pos` is segment and offset in one number, `length` is in bytes."""
+
+    pos: int
+    length: int
+
+
+class Line(NamedTuple):
+    """One verified line: its head, and where its bodies lie."""
+
+    head: dict[str, Any]
+    places: list[Place]
+
+
+class Position(NamedTuple):
+    """How far a reader has come: the whole segments before, and the bytes of the one it is in."""
+
+    segment: int
+    offset: int
+
+
+@dataclass(slots=True)
+class Torn:
+    """A tail that was never acknowledged, and where it was set aside."""
+
+    file: str
+    line: int
+    size: int
+    aside: str | None
+
+    def __str__(self) -> str:
+        kept = f" It was set aside in {self.aside}." if self.aside else ""
+        return f"{self.file} line {self.line}: {self.size} bytes of a commit that was never acknowledged.{kept}"
+
+
+def dumps(value: Any) -> bytes:
+    """Canonical JSON: sorted keys, no spaces, UTC as Z. Raises InvalidError for what JSON cannot hold."""
+    try:
+        return orjson.dumps(value, option=_CANONICAL)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidError(f"not JSON: {error}. Allowed: objects with text keys, lists, text, 64-bit numbers, true, false, null.") from None
+
+
+def salted(bodies: list[dict[str, Any]]) -> list[bytes]:
+    """The canonical bytes of each body with a fresh salt in it."""
+    salts = os.urandom(8 * len(bodies)).hex()
+    return [dumps({**body, "salt": salts[16 * i : 16 * i + 16]}) for i, body in enumerate(bodies)]
+
+
+def _hash(data: bytes) -> str:
+    return blake2b(data, digest_size=16).hexdigest()
+
+
+def _header(segment: int) -> bytes:
+    return dumps({"format": "graphstore journal", "generation": 0, "schema": SCHEMA, "segment": segment}) + b"\n"
+
+
+def compose(head: dict[str, Any], bodies: list[bytes], prev: str) -> tuple[bytes, str, list[int]]:
+    """The line of a head and its bodies, its digest, and each body's offset within the line."""
+    head["body"] = [_hash(body) for body in bodies]
+    head["prev"] = prev
+    head_bytes = dumps(head)
+    digest = _hash(head_bytes)
+    offsets, at = [], 9  # len('{"body":[')
+    for body in bodies:
+        offsets.append(at)
+        at += len(body) + 1
+    line = b'{"body":[%b],"digest":"%b","head":%b}\n' % (b",".join(bodies), digest.encode(), head_bytes)
+    return line, digest, offsets
+
+
+def check(line: bytes, prev: str) -> tuple[dict[str, Any], str, list[tuple[int, int]]]:
+    """The head, digest and body spans of one line. Raises ValueError saying what is wrong with it."""
+    try:
+        record = orjson.loads(line)
+        head, digest, bodies = record["head"], record["digest"], record["body"]
+        hashes, said = head["body"], head["prev"]
+    except (orjson.JSONDecodeError, KeyError, TypeError):
+        raise ValueError("it is no line of a journal") from None
+    if said != prev:
+        raise ValueError("it does not follow the line before it (digest chain broken)")
+    head_bytes = orjson.dumps(head, option=_CANONICAL)
+    if _hash(head_bytes) != digest:
+        raise ValueError("its digest does not match")
+    if len(hashes) != len(bodies):
+        raise ValueError("a body is missing")
+    raw = [orjson.dumps(body, option=_CANONICAL) for body in bodies]
+    spans, at = [], 9
+    for body, expected in zip(raw, hashes, strict=True):
+        if _hash(body) != expected:
+            raise ValueError("the content of a body does not match its hash")
+        spans.append((at, len(body)))
+        at += len(body) + 1
+    if line != b'{"body":[%b],"digest":"%b","head":%b}' % (b",".join(raw), digest.encode(), head_bytes):
+        raise ValueError("it is not in canonical form")
+    return head, digest, spans
+
+
+class Journal:
+    """The segments of one store. The writer appends; a reader follows; both read bodies by place.
+
+    `path` is the folder that holds the segments, None for a journal in memory (nothing is durable then).
+    """
+
+    def __init__(self, path: Path | None, *, writer: bool, durability: str = "commit", interval: float = 0.05) -> None:
+        self.path = path
+        self.digest = GENESIS
+        self.end = Position(0, 0)
+        self.torn: Torn | None = None
+        self._writer = writer
+        self._memory: list[bytes] = [b""]  # bodies by number; a place is never 0
+        self._memory_lines: list[tuple[dict[str, Any], list[bytes]]] = []
+        self._files: list[IO[bytes]] = []
+        self._maps: dict[int, tuple[mmap.mmap, int]] = {}
+        self._last: tuple[int, int, int] | None = None  # segment, offset, length of the last line
+        self._broken: str | None = None
+        self._interval = interval
+        self._dirty = threading.Event()
+        self._stop = threading.Event()
+        self._syncer: threading.Thread | None = None
+        if path is not None and writer:
+            self._create(path)
+            if durability == "interval":
+                self._syncer = threading.Thread(target=self._sync_often, daemon=True)
+                self._syncer.start()
+
+    # ------------------------------------------------------------------ files
+
+    def _create(self, path: Path) -> None:
+        path.mkdir(parents=True, exist_ok=True)
+        if not self._name(0).exists():
+            self._new_segment(0)
+
+    def _name(self, segment: int) -> Path:
+        assert self.path is not None
+        return self.path / f"{segment + 1:08}.jsonl"
+
+    def _new_segment(self, segment: int) -> None:
+        fd = os.open(self._name(segment), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+        try:
+            _write_all(fd, _header(segment + 1))
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+        assert self.path is not None
+        sync_folder(self.path)
+
+    def _file(self, segment: int) -> IO[bytes]:
+        while len(self._files) <= segment:
+            number = len(self._files)
+            mode = "r+b" if self._writer else "rb"
+            self._files.append(open(self._name(number), mode, buffering=0))  # noqa: SIM115 - kept open on purpose
+        return self._files[segment]
+
+    def segments(self) -> int:
+        """How many segment files there are."""
+        if self.path is None:
+            return 1
+        count = 0
+        while self._name(count).exists():
+            count += 1
+        return count
+
+    def size(self) -> int:
+        """The size of what has been read or written so far, in bytes."""
+        if self.path is None:
+            return sum(map(len, self._memory))
+        return sum(self._name(i).stat().st_size for i in range(self.end.segment)) + self.end.offset
+
+    # ------------------------------------------------------------------ reading
+
+    def read(self, progress: Callable[[int, int], None] | None = None) -> Iterator[list[Line]]:
+        """The sealed transactions after `end`, each as its lines, verified. Moves `end` past each.
+
+        Raises DamageError with file and line. A torn tail ends the reading; `torn` says so.
+        """
+        self.torn = None
+        while self.path is not None:
+            yield from self._read_segment(progress)
+            if self.torn is not None or self.end.segment + 1 >= self.segments():
+                return
+            self.end = Position(self.end.segment + 1, 0)
+
+    def _read_segment(self, progress: Callable[[int, int], None] | None) -> Iterator[list[Line]]:
+        segment, offset = self.end
+        data = self._load(segment, offset)
+        number = self._line_number(segment, offset)
+        at = 0
+        if offset == 0:
+            at = self._check_header(segment, data)
+            if at == 0:
+                return
+            number += 1
+            self.end = Position(segment, at)
+        digest = self.digest
+        pending: list[Line] = []  # lines of a transaction whose last one has not come yet; it never crosses a segment
+        begin, begin_number = at, number
+        while (stop := data.find(b"\n", at)) >= 0:
+            try:
+                head, digest, spans = check(data[at:stop], digest)
+            except ValueError as error:
+                self._refuse(segment, number, str(error))
+            base = (segment << _SHIFT) | (offset + at)
+            pending.append(Line(head, [Place(base + start, length) for start, length in spans]))
+            last, at, number = at, stop + 1, number + 1
+            if head.get("more"):
+                continue
+            self.end, self.digest = Position(segment, offset + at), digest
+            self._last = (segment, offset + last, at - last)
+            begin, begin_number = at, number
+            if progress and number % 1024 == 0:
+                progress(at, len(data))
+            yield pending
+            pending = []
+        if begin < len(data):
+            if segment + 1 < self.segments():
+                self._refuse(segment, begin_number, "it has no end, though another segment follows")
+            self.torn = Torn(str(self._name(segment)), begin_number, len(data) - begin, None)
+
+    def _load(self, segment: int, offset: int) -> bytes:
+        fd = self._file(segment).fileno()
+        size = os.fstat(fd).st_size
+        return _read_at(fd, offset, size - offset)
+
+    def _line_number(self, segment: int, offset: int) -> int:
+        if offset == 0:
+            return 1
+        return _read_at(self._file(segment).fileno(), 0, offset).count(b"\n") + 1
+
+    def _check_header(self, segment: int, data: bytes) -> int:
+        stop = data.find(b"\n")
+        if stop < 0:
+            if not _header(segment + 1).startswith(data.rstrip(b"\0")):
+                self._refuse_header(segment, data)
+            self.torn = Torn(str(self._name(segment)), 1, len(data), None)
+            return 0
+        if data[: stop + 1] != _header(segment + 1):
+            self._refuse_header(segment, data[:stop])
+        return stop + 1
+
+    def _refuse_header(self, segment: int, line: bytes) -> NoReturn:
+        try:
+            header = orjson.loads(line)
+        except orjson.JSONDecodeError:
+            header = None
+        if isinstance(header, dict) and header.get("format") == "graphstore journal":
+            schema = header.get("schema")
+            if isinstance(schema, int) and schema > SCHEMA:
+                raise EngineError(
+                    f"{self._name(segment)} was written with schema {schema}; this graphstore reads up to {SCHEMA}. "
+                    "Install a newer graphstore. Nothing was changed."
+                )
+        raise DamageError(f"{self._name(segment)} line 1: it is not the header of a graphstore journal. Nothing was changed.")
+
+    def _refuse(self, segment: int, number: int, why: str) -> NoReturn:
+        raise DamageError(
+            f"{self._name(segment)} line {number}: {why}. The journal is damaged there; nothing was changed. "
+            "Restore a backup, or cut the file before that line to keep what comes before it."
+        )
+
+    def make_ready(self) -> None:
+        """Set a torn tail aside in a file beside its segment, so that the next commit follows the last whole one. Writer only."""
+        if self.torn is None or self.path is None:
+            return
+        name = Path(self.torn.file)
+        begin = name.stat().st_size - self.torn.size
+        fd = os.open(name, os.O_RDWR)
+        try:
+            if self.torn.size:
+                aside = _free_name(name.with_name(f"{name.stem}-torn-{begin}.bin"))
+                aside.write_bytes(_read_at(fd, begin, self.torn.size))
+                self.torn.aside = str(aside)
+            os.ftruncate(fd, begin)
+            if begin == 0:
+                _write_all(fd, _header(int(name.stem)))
+                self.end = Position(self.end.segment, len(_header(int(name.stem))))
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+        sync_folder(self.path)
+
+    def checksum(self, upto: Position) -> int:
+        """A CRC of every byte before `upto`."""
+        total = 0
+        for segment in range(upto.segment + 1):
+            fd = self._file(segment).fileno()
+            left = upto.offset if segment == upto.segment else os.fstat(fd).st_size
+            at = 0
+            while left > 0 and (data := os.pread(fd, min(_CHUNK, left), at)):
+                total = crc32(data, total)
+                at += len(data)
+                left -= len(data)
+        return total
+
+    def start_at(self, position: Position, digest: str) -> None:
+        """Go on from a position whose bytes before it are known to be right."""
+        self.end, self.digest = position, digest
+
+    def holds(self, position: Position) -> bool:
+        """Whether the files reach as far as `position`."""
+        if self.path is None or position.segment >= self.segments():
+            return False
+        return self._name(position.segment).stat().st_size >= position.offset
+
+    def unchanged(self) -> bool:
+        """Whether the last line this reader has seen still stands where it stood (a failed commit is cut off again)."""
+        if self._last is None or self.path is None:
+            return True
+        segment, offset, length = self._last
+        raw = _read_at(self._file(segment).fileno(), offset, length)
+        return raw.find(b'"digest":"%b"' % self.digest.encode()) >= 0
+
+    def body(self, pos: int, length: int) -> dict[str, Any]:
+        """The body at a place, parsed afresh."""
+        return orjson.loads(self.raw(pos, length))  # type: ignore[no-any-return]
+
+    def raw(self, pos: int, length: int) -> bytes:
+        """The bytes of the body at a place."""
+        segment, offset = pos >> _SHIFT, pos & _OFFSET
+        if self.path is None:
+            return self._memory[offset]
+        mapped = self._maps.get(segment)
+        if mapped is not None and offset + length <= mapped[1]:
+            return mapped[0][offset : offset + length]
+        return self._unmapped(segment, offset, length)
+
+    def _unmapped(self, segment: int, offset: int, length: int) -> bytes:
+        fd = self._file(segment).fileno()
+        mapped = self._maps.get(segment)
+        limit = self.end.offset if segment == self.end.segment else os.fstat(fd).st_size
+        if limit - (mapped[1] if mapped else 0) >= _REMAP_BYTES and offset + length <= limit:
+            self._maps[segment] = (mmap.mmap(fd, limit, access=mmap.ACCESS_READ), limit)
+        return _read_at(fd, offset, length)
+
+    # ------------------------------------------------------------------ writing
+
+    def append(self, lines: list[tuple[dict[str, Any], list[bytes]]]) -> list[list[Place]]:
+        """Write one transaction (head and bodies of each line) and make it durable. Gives the places of the bodies.
+
+        Raises EngineError when the disk refuses; the journal is then as it was before.
+        """
+        if self._broken:
+            raise EngineError(f"{self._broken} Close the store and open it again.")
+        digest, parts, placed, at = self.digest, [], [], 0
+        for number, (head, bodies) in enumerate(lines, 1):
+            if number < len(lines):
+                head["more"] = True
+            line, digest, offsets = compose(head, bodies, digest)
+            placed.append([Place(at + offset, len(body)) for offset, body in zip(offsets, bodies, strict=True)])
+            parts.append(line)
+            at += len(line)
+        if self.path is None:
+            self.digest = digest
+            return self._keep_in_memory(lines)
+        segment, offset = self._room()
+        self._commit(segment, offset, parts)
+        base = (segment << _SHIFT) | offset
+        self.end, self.digest = Position(segment, offset + at), digest
+        self._last = (segment, offset + at - len(parts[-1]), len(parts[-1]))
+        return [[Place(base + pos, length) for pos, length in places] for places in placed]
+
+    def _keep_in_memory(self, lines: list[tuple[dict[str, Any], list[bytes]]]) -> list[list[Place]]:
+        placed = []
+        for head, bodies in lines:
+            start = len(self._memory)
+            self._memory.extend(bodies)
+            placed.append([Place(start + i, len(body)) for i, body in enumerate(bodies)])
+            self._memory_lines.append((head, bodies))
+        return placed
+
+    def _room(self) -> Position:
+        if self.end.offset < SEGMENT_BYTES:
+            return self.end
+        segment = self.end.segment + 1
+        try:
+            self._new_segment(segment)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                self._name(segment).unlink()
+            raise EngineError(f"cannot begin {self._name(segment)}: {error.strerror}. Nothing was written.") from error
+        return Position(segment, len(_header(segment + 1)))
+
+    def _commit(self, segment: int, offset: int, parts: list[bytes]) -> None:
+        fd = self._file(segment).fileno()
+        try:
+            _pwrite_all(fd, b"".join(parts), offset)
+            if self._syncer is None:
+                os.fdatasync(fd)
+            else:
+                self._dirty.set()
+        except BaseException as error:
+            self._undo(fd, offset)
+            if not isinstance(error, OSError):
+                raise
+            full = " Free some space and do it again." if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) else ""
+            raise EngineError(
+                f"cannot write {self._name(segment)}: {error.strerror}. Nothing of this transaction was kept.{full}"
+            ) from error
+
+    def _undo(self, fd: int, offset: int) -> None:
+        try:
+            os.ftruncate(fd, offset)
+        except OSError as error:
+            self._broken = f"A failed commit could not be cut off the journal ({error.strerror})."
+
+    def _sync_often(self) -> None:
+        while not self._stop.is_set():
+            self._dirty.wait()
+            time.sleep(self._interval)
+            self._dirty.clear()
+            try:
+                os.fdatasync(self._file(self.end.segment).fileno())
+            except (OSError, ValueError) as error:
+                if not self._stop.is_set():
+                    self._broken = f"Making the journal durable failed ({error})."
+
+    def export(self, sink: IO[bytes]) -> int:
+        """Write header and every line to `sink`: a dump that `load` takes. Gives the number of lines."""
+        sink.write(_header(1))
+        lines = 0
+        if self.path is None:
+            prev = GENESIS
+            for head, bodies in self._memory_lines:
+                line, prev, _ = compose(head, bodies, prev)
+                sink.write(line)
+                lines += 1
+            return lines
+        for segment in range(self.end.segment + 1):
+            fd = self._file(segment).fileno()
+            stop = self.end.offset if segment == self.end.segment else os.fstat(fd).st_size
+            at = len(_header(segment + 1))
+            while at < stop and (data := os.pread(fd, min(_CHUNK, stop - at), at)):
+                sink.write(data)
+                lines += data.count(b"\n")
+                at += len(data)
+        return lines
+
+    def close(self) -> None:
+        """Make everything durable and let go of the files."""
+        if self._syncer is not None:
+            self._stop.set()
+            self._dirty.set()
+            with contextlib.suppress(OSError):
+                os.fdatasync(self._file(self.end.segment).fileno())
+            self._syncer.join(timeout=2)
+        for mapped, _ in self._maps.values():
+            mapped.close()
+        self._maps.clear()
+        for file in self._files:
+            file.close()
+        self._files.clear()
+
+
+def load(dump: Path, folder: Path) -> int:
+    """Make the journal of a new store from a dump, verifying each line. Gives the number of lines.
+
+    Raises DamageError with file and line; the folder is then left without a journal.
+    """
+    if not dump.is_file():
+        raise NotFoundError(f"no dump at {dump}.")
+    folder.mkdir(parents=True, exist_ok=True)
+    prev, count, segment, more = GENESIS, 0, 0, False
+    names: list[Path] = []
+    with open(dump, "rb") as source:
+        _check_dump_header(dump, source.readline())
+        sink: IO[bytes] | None = None
+        try:
+            for number, line in enumerate(source, 2):
+                if sink is None or (not more and sink.tell() >= SEGMENT_BYTES):
+                    sink = _next_segment(sink, folder / f"{segment + 1:08}.jsonl", names)
+                    segment += 1
+                if not line.endswith(b"\n"):
+                    raise DamageError(f"{dump} line {number}: the last line is cut off. Nothing was restored.")
+                try:
+                    head, prev, _ = check(line[:-1], prev)
+                except ValueError as error:
+                    raise DamageError(f"{dump} line {number}: {error}. Nothing was restored.") from None
+                more = bool(head.get("more"))
+                sink.write(line)
+                count += 1
+            if more:
+                raise DamageError(f"{dump}: the last transaction is cut off. Nothing was restored.")
+            _next_segment(sink, None if sink else folder / "00000001.jsonl", names)
+        except BaseException:
+            if sink is not None:
+                sink.close()
+            for name in names:
+                name.unlink(missing_ok=True)
+            raise
+    sync_folder(folder)
+    return count
+
+
+def _check_dump_header(dump: Path, line: bytes) -> None:
+    if line == _header(1):
+        return
+    try:
+        schema = orjson.loads(line)["schema"]
+    except (orjson.JSONDecodeError, KeyError, TypeError):
+        schema = None
+    if isinstance(schema, int) and schema > SCHEMA:
+        raise EngineError(f"{dump} was written with schema {schema}; this graphstore reads up to {SCHEMA}. Install a newer graphstore.")
+    raise DamageError(f"{dump} line 1: it is not the header of a graphstore dump. Nothing was restored.")
+
+
+def _next_segment(sink: IO[bytes] | None, name: Path | None, names: list[Path]) -> IO[bytes]:
+    if sink is not None:
+        sink.flush()
+        os.fsync(sink.fileno())
+        sink.close()
+        if name is None:
+            return sink
+    assert name is not None
+    names.append(name)
+    fresh = open(name, "wb")  # noqa: SIM115 - closed by the next call
+    fresh.write(_header(len(names)))
+    if sink is None:
+        fresh.flush()
+    return fresh
+
+
+def sync_folder(path: Path) -> None:
+    """Make the names in a folder durable."""
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def _write_all(fd: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+
+
+def _pwrite_all(fd: int, data: bytes, offset: int) -> None:
+    done = os.pwrite(fd, data, offset)
+    while done < len(data):
+        done += os.pwrite(fd, memoryview(data)[done:], offset + done)
+
+
+def _read_at(fd: int, offset: int, length: int) -> bytes:
+    data = os.pread(fd, length, offset)
+    if len(data) == length:
+        return data
+    parts = [data]
+    got = len(data)
+    while got < length and data:
+        data = os.pread(fd, length - got, offset + got)
+        parts.append(data)
+        got += len(data)
+    return b"".join(parts)
+
+
+def _free_name(name: Path) -> Path:
+    count = 1
+    free = name
+    while free.exists():
+        count += 1
+        free = name.with_name(f"{name.stem}-{count}{name.suffix}")
+    return free

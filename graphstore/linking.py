@@ -1,0 +1,192 @@
+"""What it takes to say a link: is it there already, does it make sense, does it close a cycle; and what a supersession takes."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from graphstore.errors import ConflictError, InvalidError
+from graphstore.links import Kind
+from graphstore.models import Json
+from graphstore.period import OPEN, Instant, Period, iso, overlap, period
+from graphstore.view import Core, in_time
+from graphstore.writing import Transaction
+
+CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+
+
+class Ends(NamedTuple):
+    """A link as a sentence of entity numbers."""
+
+    source: int
+    kind: Kind
+    target: int
+
+
+@dataclass
+class Claim:
+    """The attributes of a link: what is said of it besides its ends and its period."""
+
+    reason: str | None = None
+    strength: int | None = None
+    created_by: str = "user"
+    metadata: Json = field(default_factory=dict)
+    inferred: bool = False
+    id: str | None = None  # the id wanted for a new link
+
+    def body(self) -> Json:
+        """What goes into the journal beside the head; empty when nothing was said."""
+        said: Json = {} if self.reason is None else {"reason": self.reason}
+        if self.metadata:
+            said["metadata"] = self.metadata
+        return said
+
+
+class Linking:
+    """The links of one transaction."""
+
+    def __init__(self, core: Core, work: Transaction) -> None:
+        self.core = core
+        self.index = core.index
+        self.work = work
+
+    def kind(self, name: str) -> Kind:
+        """A kind by its canonical name."""
+        return self.core.vocabulary.kinds[name]
+
+    def supersede(
+        self, new: int, old: int, op: int, claim: Claim, since: Instant | None = None, until: Instant = OPEN
+    ) -> int:
+        index = self.index
+        begun = index.start(new, self.work.tx)
+        if begun is None:
+            raise ConflictError(f"nothing is believed of {index.names[new]!r}: it cannot supersede {index.names[old]!r}.")
+        first = index.start(old, self.work.tx)
+        start = begun if since is None else since
+        cut = start if first is None else max(start, first)
+        ends = Ends(new, self.kind("supersedes"), old)
+        span = period(cut, until)
+        row = self.join(ends, span, claim, op)
+        link = index.k_link[row]
+        if index.k_op[row] == op and not index.is_event[old]:
+            self.work.set_taken(link, [*index.taken.get(link, []), *self.work.take(old, span, op)])
+        return row
+
+    def join(self, ends: Ends, span: Period, claim: Claim, op: int) -> int:
+        """The row of the link that says it: one that is there, or a new one."""
+        index = self.index
+        source, kind, target = ends
+        if source == target:
+            raise InvalidError(f"{index.names[source]!r} cannot be linked to itself.")
+        there = self._overlapping(ends, span, self.work.tx)
+        if there:
+            return self._again(there, ends, span, claim, op)
+        self._refuse_senseless(ends, span[0], self.work.tx)
+        if kind.acyclic:
+            self._refuse_cycle(ends, self.work.tx)
+        name = self._new_link_id() if claim.id is None else self._free_link_id(claim.id)
+        link = index.add_link(name, source, kind.name, target)
+        self._name_op(op, link)
+        return self._claim(link, span, claim, op)
+
+    def _claim(self, link: int, span: Period, claim: Claim, op: int) -> int:
+        return self.work.claim(link, span, strength=claim.strength, inferred=claim.inferred, by=claim.created_by, body=claim.body(), op=op)
+
+    def _overlapping(self, ends: Ends, span: Period, tx: Instant) -> list[int]:
+        """The believed rows of a link with these ends (either way round for a symmetric kind) over a common valid period."""
+        index = self.index
+        source, kind, target = ends
+        pairs = [(source, target), (target, source)] if kind.symmetric else [(source, target)]
+        rows = []
+        for one, two in pairs:
+            out, into = index.out.get(one, ()), index.into.get(two, ())
+            for link in out if len(out) <= len(into) else into:
+                if index.l_src[link] == one and index.l_tgt[link] == two and index.l_kind[link] == kind.name:
+                    rows += [r for r in index.believed_link(link, tx) if overlap((index.k_from[r], index.k_to[r]), span)]
+        return rows
+
+    def _again(self, there: list[int], ends: Ends, span: Period, claim: Claim, op: int) -> int:
+        index = self.index
+        others = [row for row in there if not self._says(row, claim)]
+        if not others:
+            return there[0]
+        fixed = [row for row in others if claim.inferred or not index.c_inferred[index.k_claim[row]]]
+        if fixed or len({index.k_link[row] for row in there}) > 1:
+            link = index.l_name[index.k_link[(fixed or others)[0]]]
+            raise ConflictError(
+                f"{index.names[ends.source]} {ends.kind.name} {index.names[ends.target]} is there already as {link!r} with other attributes "
+                f"over part of that time. unlink({link!r}) it first, or give the same attributes."
+            )
+        self._name_op(op, index.k_link[there[0]])
+        return self._claim(index.k_link[there[0]], span, claim, op)
+
+    def _name_op(self, op: int, link: int) -> None:
+        if self.index.o_verb[op] == "link":
+            self.index.o_subject[op] = self.index.l_name[link]
+
+    def _says(self, row: int, claim: Claim) -> bool:
+        index = self.index
+        number = index.k_claim[row]
+        body = self.core.body(index.c_pos[number], index.c_len[number])
+        return (
+            body.get("reason") == claim.reason
+            and body.get("metadata", {}) == claim.metadata
+            and (index.c_strength[number] or None) == claim.strength
+            and bool(index.c_inferred[number]) == claim.inferred
+            and index.c_by[number] == claim.created_by
+        )
+
+    def _refuse_senseless(self, ends: Ends, since: Instant, tx: Instant) -> None:
+        index = self.index
+        source, kind, target = ends
+        if kind.causal and not in_time(index, source, target, since, tx):
+            begun = index.start(target, tx) or 0
+            raise InvalidError(
+                f"a cause may not start after its effect: {index.names[target]!r} begins at {iso(begun)}, after {index.names[source]!r}. "
+                f"Turn the link round, or give the valid_from at which the effect began."
+            )
+        if kind.forward:
+            first, second = index.start(source, tx), index.start(target, tx)
+            if first is not None and second is not None and first > second:
+                raise InvalidError(
+                    f"{kind.name} runs from earlier to later: {index.names[source]!r} begins at {iso(first)}, after "
+                    f"{index.names[target]!r} at {iso(second)}. Turn the link round."
+                )
+
+    def _refuse_cycle(self, ends: Ends, tx: Instant) -> None:
+        """Raise ConflictError when the target already leads to the source by believed links of this kind, whatever their periods."""
+        index = self.index
+        source, kind, target = ends
+
+        def onward(ent: int, side: dict[int, list[int]]) -> list[int]:
+            return [n for n in side.get(ent, ()) if index.l_kind[n] == kind.name and index.believed_link(n, tx)]
+
+        if not onward(source, index.into):
+            return
+        seen, todo = {target}, [target]
+        while todo:
+            for link in onward(todo.pop(), index.out):
+                ent = index.l_tgt[link]
+                if ent == source:
+                    raise ConflictError(
+                        f"{index.names[source]!r} {kind.name} {index.names[target]!r} would close a cycle: "
+                        f"{index.names[target]!r} already leads to {index.names[source]!r} by {kind.name}."
+                    )
+                if ent not in seen:
+                    seen.add(ent)
+                    todo.append(ent)
+
+    def _new_link_id(self) -> str:
+        known = self.index.link_ids
+        while (name := f"lnk_{os.urandom(8).hex()}") in known:
+            pass
+        return name
+
+    def _free_link_id(self, name: str) -> str:
+        if CONTROL.search(name):
+            raise InvalidError(f"link id {name!r} holds control characters. Use printable text.")
+        if name in self.index.link_ids:
+            raise ConflictError(f"link {name!r} is known already. Choose another id.")
+        return name

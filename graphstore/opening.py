@@ -1,0 +1,66 @@
+"""The ways into a store: open it, restore it from a dump, verify one that refuses to open."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import Literal
+
+from graphstore import folder, journal
+from graphstore.errors import ConflictError, InvalidError
+from graphstore.folder import verify
+from graphstore.store import Clock, GraphStore
+
+__all__ = ["open", "restore", "verify"]
+
+_DRIVERS = ("kuzu", "ladybug")
+_DURABILITY = ("commit", "interval")
+
+
+def open(
+    path: str | os.PathLike[str],
+    *,
+    read_only: bool = False,
+    create: bool = True,
+    clock: Clock | None = None,
+    driver: Literal["kuzu", "ladybug"] = "kuzu",
+    durability: Literal["commit", "interval"] = "commit",
+    author: str | None = None,
+) -> GraphStore:
+    """Open a store: a folder such as `memory.gs`, made when it is not there (unless `create=False`), or `":memory:"`.
+
+    `read_only=True` follows another process's journal: `refresh()` moves it on. `clock` gives an aware datetime. `durability="interval"` makes commits durable
+    every 50 ms instead of one by one. `author` is who writes, unless a transaction says otherwise.
+
+    Raises LockedError when another writer holds it, DamageError (with file and line) for a damaged journal, EngineError for a newer schema,
+    InvalidError for a path that is no store, NotFoundError when there is none and none is made.
+    """
+    if driver not in _DRIVERS:
+        raise InvalidError.choice("driver", driver, _DRIVERS)
+    if durability not in _DURABILITY:
+        raise InvalidError.choice("durability", durability, _DURABILITY)
+    place = folder.locate(path, read_only=read_only, create=create)
+    place.hold()
+    try:
+        return GraphStore(place, clock=clock, driver=driver, durability=durability, author=author)
+    except BaseException:
+        place.release()
+        raise
+
+
+def restore(dump: str | os.PathLike[str], path: str | os.PathLike[str], *, clock: Clock | None = None) -> GraphStore:
+    """Make a new store at `path` from a dump that `export` wrote, verifying each line, and open it.
+
+    Raises DamageError with the dump's line, ConflictError when `path` is there already; nothing is left behind then.
+    """
+    target = Path(path)
+    if target.exists() and any(target.iterdir() if target.is_dir() else [target]):
+        raise ConflictError(f"{target} is there already. Restore into a new name.")
+    made = not target.exists()
+    try:
+        journal.load(Path(dump), target / "journal")
+        return open(target, create=False, clock=clock)
+    except BaseException:
+        shutil.rmtree(target if made else target / "journal", ignore_errors=True)
+        raise

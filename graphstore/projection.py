@@ -1,0 +1,713 @@
+"""The graph tables follow the journal: what the index holds, laid out for Cypher in `graph.kuzu`.
+
+They are a copy and never more than that. A small file beside them, `graph.json`, says how far they have come and what the file looked like
+when it was closed well; whenever the two do not agree (deleted, left dirty by a crash, damaged, of another engine or another journal) the
+tables are made anew from the index. Nothing is deleted or rolled back in them, and what is written is written one statement at a time.
+"""
+
+from __future__ import annotations
+
+import os
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from graphstore.engine import Engine
+from graphstore.errors import EngineError, QueryError
+from graphstore.index import Index, Mark
+from graphstore.journal import Journal, Position, dumps, sync_folder
+from graphstore.links import KINDS
+from graphstore.models import Json, Problem
+from graphstore.period import OPEN, Instant, moment
+from graphstore.queries import schema, text
+
+SCHEMA = 1
+CHUNK = 2 * 131_072  # whole groups of the engine: a COPY that fills them is twice as fast as one that does not
+CHECKPOINT_AFTER = 2_000  # each closing holds memory in the engine until a checkpoint
+POOL = 256 << 20
+GENERIC = "LINK"
+TAKEN = frozenset({"NODE", "EVENT", "ABSENT", "VERSION", "HAS_VERSION", "OP", GENERIC})
+
+_BATCH = 8_192
+_CONTENT = b'{"content":{'
+_SALT = b',"salt":"'
+_LINK_PERIODS = ("valid_from", "valid_to", "tx_from", "tx_to", "opened_by", "closed_by")
+
+Progress = Callable[[int, int], None]
+Notify = Callable[[str], None]
+Place = tuple[int, int]
+Raw = Callable[[int, int], bytes]
+
+
+class Projection:
+    """The graph tables of one store, opened when first needed. `folder` None keeps them in memory."""
+
+    def __init__(
+        self, folder: Path | None, index: Index, journal: Journal, *, driver: str = "kuzu", notify: Notify
+    ) -> None:
+        self._file = folder / "graph.kuzu" if folder else None
+        self._state = folder / "graph.json" if folder else None
+        self._index = index
+        self._journal = journal
+        self._driver = driver
+        self._notify = notify
+        self._engine: Engine | None = None
+        self._done = Mark()
+        self._tables: set[str] = set()  # link tables there are
+        self._shared: set[str] = set()  # kinds that have rows in LINK
+        self._clean = False  # the file on disk is as `graph.json` says
+        self._closed = 0  # closings since the last checkpoint
+
+    # ------------------------------------------------------------------ the four verbs of the store
+
+    def engine(self, progress: Progress | None = None) -> Engine:
+        """The engine, caught up with what is committed."""
+        if self._engine is None:
+            self._open(progress)
+        if self._index.mark() != self._done:
+            self._catch_up(progress)
+        assert self._engine is not None
+        return self._engine
+
+    def behind(self) -> int:
+        """How many rows and closings the tables wait for."""
+        done = self._done
+        if self._engine is None and self._file is not None:
+            state = self._read_state()
+            done = _mark(state) if state and state.get("clean") and self._file.exists() else done
+        return sum(max(0, goal - at) for goal, at in zip(self._index.mark(), done, strict=True))
+
+    def rebuild(self, progress: Progress | None = None) -> None:
+        """Make the tables anew from the index."""
+        self._let_go()
+        if self._file is not None:
+            for name in self._file.parent.glob(self._file.name + "*"):
+                name.unlink()
+        self._done, self._tables, self._shared, self._closed = Mark(), set(), set(), 0
+        self._mark_dirty()
+        self._engine = Engine(self._file, driver=self._driver, buffer_pool=self._pool())
+        for statement in schema(self._driver):
+            self._engine.run(statement)
+        self._tables = {GENERIC, *(link_table(kind.name) for kind in KINDS.values() if kind.table)}
+        self._follow(self._engine, progress)
+        self._engine.checkpoint()
+
+    def close(self) -> None:
+        """Leave the tables caught up and the file whole, if they were opened; else leave them as they are."""
+        if self._engine is None:
+            return
+        try:
+            if self._file is not None:
+                engine = self.engine()
+                if not self._clean:
+                    engine.checkpoint()
+        finally:
+            self._let_go()
+        if self._file is not None and not self._clean:
+            self._mark_clean()
+
+    def nodes_at(self, valid: Instant, tx: Instant) -> pa.Table:
+        """The nodes that stand at (valid, tx), one row each; content is JSON text, and what an open end is, is null."""
+        found = self.engine().arrow(text("nodes_at", driver=self._driver), valid=moment(valid), tx=moment(tx))
+        index = self._index
+        ents = [index.ids[name] for name in found["id"].to_pylist()]
+        columns = {
+            "id": found["id"],
+            "kind": texts([index.kind[ent] for ent in ents]),
+            "key": texts([index.key[ent] for ent in ents]),
+            "scope": texts([index.scope[ent] for ent in ents]),
+            **{name: found[name] for name in found.column_names[1:]},
+            "tx_to": pa.nulls(len(ents), pa.timestamp("us", tz="UTC")),
+        }
+        return pa.table(columns)
+
+    def verify(self) -> list[Problem]:
+        """Every row of every table held against the index. Tables that are not there yet have no problems."""
+        if self._engine is None and self._file is not None and not self._file.exists():
+            return []
+        engine = self.engine()
+        found = [*self._verify_things(engine), *self._verify_versions(engine), *self._verify_links(engine)]
+        name = str(self._file) if self._file else "graph tables"
+        return [Problem(file=name, line=None, message=message) for message in found]
+
+    # ------------------------------------------------------------------ open, dirty, clean
+
+    def _open(self, progress: Progress | None) -> None:
+        fault = self._fault()
+        if fault is None:
+            try:
+                self._engine = Engine(self._file, driver=self._driver, buffer_pool=self._pool())
+                self._probe(self._engine)
+                return
+            except (EngineError, QueryError) as error:
+                fault = f"the engine could not open them ({_first_line(error)})"
+        self.rebuild(progress)
+        if fault:
+            self._notify(f"graph tables rebuilt: {fault}.")
+
+    def _probe(self, engine: Engine) -> None:
+        nodes = sum(int(count) for label in ("Node", "Event") for (count,) in engine.run(text("count_things", LABEL=label)))
+        if nodes != self._done.entities:
+            raise EngineError(f"they hold {nodes} things, not {self._done.entities}")
+
+    def _fault(self) -> str | None:
+        """Why the tables on disk cannot be used; None when they can, empty when there are none to use."""
+        if self._file is None or self._state is None or not (self._state.exists() or self._file.exists()):
+            return ""
+        state = self._read_state()
+        if state is None:
+            return f"{self._state.name} is missing or damaged"
+        if not self._file.exists():
+            return f"{self._file.name} is missing"
+        if not state.get("clean"):
+            return "they were not closed well"
+        if state.get("engine") != self._version() or state.get("schema") != SCHEMA:
+            return "they were made by another version"
+        try:
+            done = _mark(state)
+        except (KeyError, TypeError, ValueError):
+            return f"{self._state.name} is damaged"
+        if not self._belongs(done, state):
+            return "they do not belong to this journal"
+        leftover = self._file.with_name(self._file.name + ".wal")
+        if leftover.exists() and leftover.stat().st_size:
+            return "they were not closed well"
+        if [self._file.stat().st_size, _checksum(self._file)] != [state.get("size"), state.get("checksum")]:
+            return f"{self._file.name} is damaged"
+        self._done, self._clean = done, True
+        self._tables, self._shared = set(state["tables"]), set(state["shared"])
+        return None
+
+    def _belongs(self, done: Mark, state: dict[str, Any]) -> bool:
+        index, goal = self._index, self._index.mark()
+        if any(at > to for at, to in zip(done, goal, strict=True)):
+            return False
+        if state.get("last_tx") != (index.o_tx[done.ops - 1] if done.ops else 0):
+            return False
+        if state.get("digest") == self._journal.digest:
+            return done == goal
+        return _line_ends(self._journal, state.get("end"), str(state.get("digest")))
+
+    def _pool(self) -> int:
+        return POOL if self._file else memory_pool(self._index)
+
+    def _version(self) -> str:
+        return f"{self._driver} {version(self._driver)}"
+
+    def _read_state(self) -> dict[str, Any] | None:
+        assert self._state is not None
+        try:
+            state = orjson.loads(self._state.read_bytes())
+        except (OSError, orjson.JSONDecodeError):
+            return None
+        return state if isinstance(state, dict) else None
+
+    def _mark_dirty(self) -> None:
+        if self._state is not None:
+            self._write_state({"clean": False})
+        self._clean = False
+
+    def _mark_clean(self) -> None:
+        assert self._file is not None
+        done = self._done
+        self._write_state(
+            {
+                "clean": True,
+                "engine": self._version(),
+                "schema": SCHEMA,
+                "mark": done._asdict(),
+                "last_tx": self._index.o_tx[done.ops - 1] if done.ops else 0,
+                "digest": self._journal.digest,
+                "end": list(self._journal.end),
+                "tables": sorted(self._tables),
+                "shared": sorted(self._shared),
+                "size": self._file.stat().st_size,
+                "checksum": _checksum(self._file),
+            }
+        )
+        self._clean = True
+
+    def _write_state(self, state: dict[str, Any]) -> None:
+        assert self._state is not None
+        fresh = self._state.with_name(self._state.name + ".new")
+        with open(fresh, "wb") as sink:
+            sink.write(orjson.dumps(state, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS))
+            sink.flush()
+            os.fsync(sink.fileno())
+        fresh.replace(self._state)
+        sync_folder(self._state.parent)
+
+    def _let_go(self) -> None:
+        engine, self._engine = self._engine, None
+        if engine is not None:
+            engine.close()
+
+    # ------------------------------------------------------------------ following the index
+
+    def _catch_up(self, progress: Progress | None) -> None:
+        assert self._engine is not None
+        own = self._shared & set(self._index.promoted)
+        if own or any(at > to for at, to in zip(self._done, self._index.mark(), strict=True)):
+            self.rebuild(progress)
+            return
+        if self._clean:
+            self._mark_dirty()
+        try:
+            self._follow(self._engine, progress)
+        except (EngineError, QueryError) as error:
+            self.rebuild(progress)
+            self._notify(f"graph tables rebuilt: the engine failed while they caught up ({_first_line(error)}).")
+
+    def _follow(self, engine: Engine, progress: Progress | None) -> None:
+        done, goal = self._done, self._index.mark()
+        steps = [
+            *((self._add_things, lo, hi) for lo, hi in _chunks(done.entities, goal.entities)),
+            *((self._add_ops, lo, hi) for lo, hi in _chunks(done.ops, goal.ops)),
+            *((self._add_versions, lo, hi) for lo, hi in _chunks(done.rows, goal.rows)),
+            *((self._add_links, lo, hi) for lo, hi in _chunks(done.link_rows, goal.link_rows)),
+            *((self._close_rows, lo, hi) for lo, hi in _chunks(done.closings, goal.closings, CHECKPOINT_AFTER)),
+            *((self._close_links, lo, hi) for lo, hi in _chunks(done.link_closings, goal.link_closings, CHECKPOINT_AFTER)),
+        ]
+        total, at = sum(hi - lo for _, lo, hi in steps), 0
+        for step, lo, hi in steps:
+            step(engine, lo, hi)
+            at += hi - lo
+            if progress:
+                progress(at, total)
+        self._done = goal
+
+    def _write(self, table: str, rows: pa.Table, pair: tuple[str, str] | None = None) -> None:
+        """Add rows, columns in the order of the schema. Into empty tables always by COPY: the file is a sixth of the size."""
+        assert self._engine is not None
+        if any(self._done):
+            self._engine.copy(table, rows, pair=pair)
+        elif pair:
+            self._engine.load(text("copy_links", driver=self._driver, TABLE=table, SOURCE=pair[0], TARGET=pair[1]), rows)
+        else:
+            self._engine.load(text("copy_nodes", driver=self._driver, TABLE=table), rows)
+
+    def _add_things(self, engine: Engine, lo: int, hi: int) -> None:
+        flags = self._index.is_event[lo:hi]
+        nodes = [ent for ent, event in enumerate(flags, lo) if not event]
+        events = [ent for ent, event in enumerate(flags, lo) if event]
+        if nodes:
+            self._write("Node", node_table(self._index, nodes))
+        if events:
+            self._write("Event", self._event_table(events))
+
+    def _event_table(self, events: list[int]) -> pa.Table:
+        index = self._index
+        rows = [index.rows_of[ent][0] if index.rows_of[ent] else -1 for ent in events]
+        bodies = read_bodies(self._journal.raw, [(index.v_pos[v], index.v_len[v]) for v in (index.r_ver[r] for r in rows if r >= 0)])
+        each = iter(bodies)
+        of_event = [next(each) if row >= 0 else {} for row in rows]
+        pending = self._pending()
+        born = index.born
+        # an event recorded and taken back in one transaction was never believed, but a link may name it
+        closed = [row < 0 or (index.r_close[row] >= 0 and row not in pending) for row in rows]
+        return pa.table(
+            {
+                "id": [index.names[ent] for ent in events],
+                "type": [index.kind[ent] for ent in events],
+                "occurred_at": instants([index.r_from[r] if r >= 0 else born[e] for r, e in zip(rows, events, strict=True)]),
+                **event_columns(of_event),
+                "tx_from": instants([index.r_tx[r] if r >= 0 else born[e] for r, e in zip(rows, events, strict=True)]),
+                "tx_to": instants(
+                    [(index.r_end[r] if r >= 0 else born[e]) if c else OPEN for r, e, c in zip(rows, events, closed, strict=True)]
+                ),
+                "opened_by": texts([str(index.r_op[r]) if r >= 0 else None for r in rows]),
+                "closed_by": texts([str(index.r_close[r]) if c and r >= 0 else None for r, c in zip(rows, closed, strict=True)]),
+            }
+        )
+
+    def _add_ops(self, engine: Engine, lo: int, hi: int) -> None:
+        index = self._index
+        places = list(zip(index.o_pos[lo:hi], index.o_len[lo:hi], strict=True))
+        distinct = list(dict.fromkeys(places))
+        reasons = dict(zip(distinct, (body.get("reason") for body in read_bodies(self._journal.raw, distinct)), strict=True))
+        self._write(
+            "Op",
+            pa.table(
+                {
+                    "id": names_of(range(lo, hi)),
+                    "tx": instants(index.o_tx[lo:hi]),
+                    "verb": texts(index.o_verb[lo:hi]),
+                    "subject": texts(index.o_subject[lo:hi]),
+                    "author": texts(index.o_author[lo:hi]),
+                    "reason": texts(reasons.get(place) for place in places),
+                }
+            ),
+        )
+
+    def _add_versions(self, engine: Engine, lo: int, hi: int) -> None:
+        columns = self._row_columns(lo, hi)
+        if not len(columns["row"]):
+            return
+        table = pa.table(columns)
+        self._write("Version", table)
+        self._write("HAS_VERSION", pa.table({"source": table["node_id"], "target": table["row"]}), pair=("Node", "Version"))
+
+    def _row_columns(self, lo: int, hi: int, *, contents: bool = True) -> dict[str, pa.Array]:
+        index = self._index
+        ends, closes = index.r_end[lo:hi], index.r_close[lo:hi]
+        for row in self._pending():
+            if lo <= row < hi:
+                ends[row - lo], closes[row - lo] = OPEN, -1
+        keep = [at for at, ent in enumerate(index.r_ent[lo:hi]) if not index.is_event[ent]]
+        ents = [index.r_ent[lo + at] for at in keep]
+        versions = [index.r_ver[lo + at] for at in keep]
+        chosen = pa.array(keep, pa.int64())
+        node_id = texts([index.names[ent] for ent in ents])
+        number = pa.array([index.v_num[v] for v in versions], pa.int64())
+
+        return {
+            "row": pc.cast(pc.add(chosen, lo), pa.string()),
+            "node_id": node_id,
+            "ref": pc.binary_join_element_wise(node_id, pc.cast(number, pa.string()), "-v"),
+            "number": number,
+            **(self._descriptions(versions) if contents else {}),
+            "valid_from": instants(index.r_from[lo:hi]).take(chosen),
+            "valid_to": instants(index.r_to[lo:hi]).take(chosen),
+            "tx_from": instants(index.r_tx[lo:hi]).take(chosen),
+            "tx_to": instants(ends).take(chosen),
+            "opened_by": names_of(index.r_op[lo:hi]).take(chosen),
+            "closed_by": names_of(closes).take(chosen),
+        }
+
+    def _descriptions(self, versions: list[int]) -> dict[str, pa.Array]:
+        index = self._index
+        contents, rests = read_contents(self._journal.raw, [(index.v_pos[v], index.v_len[v]) for v in versions])
+        return {"content": contents, **description_columns(rests)}
+
+    def _add_links(self, engine: Engine, lo: int, hi: int) -> None:
+        index = self._index
+        groups: dict[tuple[str, bool, bool], list[int]] = {}
+        for at, link in enumerate(index.k_link[lo:hi]):
+            pair = (index.l_kind[link], bool(index.is_event[index.l_src[link]]), bool(index.is_event[index.l_tgt[link]]))
+            groups.setdefault(pair, []).append(at)
+        whole = pa.table(self._link_columns(lo, hi))
+        by_table: dict[tuple[str, bool, bool], list[int]] = {}
+        for (kind, source, target), rows in groups.items():
+            by_table.setdefault((self._table(kind, engine), source, target), []).extend(rows)
+        for (table, source, target), rows in by_table.items():
+            part = whole if len(rows) == len(whole) else whole.take(pa.array(rows, pa.int64()))
+            self._write(table, part, pair=(_label(source), _label(target)))
+
+    def _link_columns(self, lo: int, hi: int) -> dict[str, pa.Array]:
+        index = self._index
+        ends, closes = index.k_end[lo:hi], index.k_close[lo:hi]
+        for row in index.link_closings[index.mark().link_closings :]:
+            if lo <= row < hi:
+                ends[row - lo], closes[row - lo] = OPEN, -1
+        links, claims = index.k_link[lo:hi], index.k_claim[lo:hi]
+        bodies = read_bodies(self._journal.raw, [(index.c_pos[claim], index.c_len[claim]) for claim in claims])
+        return {
+            **end_columns(index, links),
+            "row": names_of(range(lo, hi)),
+            **claim_columns(index, bodies, links, claims),
+            "valid_from": instants(index.k_from[lo:hi]),
+            "valid_to": instants(index.k_to[lo:hi]),
+            "tx_from": instants(index.k_tx[lo:hi]),
+            "tx_to": instants(ends),
+            "opened_by": names_of(index.k_op[lo:hi]),
+            "closed_by": names_of(closes),
+        }
+
+    def _table(self, kind: str, engine: Engine | None = None) -> str:
+        """The table of a kind of link, made when it is not there yet."""
+        own = kind in self._index.promoted or (kind in KINDS and KINDS[kind].table)
+        name = link_table(kind) if own else GENERIC
+        if not own:
+            self._shared.add(kind)
+        if name not in self._tables:
+            engine = engine or self._engine
+            assert engine is not None
+            engine.script(text("link_table", KIND=name))
+            self._tables.add(name)
+        return name
+
+    # ------------------------------------------------------------------ closing
+
+    def _pending(self) -> set[int]:
+        """Rows closed by a transaction that is not committed: they are still open."""
+        return set(self._index.closings[self._index.mark().closings :])
+
+    def _close_rows(self, engine: Engine, lo: int, hi: int) -> None:
+        index = self._index
+        # a row that was closed when it was first written is written closed
+        rows = [row for row in index.closings[lo:hi] if row < self._done.rows]
+        versions = [row for row in rows if not index.is_event[index.r_ent[row]]]
+        events = [row for row in rows if index.is_event[index.r_ent[row]]]
+        if versions:
+            self._close(engine, text("close_versions"), {"row": names_of(versions), **self._closings(versions)})
+        if events:
+            names = texts(index.names[index.r_ent[row]] for row in events)
+            self._close(engine, text("close_events"), {"id": names, **self._closings(events)})
+
+    def _closings(self, rows: list[int]) -> dict[str, pa.Array]:
+        index = self._index
+        return {
+            "closed_at": instants([index.r_end[row] for row in rows]),
+            "op": names_of([index.r_close[row] for row in rows]),
+        }
+
+    def _close_links(self, engine: Engine, lo: int, hi: int) -> None:
+        index = self._index
+        groups: dict[tuple[str, bool, bool], list[int]] = {}
+        for row in index.link_closings[lo:hi]:
+            if row < self._done.link_rows:
+                link = index.k_link[row]
+                source, target = index.is_event[index.l_src[link]], index.is_event[index.l_tgt[link]]
+                groups.setdefault((self._table(index.l_kind[link]), bool(source), bool(target)), []).append(row)
+        for (table, from_event, to_event), rows in groups.items():
+            statement = text("close_links", KIND=table, SOURCE=_label(from_event), TARGET=_label(to_event))
+            self._close(
+                engine,
+                statement,
+                {
+                    **end_columns(index, [index.k_link[row] for row in rows]),
+                    "row": names_of(rows),
+                    "closed_at": instants([index.k_end[row] for row in rows]),
+                    "op": names_of([index.k_close[row] for row in rows]),
+                },
+            )
+
+    def _close(self, engine: Engine, statement: str, columns: dict[str, pa.Array]) -> None:
+        rows = pa.table(columns)
+        engine.load(statement, rows)
+        self._closed += len(rows)
+        if self._closed >= CHECKPOINT_AFTER:
+            engine.checkpoint()
+            self._closed = 0
+
+    # ------------------------------------------------------------------ checking
+
+    def _verify_things(self, engine: Engine) -> Iterator[str]:
+        index, count = self._index, self._done.entities
+        events = [ent for ent in range(count) if index.is_event[ent]]
+        nodes = [ent for ent in range(count) if not index.is_event[ent]]
+        yield from _differences("Node", engine.arrow(text("all_nodes")), node_table(index, nodes), "id")
+        columns = ["id", "type", "occurred_at", "tx_from", "tx_to", "opened_by", "closed_by"]
+        yield from _differences("Event", engine.arrow(text("all_events")), self._event_table(events).select(columns), "id")
+
+    def _verify_versions(self, engine: Engine) -> Iterator[str]:
+        columns = self._row_columns(0, self._done.rows, contents=False)
+        yield from _differences("Version", engine.arrow(text("all_versions")), pa.table(columns), "row")
+
+    def _verify_links(self, engine: Engine) -> Iterator[str]:
+        columns = self._link_columns(0, self._done.link_rows)
+        expected = pa.table({name: columns[name] for name in ("row", "id", "source", "target", *_LINK_PERIODS)})
+        names = pa.array([self._table(kind) for kind in columns["kind"].to_pylist()], pa.string())
+        for name in sorted(self._tables):
+            part = expected.filter(pc.equal(names, name))
+            yield from _differences(name, engine.arrow(text("all_links", KIND=name)), part, "row")
+
+
+# ------------------------------------------------------------------------------------------------ columns from the index
+
+
+def node_table(index: Index, nodes: Sequence[int]) -> pa.Table:
+    """The rows of Node."""
+    return pa.table(
+        {
+            "id": texts(index.names[ent] for ent in nodes),
+            "kind": texts(index.kind[ent] for ent in nodes),
+            "key": texts(index.key[ent] for ent in nodes),
+            "scope": texts(index.scope[ent] for ent in nodes),
+            "tx_from": instants([index.born[ent] for ent in nodes]),
+        }
+    )
+
+
+def description_columns(bodies: Sequence[Json]) -> dict[str, pa.Array]:
+    """What a version says beside its content and its periods."""
+    return {
+        "text": texts(body.get("text") for body in bodies),
+        "tags": pa.array([body.get("tags") or [] for body in bodies], pa.list_(pa.string())),
+        "trigger": texts(body.get("trigger", "initial") for body in bodies),
+        "source": texts(body.get("source") for body in bodies),
+    }
+
+
+def event_columns(bodies: Sequence[Json]) -> dict[str, pa.Array]:
+    """What an event says beside its id, type and instants."""
+    return {
+        "description": texts(body.get("description", "") for body in bodies),
+        "source": texts(body.get("source") for body in bodies),
+        "origin": texts(body.get("origin", "agent") for body in bodies),
+        "agent": texts(body.get("agent") for body in bodies),
+        "fingerprint": texts(body.get("fingerprint") for body in bodies),
+        "metadata": texts(json_text(body.get("metadata")) for body in bodies),
+        "trace_id": texts(body.get("trace_id") for body in bodies),
+        "span_id": texts(body.get("span_id") for body in bodies),
+        "parent_span_id": texts(body.get("parent_span_id") for body in bodies),
+    }
+
+
+def end_columns(index: Index, links: Sequence[int]) -> dict[str, pa.Array]:
+    """The ids of the two ends of each link."""
+    return {
+        "source": texts([index.names[index.l_src[link]] for link in links]),
+        "target": texts([index.names[index.l_tgt[link]] for link in links]),
+    }
+
+
+def claim_columns(index: Index, bodies: Sequence[Json], links: Sequence[int], claims: Sequence[int]) -> dict[str, pa.Array]:
+    """What a link says: its name, kind and attributes."""
+    return {
+        "id": texts([index.l_name[link] for link in links]),
+        "kind": texts([index.l_kind[link] for link in links]),
+        "reason": texts([body.get("reason") for body in bodies]),
+        "strength": pa.array([index.c_strength[claim] or None for claim in claims], pa.int64()),
+        "confidence": texts(["inferred" if index.c_inferred[claim] else "explicit" for claim in claims]),
+        "created_by": texts([index.c_by[claim] for claim in claims]),
+        "metadata": texts([json_text(body.get("metadata")) for body in bodies]),
+    }
+
+
+def link_table(kind: str) -> str:
+    """The name in Cypher of a kind's own table."""
+    name = kind.upper()
+    return f"{name}_LINK" if name in TAKEN else name
+
+
+def memory_pool(index: Index) -> int:
+    """The limit of memory of an engine that keeps a copy of the whole index; only what is used is taken."""
+    return POOL + (len(index.r_ent) + len(index.k_link)) * 4096 + 4 * (sum(index.v_len) + sum(index.c_len))
+
+
+def json_text(value: Any) -> str:
+    """A body's field as JSON text; nothing said is an empty object."""
+    return dumps(value).decode() if value else "{}"
+
+
+def texts(values: Iterable[str | None]) -> pa.Array:
+    """A column of text."""
+    return pa.array(values if isinstance(values, list) else list(values), pa.string())
+
+
+def numbers(values: array[int] | Sequence[int]) -> pa.Array:
+    """A column of whole numbers; an array is taken as it is."""
+    if isinstance(values, array):
+        return pa.Array.from_buffers(pa.int64(), len(values), [None, pa.py_buffer(values)])
+    return pa.array(values, pa.int64())
+
+
+def instants(values: array[int] | Sequence[int]) -> pa.Array:
+    """A column of instants."""
+    return numbers(values).cast(pa.timestamp("us"))
+
+
+def names_of(values: array[int] | Sequence[int]) -> pa.Array:
+    """A column of numbers as text, null for -1."""
+    column = numbers(values)
+    return pc.if_else(pc.less(column, 0), pa.scalar(None, pa.string()), column.cast(pa.string()))
+
+
+# ------------------------------------------------------------------------------------------------- bodies in the journal
+
+
+def read_bodies(raw: Raw, places: Sequence[Place]) -> list[Json]:
+    """The bodies at places, parsed together: a quarter of the cost of one by one."""
+    found: list[Json] = []
+    for lo in range(0, len(places), _BATCH):
+        batch = [raw(pos, length) if length else b"{}" for pos, length in places[lo : lo + _BATCH]]
+        found += orjson.loads(b"[%b]" % b",".join(batch))
+    return found
+
+
+def read_contents(raw: Raw, places: Sequence[Place]) -> tuple[pa.Array, list[Json]]:
+    """The contents at places as JSON text, and the rest of each body, parsed."""
+    contents: list[bytes | None] = []
+    rests: list[bytes] = []
+    for pos, length in places:
+        content, rest = _split(raw(pos, length) if length else b"{}")
+        contents.append(content)
+        rests.append(rest)
+    bodies: list[Json] = []
+    for lo in range(0, len(rests), _BATCH):
+        bodies += orjson.loads(b"[%b]" % b",".join(rests[lo : lo + _BATCH]))
+    return pa.array(contents, pa.string()), bodies
+
+
+def _split(body: bytes) -> tuple[bytes | None, bytes]:
+    # The keys of a body are sorted: content, salt, then texts and a list of texts. In canonical JSON a quote inside a text has a backslash
+    # before it, so the last `,"salt":"` is the body's own and what lies before it is the content, byte for byte.
+    at = body.rfind(_SALT)
+    if body.startswith(_CONTENT) and body[at - 1 : at] == b"}":
+        return body[len(_CONTENT) - 1 : at], b"{" + body[at + 1 :]
+    parsed = orjson.loads(body)
+    content = parsed.pop("content", None)
+    return None if content is None else dumps(content), dumps(parsed)
+
+
+# -------------------------------------------------------------------------------------------------------------- small things
+
+
+def _chunks(lo: int, hi: int, size: int = CHUNK) -> Iterator[tuple[int, int]]:
+    while lo < hi:
+        stop = min(hi, (lo // size + 1) * size)
+        yield lo, stop
+        lo = stop
+
+
+def _label(event: bool) -> str:
+    return "Event" if event else "Node"
+
+
+def _mark(state: Json) -> Mark:
+    return Mark(**{name: int(count) for name, count in state["mark"].items()})
+
+
+def _checksum(file: Path) -> int:
+    total = 0
+    with open(file, "rb") as source:
+        while data := source.read(1 << 22):
+            total = crc32(data, total)
+    return total
+
+
+def _line_ends(journal: Journal, end: Any, digest: str) -> bool:
+    """Whether the line of the journal that ends at a position has that digest."""
+    if journal.path is None or not isinstance(end, list) or not journal.holds(Position(*end)):
+        return False
+    segment, stop = end
+    seen = b""
+    with open(journal.path / f"{segment + 1:08}.jsonl", "rb") as source:
+        while stop > 0 and b"\n" not in seen[:-1]:
+            start = max(0, stop - (1 << 16))
+            source.seek(start)
+            seen, stop = source.read(stop - start) + seen, start
+    return b'"digest":"%b"' % digest.encode() in seen[:-1].rpartition(b"\n")[2]
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+def _differences(name: str, found: pa.Table, expected: pa.Table, key: str) -> Iterator[str]:
+    """Sentences about what a table has that it should not, or the other way round."""
+    if found.num_rows != expected.num_rows:
+        yield f"table {name} has {found.num_rows} rows, the index {expected.num_rows}."
+        return
+    found, expected = found.sort_by(key), expected.sort_by(key)
+    for column in expected.column_names:
+        here, there = _plain(found[column]), _plain(expected[column])
+        if here.equals(there):
+            continue
+        at = next(i for i, (a, b) in enumerate(zip(here, there, strict=True)) if not a.equals(b))
+        yield f"table {name}, {key} {found[key][at].as_py()!r}: {column} is {here[at]}, the index says {there[at]}."
+
+
+def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    # the reading side says null for an open end
+    if pa.types.is_timestamp(column.type):
+        return pc.fill_null(column.cast(pa.timestamp("us")), pa.scalar(OPEN, pa.timestamp("us")))
+    return column

@@ -1,0 +1,151 @@
+"""The saved copy of the resident index, so that a clean open need not read the journal line by line. Disposable: any doubt, and it is not used."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from array import array
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import orjson
+
+from graphstore.index import Index
+from graphstore.journal import SCHEMA, Position
+from graphstore.period import OPEN
+
+_MAGIC = b"graphstore index 2\n"
+_NUMBERS = (
+    "born", "changed", "v_ent", "v_num", "v_pos", "v_len", "r_ent", "r_ver", "r_from", "r_to", "r_tx", "r_end", "r_op", "r_close",
+    "closings", "l_src", "l_tgt", "c_link", "c_num", "c_strength", "c_inferred", "c_pos", "c_len", "k_link", "k_claim", "k_from",
+    "k_to", "k_tx", "k_end", "k_op", "k_close", "link_closings", "o_tx", "o_pos", "o_len",
+)  # fmt: skip
+_CODED = ("kind", "scope", "l_kind", "c_by", "o_verb", "o_author")
+
+
+def write(path: Path, index: Index, position: Position, digest: str, journal_crc: int) -> None:
+    """Write the copy; it replaces an older one whole or not at all."""
+    header: dict[str, Any] = {
+        "schema": SCHEMA, "byteorder": sys.byteorder, "position": list(position), "digest": digest, "journal_crc": journal_crc,
+        "last_tx": index.last_tx, "transactions": index.transactions, "names": index.names, "key": index.key,
+        "is_event": [ent for ent, event in enumerate(index.is_event) if event], "l_name": index.l_name,
+        "taken": {str(link): pieces for link, pieces in index.taken.items()}, "kinds": index.kinds, "promoted": index.promoted,
+        "lengths": {name: len(getattr(index, name)) for name in _NUMBERS},
+    }  # fmt: skip
+    parts: list[bytes] = []
+    for name in _CODED:
+        table: dict[Any, int] = {}
+        codes = array("q", (table.setdefault(value, len(table)) for value in getattr(index, name)))
+        header[f"{name}_table"] = list(table)
+        header["lengths"][name] = len(codes)
+        parts.append(codes.tobytes())
+    header["o_subject"], subjects = _subjects(index)
+    header["lengths"]["o_subject"] = len(subjects)
+    parts.append(subjects.tobytes())
+    parts += [getattr(index, name).tobytes() for name in _NUMBERS]
+    head = orjson.dumps(header)
+    data = b"".join([_MAGIC, len(head).to_bytes(8, "little"), head, *parts])
+    fresh = path.with_suffix(".new")
+    with contextlib.suppress(OSError):  # without it the next open only takes longer
+        with open(fresh, "wb") as file:
+            file.write(data)
+            file.write(crc32(data).to_bytes(4, "little"))
+        fresh.replace(path)
+    fresh.unlink(missing_ok=True)
+
+
+def read(path: Path) -> tuple[Index, Position, str, int] | None:
+    """The index, how far into the journal it reaches, the digest there, and the CRC of the journal before. None when it is not whole."""
+    try:
+        data = path.read_bytes()
+    except OSError:
+        return None
+    body = memoryview(data)[:-4]
+    if not data.startswith(_MAGIC) or len(data) < len(_MAGIC) + 12 or crc32(body) != int.from_bytes(data[-4:], "little"):
+        return None
+    at = len(_MAGIC)
+    size = int.from_bytes(data[at : at + 8], "little")
+    header = orjson.loads(body[at + 8 : at + 8 + size])
+    if header["schema"] != SCHEMA or header["byteorder"] != sys.byteorder:
+        return None
+    return _load(header, body, at + 8 + size), Position(*header["position"]), header["digest"], header["journal_crc"]
+
+
+def _load(header: dict[str, Any], data: memoryview, at: int) -> Index:
+    index, lengths = Index(), header["lengths"]
+
+    def take(name: str) -> array[int]:
+        nonlocal at
+        numbers = array("q")
+        numbers.frombytes(data[at : at + 8 * lengths[name]])
+        at += 8 * lengths[name]
+        return numbers
+
+    for name in _CODED:
+        table = header[f"{name}_table"]
+        setattr(index, name, list(map(table.__getitem__, take(name))))
+    subjects = take("o_subject")
+    for name in _NUMBERS:
+        setattr(index, name, take(name))
+    index.last_tx, index.transactions = header["last_tx"], header["transactions"]
+    index.names, index.key, index.l_name = header["names"], header["key"], header["l_name"]
+    index.kinds, index.promoted = header["kinds"], header["promoted"]
+    index.taken = {int(link): [tuple(piece) for piece in pieces] for link, pieces in header["taken"].items()}
+    index.is_event = bytearray(len(index.names))
+    for ent in header["is_event"]:
+        index.is_event[ent] = 1
+    known = [*index.names, *index.l_name, *header["o_subject"]]
+    index.o_subject = list(map(known.__getitem__, subjects))
+    _weave(index)
+    return index
+
+
+def _subjects(index: Index) -> tuple[list[str], array[int]]:
+    """The subjects of the operations as numbers: nearly all are names of things or links."""
+    codes = {name: at for at, name in enumerate([*index.names, *index.l_name])}
+    others: dict[str, int] = {}
+    base = len(index.names) + len(index.l_name)
+    numbers = array("q")
+    for subject in index.o_subject:
+        code = codes.get(subject)
+        numbers.append(base + others.setdefault(subject, len(others)) if code is None else code)
+    return list(others), numbers
+
+
+def _weave(index: Index) -> None:
+    """Everything that follows from the columns: the dictionaries and lists that lead to rows."""
+    count = len(index.names)
+    index.ids = dict(zip(index.names, range(count), strict=True))
+    index.versions_of = _group(index.v_ent, count)
+    index.rows_of = _group(index.r_ent, count)
+    ends, starts = index.r_end, index.r_from.__getitem__
+    if len(index.closings) * 4 < len(index.r_ent):
+        index.now_of = [[row for row in rows if ends[row] == OPEN] for rows in index.rows_of]
+    else:
+        index.now_of = [[] for _ in range(count)]
+        for row, end in enumerate(ends):
+            if end == OPEN:
+                index.now_of[index.r_ent[row]].append(row)
+    for now in index.now_of:
+        if len(now) > 1 and any(starts(a) > starts(b) for a, b in pairwise(now)):
+            now.sort(key=starts)
+    for ent, key in enumerate(index.key):
+        if key is not None:
+            index.slots.setdefault((index.kind[ent], key, index.scope[ent]), []).append(ent)
+    index.link_ids = dict(zip(index.l_name, range(len(index.l_name)), strict=True))
+    index.rows_of_link = _group(index.k_link, len(index.l_name))
+    index.claims_of = _group(index.c_link, len(index.l_name))
+    for link, (source, target) in enumerate(zip(index.l_src, index.l_tgt, strict=True)):
+        index.out.setdefault(source, []).append(link)
+        index.into.setdefault(target, []).append(link)
+        if index.l_kind[link] == "supersedes":
+            index.successors.setdefault(target, []).append(link)
+
+
+def _group(owners: array[int], count: int) -> list[list[int]]:
+    groups: list[list[int]] = [[] for _ in range(count)]
+    for number, owner in enumerate(owners):
+        groups[owner].append(number)
+    return groups

@@ -1,0 +1,327 @@
+"""What the command line prints: values of the store as words for people, and as JSON and CSV for other programs."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import orjson
+import typer
+from pydantic import BaseModel
+
+from graphstore.models import (
+    Chain,
+    Change,
+    Event,
+    FieldChange,
+    Inspection,
+    Link,
+    Node,
+    Supersession,
+    Verification,
+    Version,
+)
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+LABEL_LENGTH = 72
+
+
+# ---- for other programs -----------------------------------------------------------------------
+
+
+def as_json(value: object) -> None:
+    """`value` as one JSON document: models as objects, instants in UTC with a Z."""
+    options = orjson.OPT_INDENT_2 | orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS | orjson.OPT_APPEND_NEWLINE
+    typer.echo(orjson.dumps(value, default=_plain, option=options), nl=False)
+
+
+def as_csv(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Rows with a header line; lists and objects as JSON, NULL as nothing."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows([cell(value) for value in row] for row in rows)
+    typer.echo(text.getvalue(), nl=False)
+
+
+def cell(value: object) -> str:
+    """One value in one table cell."""
+    if value is None or isinstance(value, str):
+        return value or ""
+    if isinstance(value, datetime):
+        return value.isoformat().replace("+00:00", "Z")
+    if isinstance(value, dict | list | tuple | BaseModel):
+        return orjson.dumps(value, default=_plain, option=orjson.OPT_UTC_Z).decode()
+    return str(value)
+
+
+def _plain(thing: Any) -> Any:
+    if isinstance(thing, BaseModel):
+        return dict(thing)
+    if isinstance(thing, Decimal):
+        return int(thing) if thing == int(thing) else float(thing)
+    if isinstance(thing, set | frozenset):
+        return sorted(thing)
+    return str(thing)
+
+
+# ---- for people -------------------------------------------------------------------------------
+
+
+def console() -> Console:
+    """Where people read: text as it is (no markup), a line each when it is piped on."""
+    from rich.console import Console
+
+    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 200
+    return Console(markup=False, emoji=False, highlight=False, width=width)
+
+
+def when(at: datetime | None, open_end: str = "…") -> str:
+    """An instant in the fewest words: a date at midnight UTC, else to the second."""
+    if at is None:
+        return open_end
+    return at.strftime("%Y-%m-%d %H:%M:%SZ").removesuffix(" 00:00:00Z")
+
+
+def label(thing: Node | Event | Version) -> str:
+    """A node or event in one line: its text or description, else its content."""
+    if isinstance(thing, Event):
+        words = thing.description
+    elif thing.text:
+        words = thing.text
+    else:
+        values = list(thing.content.values())
+        words = values[0] if len(values) == 1 and isinstance(values[0], str) else cell(thing.content)
+    line = " ".join(words.split())
+    return line if len(line) <= LABEL_LENGTH else line[: LABEL_LENGTH - 1] + "…"
+
+
+def table(
+    columns: Sequence[str], rows: Iterable[Sequence[object]], out: Console | None = None, indent: int = 0
+) -> None:
+    """Rows under columns, with no lines around them; a column that is empty all the way down is left out."""
+    from rich import box
+    from rich.padding import Padding
+    from rich.table import Table
+    from rich.text import Text
+
+    cells = [[cell(value) for value in row] for row in rows]
+    shown = [number for number in range(len(columns)) if any(row[number] for row in cells)]
+    out = out or console()
+    if not cells:
+        out.print("nothing.", style="dim")
+        return
+    grid = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
+    for number in shown:
+        grid.add_column(columns[number], overflow="fold")
+    for row in cells:
+        grid.add_row(*(Text(row[number]) for number in shown))
+    out.print(Padding(grid, (0, 0, 0, indent), expand=False))
+
+
+def tell(value: object, out: Console | None = None) -> None:
+    """Any answer of the store, in words."""
+    out = out or console()
+    match value:
+        case Node() | Event():
+            _node(value, out)
+        case Inspection():
+            _inspection(value, out)
+        case Supersession():
+            _supersession(value, out)
+        case Chain():
+            _chain(value, out)
+        case Verification():
+            _verification(value, out)
+        case Link():
+            out.print(f"{value.id}  {value}, valid {when(value.valid_from)} → {when(value.valid_to)}")
+        case dict():
+            table(("", ""), [(str(name).replace("_", " "), one) for name, one in value.items()], out)
+        case list() | tuple():
+            _several(value, out)
+        case _:
+            out.print(str(value))
+
+
+def _several(values: Sequence[object], out: Console) -> None:
+    match values:
+        case [Link(), *_]:
+            _links(values, out)
+        case [Version(), *_]:
+            _versions(values, out)
+        case [FieldChange(), *_]:
+            rows = [(c.type, c.path, _side(c, c.old, "added"), _side(c, c.new, "removed")) for c in values]  # type: ignore[attr-defined]
+            table(("", "field", "old", "new"), rows, out)
+        case [Change(), *_]:
+            rows = [(c.tx, c.verb, c.subject, c.author, c.reason) for c in values]  # type: ignore[attr-defined]
+            table(("tx", "verb", "subject", "author", "reason"), rows, out)
+        case _:
+            table(("",), [(value,) for value in values], out)
+
+
+def _side(change: FieldChange, value: object, absent: str) -> str:
+    """One side of a change: nothing when it was not there, quotes only where they tell something."""
+    if change.type == absent:
+        return ""
+    return "null" if value is None else cell(value)
+
+
+def _node(node: Node | Event, out: Console) -> None:
+    number = f" v{node.number}" if isinstance(node, Node) else ""
+    kind = node.kind if isinstance(node, Node) else node.type
+    out.print(f"{node.id}  {kind}{number}", style="bold", end="  ")
+    out.print(node.standing, style="green" if node.standing == "stands" else "yellow")
+    if isinstance(node, Node):
+        out.print(f"  valid     {when(node.valid_from)} → {when(node.valid_to)}")
+    else:
+        out.print(f"  happened  {when(node.occurred_at)}")
+    out.print(f"  believed  {when(node.tx_from)} → {when(node.tx_to)}")
+    about = dict(node)
+    for name in ("key", "scope", "tags", "trigger", "source", "origin", "agent", "description", "text"):
+        value = about.get(name)
+        if value:
+            out.print(f"  {name:<9} {', '.join(value) if isinstance(value, tuple) else value}")
+    body = node.content if isinstance(node, Node) else node.metadata
+    if body:
+        for line in orjson.dumps(body, default=_plain, option=orjson.OPT_INDENT_2).decode().splitlines():
+            out.print(f"  {line}", soft_wrap=True)
+
+
+def _inspection(found: Inspection, out: Console) -> None:
+    _node(found.node, out)
+    for title, links in (("links", found.links), ("backlinks", found.backlinks)):
+        if links:
+            out.print(f"\n{title}", style="bold")
+            _links(links, out)
+    if len(found.history) > 1:
+        out.print("\nhistory", style="bold")
+        _versions(found.history, out)
+
+
+def _links(links: Iterable[Any], out: Console) -> None:
+    columns = ("source", "kind", "target", "since", "until", "strength", "ends stand", "reason", "id")
+    rows = [
+        (
+            link.source,
+            link.kind if link.confidence == "explicit" else f"possibly_{link.kind}",
+            link.target,
+            when(link.valid_from),
+            when(link.valid_to, ""),
+            link.strength,
+            _ends(link),
+            link.reason,
+            link.id,
+        )
+        for link in links
+    ]
+    table(columns, rows, out)
+
+
+def _ends(link: Link) -> str:
+    same = link.source_standing == link.target_standing
+    return (
+        "both"
+        if same and link.source_standing == "stands"
+        else f"{link.source_standing} / {link.target_standing}"
+    )
+
+
+def _versions(versions: Iterable[Any], out: Console) -> None:
+    columns = (
+        "ref",
+        "valid from",
+        "valid to",
+        "believed from",
+        "believed to",
+        "trigger",
+        "source",
+        "content",
+    )
+    rows = [
+        (
+            version.ref,
+            when(version.valid_from),
+            when(version.valid_to),
+            when(version.tx_from),
+            when(version.tx_to, ""),
+            version.trigger,
+            version.source,
+            label(version),
+        )
+        for version in versions
+    ]
+    table(columns, rows, out)
+
+
+def _supersession(found: Supersession, out: Console) -> None:
+    out.print(f"{found.subject.id}  {label(found.subject)}", style="bold")
+    for step in found.chain:
+        out.print(f"  {step.how}{_successor(step.how, step.node)}", style="cyan")
+        who = f" by {step.who}" if step.who else ""
+        out.print(
+            f"     since {when(step.since, 'then')}, recorded {when(step.recorded_at)}{who}", style="dim"
+        )
+        if step.why:
+            out.print(f"     because: {step.why}")
+    for thing in found.current:
+        word = "standing now" if found.chain else "nothing superseded it; standing"
+        out.print(f"  {word}: {_ref(thing)}  {label(thing)}", style="green")
+    if not found.current:
+        out.print(f"  nothing stands in its place; it is {found.standing}.", style="yellow")
+
+
+def _successor(how: str, node: Node | Event | None) -> str:
+    if node is None:
+        return ""
+    return (
+        f" {'as' if how == 'revised' else 'by'} {_ref(node) if how == 'revised' else node.id}  {label(node)}"
+    )
+
+
+def _ref(thing: Node | Event) -> str:
+    return thing.ref if isinstance(thing, Node) else thing.id
+
+
+def _chain(chain: Chain, out: Console) -> None:
+    """What was reached, indented under what it was reached from; the root at the margin."""
+    things = {chain.root.id: chain.root} | {thing.id: thing for thing in chain.nodes}
+    below: dict[str, list[tuple[str, str | None]]] = {}
+    for link in chain.links:
+        below.setdefault(link.source, []).append((link.target, link.reason))
+        below.setdefault(link.target, []).append((link.source, link.reason))
+    told: set[str] = {chain.root.id}
+    waiting: list[tuple[str, int, str | None]] = [(chain.root.id, 0, None)]
+    while waiting:
+        id, depth, why = waiting.pop()
+        _chained(things[id], depth, why, out)
+        fresh = [(one, reason) for one, reason in below.get(id, ()) if one in things and one not in told]
+        told.update(one for one, _ in fresh)
+        waiting.extend((one, depth + 1, reason) for one, reason in reversed(fresh))
+    if chain.truncated:
+        out.print("there is more behind this; ask with a greater --depth.", style="yellow")
+    elif not chain.nodes:
+        out.print("   nothing.", style="dim")
+
+
+def _chained(thing: Node | Event, depth: int, why: str | None, out: Console) -> None:
+    since = thing.valid_from if isinstance(thing, Node) else thing.occurred_at
+    out.print(f"{'   ' * (depth - 1)}└─ " if depth else "", end="")
+    out.print(label(thing), style="" if depth else "bold", end="")
+    out.print(f"  {when(since)}  {thing.id}", style="dim")
+    if why:
+        out.print(f"{'   ' * depth}because: {why}", style="dim")
+
+
+def _verification(found: Verification, out: Console) -> None:
+    if found.ok:
+        out.print(f"sound: {found.transactions} transactions ({', '.join(found.checked)}).", style="green")
+    else:
+        table(("file", "line", "problem"), [(one.file, one.line, one.message) for one in found.problems], out)

@@ -1,0 +1,312 @@
+"""The graph of one view, built in an engine in memory: a query over it is as of (valid, tx) with no temporal predicate in it.
+
+What holds at the coordinate is found in the index and handed over through Arrow. Nothing that was learned after the view's tx goes in.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from graphstore.engine import Engine, Result
+from graphstore.errors import QueryError
+from graphstore.index import Index
+from graphstore.journal import Journal, dumps
+from graphstore.links import Vocabulary
+from graphstore.models import Json
+from graphstore.period import Instant
+from graphstore.projection import (
+    POOL,
+    Raw,
+    claim_columns,
+    description_columns,
+    event_columns,
+    instants,
+    link_table,
+    numbers,
+    read_bodies,
+    texts,
+)
+from graphstore.queries import text
+
+LABELS = ("Node", "Absent", "Event")
+FIELDS = 256
+"""Content fields that become columns, the most frequent first; the others are in `content` only."""
+
+_NODE, _ABSENT, _EVENT = range(3)
+_BASE = ("id", "kind", "key", "scope", "number", "text", "tags", "trigger", "source", "standing",
+         "valid_from", "valid_to", "tx_from", "content")  # fmt: skip
+_EVENT_TEXTS = ("type", "description", "origin", "agent", "fingerprint", "metadata", "trace_id", "span_id", "parent_span_id")
+_RESERVED = frozenset({*_BASE, "occurred_at", "_id", "_label", "_src", "_dst"})
+_UNUSABLE = re.compile(r"[`\x00-\x1f\x7f]")
+_NO_PROPERTY = re.compile(r"Cannot find property (.+) for (.+?)\.?\Z", re.DOTALL)
+_LONGEST_NAME = 200
+
+
+def build(
+    index: Index,
+    journal: Journal,
+    valid: Instant,
+    tx: Instant,
+    vocabulary: Vocabulary,
+    *,
+    driver: str = "kuzu",
+    pending: Sequence[bytes] = (),
+) -> Engine:
+    """The graph at (valid, tx). `pending` are the bodies of a transaction that is still open, at the places -1, -2 …"""
+
+    def raw(pos: int, length: int) -> bytes:
+        return journal.raw(pos, length) if pos >= 0 else pending[-pos - 1]
+
+    rows = _holding(index.r_from, index.r_to, index.r_tx, index.r_end, valid, tx)
+    link_rows = _holding(index.k_from, index.k_to, index.k_tx, index.k_end, valid, tx)
+    labels = bytearray(b"\xff") * len(index.names)
+    for row in rows:
+        ent = index.r_ent[row]
+        labels[ent] = _EVENT if index.is_event[ent] else _NODE
+    nodes = _Things(index, raw, [row for row in rows if labels[index.r_ent[row]] == _NODE])
+    events = _Things(index, raw, [row for row in rows if labels[index.r_ent[row]] == _EVENT])
+    absent = [ent for ent, born in enumerate(index.born) if labels[ent] == 0xFF and born <= tx]
+    for ent in absent:
+        labels[ent] = _ABSENT
+
+    fields = _fields(nodes.contents())
+    engine = ViewGraph(driver, _memory(index, rows, link_rows), fields)
+    try:
+        shape = "".join(f",\n  `{name}` {kind}" for name, kind, _ in fields.columns)
+        engine.run(text("view_node", driver=driver).replace("__FIELDS__", shape))
+        engine.run(text("view_absent", driver=driver))
+        engine.run(text("view_event", driver=driver))
+        engine.fill("Node", nodes.table(["stands"] * len(nodes.rows), fields))
+        engine.fill("Event", events.event_table([index.standing(ent, valid, tx) for ent in events.ents]))
+        engine.fill("Absent", _absent_table(index, raw, absent, valid, tx))
+        _add_links(engine, index, raw, link_rows, labels, vocabulary)
+    except BaseException:
+        engine.close()
+        raise
+    return engine
+
+
+class ViewGraph(Engine):
+    """An engine that knows which fields its contents have, and says so when a query asks for another."""
+
+    def __init__(self, driver: str, memory: int, fields: _Fields) -> None:
+        super().__init__(None, driver=driver, buffer_pool=memory)
+        self._fields = fields
+
+    def query(self, cypher: str, params: Mapping[str, Any] | None = None, *, timeout: float | None = None) -> Result:
+        """`Engine.query`. A column that is not there raises a QueryError that lists those that are."""
+        try:
+            return super().query(cypher, params, timeout=timeout)
+        except QueryError as error:
+            missing = _NO_PROPERTY.search(str(error))
+            if missing is None:
+                raise
+            raise QueryError(f"no property {missing[1]!r} for {missing[2]!r}. {self._fields.known()}") from error
+
+    def fill(self, table: str, rows: pa.Table, pair: tuple[str, str] | None = None) -> None:
+        """Add rows in the order of the table's columns. In memory COPY is the faster way from few rows on."""
+        if pair:
+            self.load(text("copy_links", driver=self.driver, TABLE=table, SOURCE=pair[0], TARGET=pair[1]), rows)
+        else:
+            self.load(text("copy_nodes", driver=self.driver, TABLE=table), rows)
+
+
+# ---------------------------------------------------------------------------------------------------------------- what holds
+
+
+def _holding(
+    starts: array[int], stops: array[int], told: array[int], untold: array[int], valid: Instant, tx: Instant
+) -> list[int]:
+    """The rows with starts <= valid < stops and told <= tx < untold."""
+
+    def column(values: array[int]) -> pa.Array:
+        return numbers(values[:])  # a copy: an array that is looked into cannot grow
+
+    at_valid = pc.and_(pc.less_equal(column(starts), valid), pc.greater(column(stops), valid))
+    at_tx = pc.and_(pc.less_equal(column(told), tx), pc.greater(column(untold), tx))
+    found: list[int] = pc.indices_nonzero(pc.and_(at_valid, at_tx)).to_pylist()
+    return found
+
+
+def _memory(index: Index, rows: list[int], link_rows: list[int]) -> int:
+    """The limit of the engine's memory; only what is used is taken."""
+    content = sum(index.v_len[index.r_ver[row]] for row in rows)
+    return 2 * POOL + 8192 * (len(rows) + len(link_rows) + len(index.names)) + 8 * content
+
+
+class _Things:
+    """Rows of the index with their bodies, as columns."""
+
+    def __init__(self, index: Index, raw: Raw, rows: list[int]) -> None:
+        self.index = index
+        self.rows = rows
+        self.ents = [index.r_ent[row] for row in rows]
+        self.versions = [index.r_ver[row] for row in rows]
+        self.bodies = read_bodies(raw, [(index.v_pos[ver], index.v_len[ver]) for ver in self.versions])
+
+    def contents(self) -> list[Json]:
+        return [body.get("content") or {} for body in self.bodies]
+
+    def table(self, standings: list[str], fields: _Fields) -> pa.Table:
+        """The rows as nodes: base columns, then the fields of their contents."""
+        index, rows, ents = self.index, self.rows, self.ents
+        described = description_columns(self.bodies)
+        return pa.table(
+            {
+                "id": texts([index.names[ent] for ent in ents]),
+                "kind": texts([index.kind[ent] for ent in ents]),
+                "key": texts([index.key[ent] for ent in ents]),
+                "scope": texts([index.scope[ent] for ent in ents]),
+                "number": numbers([index.v_num[ver] for ver in self.versions]),
+                **described,
+                "standing": texts(standings),
+                "valid_from": instants([index.r_from[row] for row in rows]),
+                "valid_to": instants([index.r_to[row] for row in rows]),
+                "tx_from": instants([index.r_tx[row] for row in rows]),
+                "content": texts([dumps(body["content"]).decode() if "content" in body else None for body in self.bodies]),
+                **{name: column for name, _, column in fields.columns},
+            }
+        )
+
+    def event_table(self, standings: list[str]) -> pa.Table:
+        """The rows as events."""
+        index = self.index
+        return pa.table(
+            {
+                "id": texts([index.names[ent] for ent in self.ents]),
+                "type": texts([index.kind[ent] for ent in self.ents]),
+                "occurred_at": instants([index.r_from[row] for row in self.rows]),
+                **event_columns(self.bodies),
+                "standing": texts(standings),
+                "tx_from": instants([index.r_tx[row] for row in self.rows]),
+            }
+        )
+
+
+def _absent_table(index: Index, raw: Raw, ents: list[int], valid: Instant, tx: Instant) -> pa.Table:
+    """What is known and does not hold, with its last content known at tx."""
+    shown = [(ent, _last_row(index, ent, valid, tx)) for ent in ents]
+    found = _Things(index, raw, [row for _, row in shown if row >= 0])
+    for at, ent in enumerate(found.ents):
+        if index.is_event[ent]:
+            event = {name: value for name, value in found.bodies[at].items() if name != "salt"}
+            found.bodies[at] = {"content": event, "text": event.get("description"), "source": event.get("source"), "trigger": None}
+    table = found.table([index.standing(ent, valid, tx) for ent in found.ents], _Fields([], 0))
+    # told and taken back in one transaction: nothing was ever believed of it, but a link may name it
+    bare = [ent for ent, row in shown if row < 0]
+    if not bare:
+        return table
+    known = {
+        "id": [index.names[ent] for ent in bare],
+        "kind": [index.kind[ent] for ent in bare],
+        "key": [index.key[ent] for ent in bare],
+        "scope": [index.scope[ent] for ent in bare],
+        "standing": [index.standing(ent, valid, tx) for ent in bare],
+    }
+    columns = [pa.array(known.get(field.name, [None] * len(bare)), field.type) for field in table.schema]
+    return pa.concat_tables([table, pa.table(columns, schema=table.schema)])
+
+
+def _last_row(index: Index, ent: int, valid: Instant, tx: Instant) -> int:
+    """The row that shows an absent thing: what was said last of that instant, or the last that is or was believed; -1 when nothing was."""
+    row = index.last_cover(ent, valid, tx)
+    if row < 0:
+        believed = index.believed(ent, tx)
+        row = believed[-1] if believed else max((r for r in index.rows_of[ent] if index.r_tx[r] <= tx), default=-1)
+    return row
+
+
+# -------------------------------------------------------------------------------------------------------------------- links
+
+
+def _add_links(
+    engine: ViewGraph, index: Index, raw: Raw, rows: list[int], labels: bytearray, vocabulary: Vocabulary
+) -> None:
+    links = [index.k_link[row] for row in rows]
+    groups: dict[tuple[str, int, int], list[int]] = {}
+    for at, link in enumerate(links):
+        group = (index.l_kind[link], labels[index.l_src[link]], labels[index.l_tgt[link]])
+        groups.setdefault(group, []).append(at)
+    for kind in {*vocabulary.kinds, *(kind for kind, _, _ in groups)}:
+        engine.run(text("view_link", driver=engine.driver, KIND=link_table(kind)))
+    if not rows:
+        return
+    claims = [index.k_claim[row] for row in rows]
+    bodies = read_bodies(raw, [(index.c_pos[claim], index.c_len[claim]) for claim in claims])
+    whole = pa.table(
+        {
+            "source": texts([index.names[index.l_src[link]] for link in links]),
+            "target": texts([index.names[index.l_tgt[link]] for link in links]),
+            **claim_columns(index, bodies, links, claims),
+            "valid_from": instants([index.k_from[row] for row in rows]),
+            "valid_to": instants([index.k_to[row] for row in rows]),
+            "tx_from": instants([index.k_tx[row] for row in rows]),
+        }
+    )
+    for (kind, source, target), members in groups.items():
+        table, ends = link_table(kind), (LABELS[source], LABELS[target])
+        if ends != ("Node", "Node"):
+            engine.run(text("view_pair", driver=engine.driver, KIND=table, SOURCE=ends[0], TARGET=ends[1]))
+        engine.fill(table, whole.take(numbers(members)), ends)
+
+
+# ----------------------------------------------------------------------------------------------------------- content fields
+
+
+class _Fields:
+    """The fields of contents as columns: name, type in Cypher, values."""
+
+    def __init__(self, columns: list[tuple[str, str, pa.Array]], left_out: int) -> None:
+        self.columns = columns
+        self.left_out = left_out
+
+    def known(self) -> str:
+        """A sentence that names what can be asked for."""
+        names = ", ".join(f"`{n}`" if not n.isidentifier() else n for n in [*_BASE, *(name for name, _, _ in self.columns)])
+        rare = f" {self.left_out} rarer content fields are in content only." if self.left_out else ""
+        return f"Node has {names}.{rare} A content field that no node has here is no column."
+
+
+def _fields(contents: list[Json]) -> _Fields:
+    seen = Counter(name for content in contents for name in content)
+    chosen = [name for name, _ in seen.most_common(FIELDS)]
+    taken = {name.casefold() for name in _RESERVED}
+    columns = []
+    for name in sorted(chosen):
+        column = _column_name(name, taken)
+        kind, values = _typed([content.get(name) for content in contents], as_text=column.lower() in _EVENT_TEXTS)
+        columns.append((column, kind, values))
+    return _Fields(columns, len(seen) - len(chosen))
+
+
+def _column_name(name: str, taken: set[str]) -> str:
+    """The column of a content field; one that clashes, or cannot be a name, gets `c_` in front."""
+    column = _UNUSABLE.sub("_", name)[:_LONGEST_NAME]
+    if column != name or not column.strip():
+        column = f"c_{column}"
+    while column.casefold() in taken:
+        column = f"c_{column}"
+    taken.add(column.casefold())
+    return column
+
+
+def _typed(values: list[Any], *, as_text: bool) -> tuple[str, pa.Array]:
+    """One type for a field of all nodes: bool, int, float or text when they agree; JSON text when they do not."""
+    kinds = set(map(type, values)) - {type(None)}
+    if kinds <= {str}:
+        return "STRING", texts(values)
+    if not as_text:
+        if kinds == {bool}:
+            return "BOOL", pa.array(values, pa.bool_())
+        if kinds == {int} and all(value is None or -(2**63) <= value < 2**63 for value in values):
+            return "INT64", pa.array(values, pa.int64())
+        if float in kinds and kinds <= {int, float}:
+            return "DOUBLE", pa.array([None if value is None else float(value) for value in values], pa.float64())
+    return "STRING", texts([None if value is None else dumps(value).decode() for value in values])

@@ -1,0 +1,361 @@
+"""An open transaction: period steps on the resident index, and what of them is written as one line of the journal.
+
+Steps are applied to the index at once, at the transaction's instant, so that its own reads see them and no other coordinate does. A failed
+verb or block is cut back to a mark. At the end what is left becomes the line: a row born and closed inside is never written.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from graphstore.errors import ConflictError
+from graphstore.index import Index, Mark
+from graphstore.journal import Place, salted
+from graphstore.models import Json
+from graphstore.period import OPEN, Instant, Period, coalesce, moment, overlap, without, without_all
+
+Taken = tuple[int, Instant, Instant]  # a version and a period of it that a supersession took
+
+
+class _Point(NamedTuple):
+    """Where a verb began: what is cut back when it fails."""
+
+    mark: Mark
+    bodies: int
+    undo: int
+    kinds: int
+    promoted: int
+
+
+class Transaction:
+    """The steps between `begin` and the journal. One instant `tx`, one author, one reason for all."""
+
+    def __init__(self, index: Index, pending: list[bytes], tx: Instant, author: str | None, reason: str | None) -> None:
+        self.index = index
+        self.tx = tx
+        self.author = author
+        self._bodies = pending
+        self._bodies.clear()
+        self._mark = index.begin()
+        self._took: dict[int, list[Taken]] = {}  # supersedes links whose taken pieces changed, as they were before
+        self._log: list[tuple[int, list[Taken] | None]] = []
+        self._kinds = len(index.kinds)
+        self._promoted = len(index.promoted)
+        self._why = self.body({"reason": reason}) if reason is not None else (0, 0)
+
+    # ------------------------------------------------------------------ bodies and operations
+
+    def body(self, body: Json) -> tuple[int, int]:
+        """Keep a body for the line; gives a place that the open transaction can read it from."""
+        raw = salted([body])[0]
+        self._bodies.append(raw)
+        return -len(self._bodies), len(raw)
+
+    def op(self, verb: str, subject: str, reason: str | None = None) -> int:
+        """Note one operation; gives its number, which the rows it opens and closes carry."""
+        place = self._why if reason is None else self.body({"reason": reason})
+        return self.index.add_op(self.tx, verb, subject, self.author, *place)
+
+    def point(self) -> _Point:
+        index = self.index
+        return _Point(index._lengths(), len(self._bodies), len(self._log), len(index.kinds), len(index.promoted))
+
+    def back(self, point: _Point) -> None:
+        """Cut back what came after `point`; the transaction goes on."""
+        self._untake(point.undo)
+        del self._bodies[point.bodies :]
+        del self.index.kinds[point.kinds :]
+        del self.index.promoted[point.promoted :]
+        self.index.undo(point.mark, open_still=True)
+
+    def abandon(self) -> None:
+        """Leave nothing of it."""
+        self._untake(0)
+        del self.index.kinds[self._kinds :]
+        del self.index.promoted[self._promoted :]
+        self.index.undo(self._mark)
+        self._bodies.clear()
+
+    def _untake(self, upto: int) -> None:
+        while len(self._log) > upto:
+            link, before = self._log.pop()
+            if before is None:
+                self.index.taken.pop(link, None)
+            else:
+                self.index.taken[link] = before
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing was done."""
+        return len(self.index.o_tx) == self._mark.ops
+
+    # ------------------------------------------------------------------ periods of versions
+
+    def take(self, ent: int, period: Period, op: int) -> list[Taken]:
+        """Stop believing an entity over a period; write back what sticks out. Gives the pieces that were taken."""
+        index = self.index
+        gone: list[Taken] = []
+        now, start = index.now_of[ent], index.r_from.__getitem__
+        first = max(0, bisect_right(now, period[0], key=start) - 1)
+        for row in now[first : bisect_left(now, period[1], key=start)]:
+            whole = (index.r_from[row], index.r_to[row])
+            part = overlap(whole, period)
+            if part is None:
+                continue
+            index.close_row(row, self.tx, op)
+            ver = index.r_ver[row]
+            gone.append((ver, *part))
+            for piece in without(whole, period):
+                index.open_row(ver, piece, self.tx, op)
+        return gone
+
+    def describe(self, ent: int, periods: Iterable[Period], body: Json, op: int) -> int:
+        """Write a new version of an entity over periods that its earlier versions lose. Gives the row written last."""
+        wanted = list(periods)
+        for period in wanted:
+            self.take(ent, period, op)
+        ver = self.index.add_version(ent, self._next_number(ent), *self.body(body))
+        row = -1
+        for period in wanted:
+            row = self.index.open_row(ver, period, self.tx, op)
+        return row
+
+    def validity(self, ent: int) -> list[Period]:
+        """The valid time an entity has now, as the fewest periods."""
+        index = self.index
+        return coalesce((index.r_from[row], index.r_to[row]) for row in index.now_of[ent])
+
+    def _next_number(self, ent: int) -> int:
+        index = self.index
+        highest = 0
+        for ver in reversed(index.versions_of[ent]):
+            if ver < self._mark.versions:
+                return max(highest, index.v_num[ver]) + 1
+            if self._alive(ent, ver):
+                highest = max(highest, index.v_num[ver])
+        return highest + 1
+
+    def _alive(self, ent: int, ver: int) -> bool:
+        return any(self.index.r_ver[row] == ver for row in self.index.now_of[ent])
+
+    # ------------------------------------------------------------------ periods of links
+
+    def take_link(self, link: int, period: Period, op: int) -> list[Period]:
+        """Stop believing a link over a period; write back what sticks out. Gives the periods taken."""
+        index = self.index
+        gone = []
+        for row in index.believed_link(link, self.tx):
+            whole = (index.k_from[row], index.k_to[row])
+            part = overlap(whole, period)
+            if part is None:
+                continue
+            index.close_link_row(row, self.tx, op)
+            gone.append(part)
+            for piece in without(whole, period):
+                index.open_link_row(index.k_claim[row], piece, self.tx, op)
+        return gone
+
+    def claim(self, link: int, period: Period, *, strength: int | None, inferred: bool, by: str, body: Json, op: int) -> int:
+        """Say a link holds over a period with these attributes. Gives the row."""
+        index = self.index
+        self.take_link(link, period, op)
+        number = 1 + max((index.c_num[claim] for claim in index.claims_of[link]), default=0)
+        place = self.body(body) if body else (0, 0)
+        made = index.add_claim(link, number, strength or 0, int(inferred), by, *place)
+        return index.open_link_row(made, period, self.tx, op)
+
+    # ------------------------------------------------------------------ what a supersession took
+
+    def set_taken(self, link: int, pieces: list[Taken]) -> None:
+        before = self.index.taken.get(link)
+        self._log.append((link, before))
+        self._took.setdefault(link, before or [])
+        self.index.taken[link] = pieces
+
+    def give_back(self, link: int, freed: list[Period], op: int) -> None:
+        """Return what a supersession took over the freed periods, except where another one holds: there it passes to that one."""
+        index = self.index
+        old = index.l_tgt[link]
+        others = sorted(
+            (index.k_from[row], index.k_tx[row], index.l_name[other], other, index.k_to[row])
+            for other in index.successors[old]
+            if other != link
+            for row in index.believed_link(other, self.tx)
+        )
+        kept: list[Taken] = []
+        passed: dict[int, list[Taken]] = {}
+        for ver, start, stop in index.taken.get(link, []):
+            kept += [(ver, *piece) for piece in without_all((start, stop), freed)]
+            loose = [part for hole in freed if (part := overlap((start, stop), hole))]
+            for begin, _, _, other, end in others:
+                held = [part for piece in loose if (part := overlap(piece, (begin, end)))]
+                passed.setdefault(other, []).extend((ver, *part) for part in held)
+                loose = [piece for part in loose for piece in without_all(part, held)]
+            believed = [(index.r_from[row], index.r_to[row]) for row in index.now_of[old]]
+            for part in loose:
+                for gap in without_all(part, believed):
+                    index.open_row(ver, gap, self.tx, op)
+        if link in index.taken:
+            self.set_taken(link, kept)
+        for other, pieces in passed.items():
+            if pieces:
+                self.set_taken(other, [*index.taken.get(other, []), *pieces])
+
+    # ------------------------------------------------------------------ the line
+
+    def line(self) -> tuple[dict[str, Any], list[bytes], bool]:
+        """Head and bodies of the line, and whether something born here died here (then the index must be laid anew from it)."""
+        return _Composer(self).compose()
+
+    def settle(self, places: list[Place]) -> None:
+        """The line is written as it stands in the index: put the bodies' real places in."""
+        index, mark = self.index, self._mark
+        for pos, start in ((index.v_pos, mark.versions), (index.c_pos, mark.claims), (index.o_pos, mark.ops)):
+            for at in range(start, len(pos)):
+                if pos[at] < 0:
+                    pos[at] = places[-pos[at] - 1].pos
+        self._bodies.clear()
+        index.keep(self.tx)
+
+    def relay(self, head: dict[str, Any], places: list[Place]) -> None:
+        """The line left out what died here: lay the index anew from it."""
+        self.index.undo(self._mark)
+        del self.index.kinds[self._kinds :]
+        del self.index.promoted[self._promoted :]
+        self._bodies.clear()
+        self.index.apply(head, places)
+
+
+class _Composer:
+    """Turns what a transaction left in the index into the head and bodies of its line."""
+
+    def __init__(self, work: Transaction) -> None:
+        self.work = work
+        self.index, self.mark = work.index, work._mark
+        self.order: dict[int, int] = {}  # pending place -> body number in the line
+        self.bodies: list[bytes] = []
+
+    def compose(self) -> tuple[dict[str, Any], list[bytes], bool]:
+        index, mark = self.index, self.mark
+        rows = [row for row in range(mark.rows, len(index.r_ent)) if index.r_close[row] < 0]
+        link_rows = [row for row in range(mark.link_rows, len(index.k_link)) if index.k_close[row] < 0]
+        dropped = len(rows) < len(index.r_ent) - mark.rows or len(link_rows) < len(index.k_link) - mark.link_rows
+        if not dropped:  # every body is used, in order: the places need no translation
+            self.bodies = list(self.work._bodies)
+            self.order = {-at - 1: at for at in range(len(self.bodies))}
+        claims = self._kept(mark.claims, len(index.c_link), {index.k_claim[row] for row in link_rows}, dropped)
+        links = self._kept(mark.links, len(index.l_name), {index.k_link[row] for row in link_rows}, dropped)
+        named = {end for link in links for end in (index.l_src[link], index.l_tgt[link])} if dropped else set()
+        entities = self._kept(mark.entities, len(index.names), {index.r_ent[row] for row in rows} | named, dropped)
+        # a thing that a link names keeps its last description, though no row of it is left
+        last = {index.versions_of[ent][-1] for ent in entities if dropped and not index.now_of[ent]}
+        versions = self._kept(mark.versions, len(index.v_ent), {index.r_ver[row] for row in rows} | last, dropped)
+        head: dict[str, Any] = {"tx": moment(self.work.tx)}
+        if self.work.author is not None:
+            head["author"] = self.work.author
+        if self.work._why[1]:
+            head["why"] = self._body(self.work._why[0])
+        head["ops"] = [self._op(op) for op in range(mark.ops, len(index.o_tx))]
+        self._add(head, "entities", [self._entity(ent) for ent in entities])
+        self._add(head, "versions", [
+            [index.names[index.v_ent[ver]], index.v_num[ver], self._body(index.v_pos[ver])] for ver in versions
+        ])  # fmt: skip
+        self._add(head, "rows", [self._row(row) for row in rows])
+        self._add(head, "closed", [
+            [row, index.r_close[row] - mark.ops] for row in index.closings[mark.closings :] if row < mark.rows
+        ])  # fmt: skip
+        self._links(head, links, claims, link_rows)
+        self._took(head, set(links), set(versions))
+        return head, self.bodies, dropped
+
+    def _links(self, head: dict[str, Any], links: list[int], claims: list[int], rows: list[int]) -> None:
+        index, mark = self.index, self.mark
+        self._add(head, "links", [
+            [index.l_name[n], index.names[index.l_src[n]], index.l_kind[n], index.names[index.l_tgt[n]]] for n in links
+        ])  # fmt: skip
+        self._add(head, "claims", [self._claim(claim) for claim in claims])
+        self._add(head, "link_rows", [
+            [index.l_name[index.k_link[row]], index.c_num[index.k_claim[row]], *self._period(index.k_from[row], index.k_to[row]),
+             index.k_op[row] - mark.ops]
+            for row in rows
+        ])  # fmt: skip
+        self._add(head, "link_closed", [
+            [row, index.k_close[row] - mark.ops] for row in index.link_closings[mark.link_closings :] if row < mark.link_rows
+        ])  # fmt: skip
+        self._add(head, "kinds", [
+            *index.kinds[self.work._kinds :],
+            *({"promoted": name} for name in index.promoted[self.work._promoted :]),
+        ])  # fmt: skip
+
+    def _took(self, head: dict[str, Any], links: set[int], versions: set[int]) -> None:
+        index, mark = self.index, self.mark
+        self._add(head, "took", {
+            index.l_name[link]: [
+                [index.v_num[ver], *self._period(start, stop)]
+                for ver, start, stop in index.taken[link]
+                if ver < mark.versions or ver in versions
+            ]
+            for link in self.work._took
+            if (link < mark.links or link in links) and link in index.taken
+        })  # fmt: skip
+
+    @staticmethod
+    def _add(head: dict[str, Any], name: str, value: Any) -> None:
+        if value:
+            head[name] = value
+
+    @staticmethod
+    def _kept(start: int, stop: int, used: set[int], dropped: bool) -> list[int]:
+        return [at for at in range(start, stop) if not dropped or at in used]
+
+    @staticmethod
+    def _period(start: Instant, stop: Instant) -> list[Any]:
+        return [moment(start), None if stop >= OPEN else moment(stop)]
+
+    def _body(self, pos: int) -> int:
+        if pos not in self.order:
+            self.order[pos] = len(self.bodies)
+            self.bodies.append(self.work._bodies[-pos - 1])
+        return self.order[pos]
+
+    def _op(self, op: int) -> list[Any]:
+        index = self.index
+        verb, subject, pos = index.o_verb[op], index.o_subject[op], index.o_pos[op]
+        if index.o_len[op] == 0 or pos == self.work._why[0]:
+            return [verb, subject]
+        return [verb, subject, self._body(pos)]
+
+    def _entity(self, ent: int) -> list[Any]:
+        index = self.index
+        if index.is_event[ent]:
+            return [index.names[ent], index.kind[ent]]
+        return [index.names[ent], index.kind[ent], index.key[ent], index.scope[ent]]
+
+    def _row(self, row: int) -> list[Any]:
+        index = self.index
+        start, stop = self._period(index.r_from[row], index.r_to[row])
+        return [index.names[index.r_ent[row]], index.v_num[index.r_ver[row]], start, stop, index.r_op[row] - self.mark.ops]
+
+    def _claim(self, claim: int) -> list[Any]:
+        index = self.index
+        return [
+            index.l_name[index.c_link[claim]], index.c_num[claim], index.c_strength[claim] or None, index.c_inferred[claim],
+            index.c_by[claim], self._body(index.c_pos[claim]) if index.c_len[claim] else None,
+        ]  # fmt: skip
+
+
+def refuse_taken_slot(index: Index, ent: int) -> None:
+    """Raise ConflictError when another node of the same slot is believed over a common valid period."""
+    key = index.key[ent]
+    if key is None:
+        return
+    mine = [(index.r_from[row], index.r_to[row]) for row in index.now_of[ent]]
+    for other in index.slots[index.kind[ent], key, index.scope[ent]]:
+        for row in index.now_of[other] if other != ent else ():
+            if any(overlap(period, (index.r_from[row], index.r_to[row])) for period in mine):
+                raise ConflictError(
+                    f"the slot {key!r} of kind {index.kind[ent]!r} is held by {index.names[other]!r} over part of that time. "
+                    f"Supersede it (supersedes=[{index.names[other]!r}]), revise it, or choose another key or scope."
+                )

@@ -1,0 +1,67 @@
+"""What tests share: a clock that moves when told, stores on it, and the real data where it is there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+import graphstore
+from graphstore import GraphStore
+
+SHARED = Path(__file__).parents[2] / "shared" / "data"
+
+
+def shared_data(name: str) -> Path:
+    """A file or folder of the real data, by its path below `shared/data`. Skips the test where there is none."""
+    found = SHARED / name
+    if not found.exists():
+        pytest.skip(f"real data {name} is not there (looked in {SHARED})")
+    return found
+
+
+def day(text: str) -> datetime:
+    """Midnight UTC of an ISO date."""
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+class Clock:
+    """Stands still until it is moved, so that a test knows every instant the store writes."""
+
+    def __init__(self, now: str | datetime = "2026-02-01") -> None:
+        self.now = day(now) if isinstance(now, str) else now
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def set(self, now: str | datetime) -> datetime:
+        """Move to a date (midnight UTC) or an instant, backwards too."""
+        self.now = day(now) if isinstance(now, str) else now
+        return self.now
+
+    def move(self, **by: float) -> datetime:
+        """Move by `days=`, `hours=`, `minutes=`, `seconds=` …, as `timedelta` takes them."""
+        self.now += timedelta(**by)
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    """The clock of the `store` and `disk_store` of the same test."""
+    return Clock()
+
+
+@pytest.fixture
+def store(clock: Clock) -> Iterator[GraphStore]:
+    """An empty store in memory."""
+    with graphstore.open(":memory:", clock=clock) as opened:
+        yield opened
+
+
+@pytest.fixture
+def disk_store(tmp_path: Path, clock: Clock) -> Iterator[GraphStore]:
+    """An empty store in a folder, `disk_store.path`."""
+    with graphstore.open(tmp_path / "memory.gs", clock=clock) as opened:
+        yield opened

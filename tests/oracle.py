@@ -1,0 +1,736 @@
+"""The semantics of the store once more, as naive as possible: lists of dicts and linear scans.
+
+Written from the documents alone, so that the store has something to disagree with. Times are aware datetimes; an open
+end is `END`. Every verb first looks whether it must refuse and raises `Refused` with the error classes that would be
+right; a case the documents leave open raises `Undecided`, and nothing is compared there.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from graphstore.errors import ConflictError, GraphStoreError, InvalidError, NotFoundError
+
+START = datetime.min.replace(tzinfo=UTC)
+END = datetime.max.replace(tzinfo=UTC)
+TICK = timedelta(microseconds=1)
+
+Row = dict[str, Any]
+Span = tuple[datetime, datetime]
+
+SYMMETRIC = {"contradicts", "related_to", "co_constrains"}
+EARLIER_SOURCE = {"continuation", "fork", "branch", "tree_jump", "resume", "compaction"}
+ACYCLIC = {"supersedes", "continuation"}
+PLAIN = {
+    "supersedes", "corrects", "caused_by", "contradicts", "related_to", "resolved_by", "continuation",
+    "derived_from", "supports", "fork", "blocks", "co_constrains",
+}  # fmt: skip
+TURNED = {
+    "superseded_by": "supersedes", "corrected_by": "corrects", "causes": "caused_by", "resolves": "resolved_by",
+    "continues": "continuation", "source_of": "derived_from", "supported_by": "supports", "forked_from": "fork",
+    "blocked_by": "blocks",
+}  # fmt: skip
+SAME = {"relates": "related_to", "relates_to": "related_to", "fixed_by": "resolved_by"}
+
+
+class Refused(Exception):
+    """The store must refuse, with one of these errors, and write nothing."""
+
+    def __init__(self, *classes: type[GraphStoreError]) -> None:
+        super().__init__(", ".join(kind.__name__ for kind in classes))
+        self.classes = classes
+
+
+class Undecided(Exception):
+    """The documents do not say what happens here."""
+
+
+def common(a: Span, b: Span) -> Span | None:
+    start, stop = max(a[0], b[0]), min(a[1], b[1])
+    return (start, stop) if start < stop else None
+
+
+def outside(whole: Span, holes: Iterable[Span]) -> list[Span]:
+    """What is left of `whole` when each hole is cut out."""
+    pieces = [whole]
+    for hole in holes:
+        left = []
+        for piece in pieces:
+            if common(piece, hole) is None:
+                left.append(piece)
+                continue
+            if piece[0] < hole[0]:
+                left.append((piece[0], hole[0]))
+            if hole[1] < piece[1]:
+                left.append((hole[1], piece[1]))
+        pieces = left
+    return pieces
+
+
+def joined(spans: Iterable[Span]) -> list[Span]:
+    out: list[Span] = []
+    for span in sorted(spans):
+        if out and span[0] <= out[-1][1]:
+            out[-1] = (out[-1][0], max(out[-1][1], span[1]))
+        else:
+            out.append(span)
+    return out
+
+
+def valid(row: Row) -> Span:
+    return row["valid_from"], row["valid_to"]
+
+
+def holds(row: Row, v: datetime, t: datetime) -> bool:
+    return row["valid_from"] <= v < row["valid_to"] and believed(row, t)
+
+
+def believed(row: Row, t: datetime) -> bool:
+    return row["tx_from"] <= t < row["tx_to"]
+
+
+def verb(method: Callable[..., Any]) -> Callable[..., Any]:
+    """One transaction of its own outside a block; in any case all or nothing."""
+
+    @functools.wraps(method)
+    def run(self: Oracle, *args: Any, **kwargs: Any) -> Any:
+        if self.block is None:
+            with self.transaction():
+                return method(self, *args, **kwargs)
+        before = self._save()
+        try:
+            out = method(self, *args, **kwargs)
+            self._no_node_without_rows()
+        except Exception:
+            self._load(before)
+            raise
+        return out
+
+    return run
+
+
+class Oracle:
+    def __init__(self, clock: Callable[[], datetime]) -> None:
+        self.clock = clock
+        self.nodes: dict[str, Row] = {}
+        self.rows: list[Row] = []
+        self.events: dict[str, Row] = {}
+        self.links: list[Row] = []
+        self.taken: list[Row] = []  # what each supersession took: link, the row as it was, the period
+        self.gone: list[Row] = []  # each time validity went away: node, period, by which verb, tx
+        self.last = START
+        self.handed = START
+        self.block: datetime | None = None
+        self.made = 0
+
+    # ------------------------------------------------------------------ transactions
+
+    @property
+    def now(self) -> datetime:
+        return self.block or max(self.clock(), self.last)
+
+    def next_tx(self) -> datetime:
+        return max(self.clock(), self.last + TICK, self.handed + TICK)
+
+    @contextmanager
+    def transaction(self) -> Iterator[datetime]:
+        assert self.block is None
+        before = self._save()
+        self.block = self.next_tx()
+        try:
+            yield self.block
+            self._no_node_without_rows()
+        except BaseException:
+            self._load(before)
+            self.block = None
+            raise
+        if self._save() != before:
+            self.last = self.block
+        self.block = None
+
+    def _save(self) -> Any:
+        return (
+            dict(self.nodes),
+            [dict(row) for row in self.rows],
+            {id: dict(event) for id, event in self.events.items()},
+            [dict(link) for link in self.links],
+            [dict(part) for part in self.taken],
+            [dict(part) for part in self.gone],
+        )
+
+    def _load(self, state: Any) -> None:
+        self.nodes, self.rows, self.events, self.links, self.taken, self.gone = state
+
+    def _no_node_without_rows(self) -> None:
+        for id in self.nodes:
+            if not any(row["id"] == id for row in self.rows):
+                raise Undecided(f"{id} was born and lost every row in one transaction")
+        for id, event in self.events.items():
+            if event["tx_from"] >= event["tx_to"]:
+                raise Undecided(f"event {id} was born and retracted in one transaction")
+
+    # ------------------------------------------------------------------ small things
+
+    def _known(self, *ids: str) -> None:
+        if any(id not in self.nodes and id not in self.events for id in ids):
+            raise Refused(NotFoundError)
+
+    def _node_only(self, id: str) -> None:
+        self._known(id)
+        if id in self.events:
+            raise Refused(InvalidError, NotFoundError, ConflictError)
+
+    def _now_rows(self, id: str) -> list[Row]:
+        return [row for row in self.rows if row["id"] == id and row["tx_to"] == END]
+
+    def _now_links(self) -> list[Row]:
+        return [link for link in self.links if link["tx_to"] == END]
+
+    def _close(self, table: list[Row], row: Row) -> None:
+        if row["tx_from"] == self.block:
+            table[:] = [other for other in table if other is not row]
+        else:
+            row["tx_to"] = self.block
+
+    def _write(self, table: list[Row], row: Row, span: Span) -> None:
+        table.append({**row, "valid_from": span[0], "valid_to": span[1], "tx_from": self.block, "tx_to": END})
+
+    def _clear(self, table: list[Row], rows: list[Row], span: Span) -> list[tuple[Row, Span]]:
+        """Close what overlaps, write back what sticks out, answer what went."""
+        went = []
+        for row in rows:
+            part = common(valid(row), span)
+            if part is None:
+                continue
+            self._close(table, row)
+            for piece in outside(valid(row), [span]):
+                self._write(table, row, piece)
+            went.append((row, part))
+        return went
+
+    def _take_away(self, id: str, span: Span, why: str) -> list[tuple[Row, Span]]:
+        went = self._clear(self.rows, self._now_rows(id), span)
+        for _, part in went:
+            self.gone.append(
+                {"id": id, "valid_from": part[0], "valid_to": part[1], "why": why, "tx": self.block}
+            )
+        return went
+
+    def start(self, id: str, t: datetime | None = None) -> datetime | None:
+        """When it starts: occurred_at, or the first believed valid_from."""
+        if id in self.events:
+            event = self.events[id]
+            alive = event["tx_to"] == END if t is None else believed(event, t)
+            return event["occurred_at"] if alive else None
+        rows = [
+            r for r in self.rows if r["id"] == id and (r["tx_to"] == END if t is None else believed(r, t))
+        ]
+        return min((row["valid_from"] for row in rows), default=None)
+
+    def _next_number(self, id: str) -> int:
+        return 1 + max((row["number"] for row in self.rows if row["id"] == id), default=0)
+
+    # ------------------------------------------------------------------ verbs
+
+    @verb
+    def add_node(
+        self, id: str, kind: str, content: Any, *, key: str | None = None, scope: str = "",
+        tags: tuple[str, ...] = (), valid_from: datetime | None = None, valid_to: datetime | None = None,
+        supersedes: tuple[str, ...] = (), corrects: tuple[str, ...] = (), reason: str | None = None,
+    ) -> list[str]:  # fmt: skip
+        span = (valid_from or self.block, valid_to or END)
+        wrong: list[type[GraphStoreError]] = []
+        if span[0] >= span[1]:
+            wrong.append(InvalidError)
+        if id in self.nodes or id in self.events:
+            wrong.append(ConflictError)
+        if any(old not in self.nodes and old not in self.events for old in (*supersedes, *corrects)):
+            wrong.append(NotFoundError)
+        for other, known in self.nodes.items():
+            if key is None or (known["kind"], known["key"], known["scope"]) != (kind, key, scope):
+                continue
+            if other not in supersedes and any(common(valid(row), span) for row in self._now_rows(other)):
+                wrong.append(ConflictError)
+        if wrong:
+            raise Refused(*wrong)
+        self.nodes[id] = {"id": id, "kind": kind, "key": key, "scope": scope}
+        row = {"id": id, "number": 1, "content": content, "tags": tags, "trigger": "initial"}
+        self._write(self.rows, row, span)
+        made = [self._supersede(id, old, reason=reason) for old in supersedes]
+        return made + [self._link(id, "corrects", old, reason=reason) for old in corrects]
+
+    @verb
+    def revise(
+        self, id: str, content: Any, *, valid_from: datetime | None = None, valid_to: datetime | None = None
+    ) -> int:
+        self._node_only(id)
+        now = self._now_rows(id)
+        if valid_from is None and valid_to is None:
+            if not now:
+                raise Refused(ConflictError)
+            spans = joined(valid(row) for row in now)
+        else:
+            if valid_from is None:
+                if not now:
+                    raise Refused(ConflictError)
+                valid_from = min(row["valid_from"] for row in now)
+            if valid_to is None:
+                later = [row["valid_to"] for row in now if row["valid_to"] > valid_from]
+                valid_to = max(later, default=END)
+            if valid_from >= valid_to:
+                raise Refused(InvalidError)
+            spans = [(valid_from, valid_to)]
+        old = max((row for row in self.rows if row["id"] == id), key=lambda row: row["number"])
+        for span in spans:
+            self._clear(self.rows, self._now_rows(id), span)
+        number = self._next_number(id)
+        row = {
+            "id": id,
+            "number": number,
+            "content": content,
+            "tags": old["tags"],
+            "trigger": "user_feedback",
+        }
+        for span in spans:
+            self._write(self.rows, row, span)
+        return number
+
+    @verb
+    def end(self, id: str, *, at: datetime | None = None) -> None:
+        self._node_only(id)
+        at = at or self.block
+        now = self._now_rows(id)
+        if not any(row["valid_to"] > at for row in now):
+            raise Refused(NotFoundError)
+        if all(row["valid_from"] >= at for row in now):
+            raise Refused(InvalidError)
+        self._take_away(id, (at, END), "end")
+
+    @verb
+    def retract(
+        self, id: str, *, valid_from: datetime | None = None, valid_to: datetime | None = None
+    ) -> None:
+        self._known(id)
+        span = (valid_from or START, valid_to or END)
+        if id in self.events:
+            if valid_from is not None or valid_to is not None:
+                raise Refused(InvalidError, ConflictError, NotFoundError)
+            if self.events[id]["tx_to"] != END:
+                raise Refused(NotFoundError)
+            self.events[id] = {**self.events[id], "tx_to": self.block}
+            return
+        if span[0] >= span[1]:
+            raise Refused(InvalidError)
+        if not self._take_away(id, span, "retract"):
+            raise Refused(NotFoundError)
+
+    @verb
+    def supersede(
+        self, *old: str, by: str, reason: str | None = None, valid_from: datetime | None = None
+    ) -> list[str]:
+        self._known(*old, by)
+        return [self._supersede(by, one, reason=reason, valid_from=valid_from) for one in old]
+
+    def _supersede(self, new: str, old: str, *, reason: str | None = None, strength: int | None = None,
+                   valid_from: datetime | None = None, valid_to: datetime | None = None) -> str:  # fmt: skip
+        if new == old:
+            raise Refused(InvalidError, ConflictError)
+        starts = [at for at in (valid_from or self.start(new), self.start(old)) if at is not None]
+        span = (max(starts, default=END), valid_to or END)
+        wrong: list[type[GraphStoreError]] = []
+        if self.start(new) is None:
+            wrong.append(ConflictError)
+        elif span[0] >= span[1]:
+            wrong.append(InvalidError)
+        if self._cycle(new, "supersedes", old):
+            wrong.append(ConflictError)
+        if wrong:
+            raise Refused(*wrong)
+        same = {"reason": reason, "strength": strength, "confidence": "explicit"}
+        before = self._again(new, "supersedes", old, span, same)
+        if before is not None:
+            return before
+        id = self._new_link(new, "supersedes", old, span, same)
+        if old in self.nodes:
+            for row, part in self._take_away(old, span, "supersede"):
+                self.taken.append({"link": id, "row": row, "valid_from": part[0], "valid_to": part[1]})
+        return id
+
+    @verb
+    def link(self, source: str, kind: str, target: str, **more: Any) -> str:
+        return self._link(source, kind, target, **more)
+
+    def _link(
+        self, source: str, kind: str, target: str, *, reason: str | None = None, strength: int | None = None,
+        confidence: str = "explicit", valid_from: datetime | None = None, valid_to: datetime | None = None,
+    ) -> str:  # fmt: skip
+        wrong: list[type[GraphStoreError]] = []
+        plain = kind.removeprefix("possibly_")
+        if plain != kind:
+            confidence = "inferred"
+        plain = SAME.get(plain, plain)
+        if plain in TURNED:
+            source, plain, target = target, TURNED[plain], source
+        if plain not in PLAIN:
+            wrong.append(InvalidError)
+        if confidence not in ("explicit", "inferred") or strength not in (None, 1, 2, 3, 4, 5):
+            wrong.append(InvalidError)
+        if plain == "supersedes" and confidence == "inferred":
+            wrong.append(InvalidError)
+        if any(end not in self.nodes and end not in self.events for end in (source, target)):
+            wrong.append(NotFoundError)
+        if source == target:
+            wrong += [InvalidError, ConflictError]
+        if wrong:
+            raise Refused(*wrong)
+        if plain == "supersedes":
+            return self._supersede(
+                source, target, reason=reason, strength=strength, valid_from=valid_from, valid_to=valid_to
+            )
+        span = (valid_from or self.block, valid_to or END)
+        if span[0] >= span[1]:
+            wrong.append(InvalidError)
+        out_of_order = self._backwards(source, plain, target, span[0])
+        if out_of_order or self._cycle(source, plain, target):
+            wrong += [ConflictError, InvalidError]
+        same = {"reason": reason, "strength": strength, "confidence": confidence}
+        if wrong:
+            if out_of_order and self._alike(source, plain, target):
+                raise Undecided("a known link that would be refused today")
+            raise Refused(*wrong)
+        before = self._again(source, plain, target, span, same)
+        return before if before is not None else self._new_link(source, plain, target, span, same)
+
+    def _new_link(self, source: str, kind: str, target: str, span: Span, same: Row) -> str:
+        self.made += 1
+        id = f"?{self.made}"
+        self._write(self.links, {"id": id, "source": source, "kind": kind, "target": target, **same}, span)
+        return id
+
+    def _alike(self, source: str, kind: str, target: str) -> list[Row]:
+        ends = [(source, target), (target, source)] if kind in SYMMETRIC else [(source, target)]
+        return [
+            link
+            for link in self._now_links()
+            if link["kind"] == kind and (link["source"], link["target"]) in ends
+        ]
+
+    def _again(self, source: str, kind: str, target: str, span: Span, same: Row) -> str | None:
+        """The id of the believed link that says so already, upgraded if need be; None when there is none."""
+        rows = [link for link in self._alike(source, kind, target) if common(valid(link), span)]
+        if not rows:
+            return None
+        equal = [all(row[name] == value for name, value in same.items()) for row in rows]
+        upgrade = [same["confidence"] == "explicit" and row["confidence"] == "inferred" for row in rows]
+        if not all(is_equal or can for is_equal, can in zip(equal, upgrade, strict=True)):
+            if any(equal) or any(upgrade):
+                raise Undecided("it overlaps both a row that says the same and one that does not")
+            raise Refused(ConflictError)
+        if len({row["id"] for row in rows}) > 1:
+            raise Undecided("it overlaps two links that say the same")
+        if all(equal):
+            return rows[0]["id"]
+        if any(equal):
+            raise Undecided("it overlaps an explicit and an inferred row of one link")
+        self._clear(self.links, rows, span)
+        self._write(self.links, {**rows[0], **same}, span)
+        return rows[0]["id"]
+
+    def _backwards(
+        self, source: str, kind: str, target: str, since: datetime, t: datetime | None = None
+    ) -> bool:
+        first, second = self.start(source, t), self.start(target, t)
+        if first is None or second is None:
+            return False
+        if kind == "caused_by":
+            return second > max(first, since)
+        return kind in EARLIER_SOURCE and first > second
+
+    def _cycle(self, source: str, kind: str, target: str) -> bool:
+        if kind not in ACYCLIC:
+            return False
+        reached, grew = {target}, True
+        while grew:
+            more = {
+                link["target"]
+                for link in self._now_links()
+                if link["kind"] == kind and link["source"] in reached
+            }
+            grew = not more <= reached
+            reached |= more
+        return source in reached
+
+    @verb
+    def unlink(
+        self, id: str, *, valid_from: datetime | None = None, valid_to: datetime | None = None
+    ) -> None:
+        rows = [link for link in self._now_links() if link["id"] == id]
+        if not any(link["id"] == id for link in self.links):
+            raise Refused(NotFoundError)
+        span = (valid_from or START, valid_to or END)
+        if span[0] >= span[1]:
+            raise Refused(InvalidError)
+        went = self._clear(self.links, rows, span)
+        if not went:
+            raise Refused(NotFoundError)
+        if went[0][0]["kind"] == "supersedes":
+            for _, part in went:
+                self._give_back(id, went[0][0]["target"], part)
+
+    def _give_back(self, id: str, old: str, span: Span) -> None:
+        others = [
+            link for link in self._now_links()
+            if link["kind"] == "supersedes" and link["target"] == old and link["id"] != id
+        ]  # fmt: skip
+        mine = [part for part in self.taken if part["link"] == id and common(valid(part), span)]
+        for part in mine:
+            self.taken = [other for other in self.taken if other is not part]
+            for kept in outside(valid(part), [span]):
+                self.taken.append({**part, "valid_from": kept[0], "valid_to": kept[1]})
+            freed = [common(valid(part), span)]
+            for other in others:
+                for piece in freed:
+                    passed = common(piece, valid(other))
+                    if passed:
+                        self.taken.append(
+                            {**part, "link": other["id"], "valid_from": passed[0], "valid_to": passed[1]}
+                        )
+                freed = [left for piece in freed for left in outside(piece, [valid(other)])]
+            for piece in freed:
+                for hole in outside(piece, [valid(row) for row in self._now_rows(old)]):
+                    self._write(self.rows, part["row"], hole)
+
+    @verb
+    def record_event(
+        self, id: str, type: str, *, occurred_at: datetime | None = None, related_to: str | None = None
+    ) -> list[str]:
+        if id in self.nodes or id in self.events:
+            raise Undecided("an event id that is known")
+        if related_to is not None:
+            self._known(related_to)
+        self.events[id] = {
+            "id": id, "type": type, "occurred_at": occurred_at or self.block, "tx_from": self.block, "tx_to": END,
+        }  # fmt: skip
+        if related_to is None:
+            return []
+        other = self.events.get(related_to)
+        since = self.events[id]["occurred_at"]
+        if type in ("fix", "resolution") and other and other["type"] == "error":
+            return [self._link(related_to, "resolved_by", id, valid_from=since)]
+        return [self._link(id, "related_to", related_to, valid_from=since)]
+
+    def name_link(self, made: str, id: str) -> None:
+        """Take over the id the store gave."""
+        for link in self.links:
+            if link["id"] == made:
+                link["id"] = id
+        for part in self.taken:
+            if part["link"] == made:
+                part["link"] = id
+
+    # ------------------------------------------------------------------ reads, at (v, t)
+
+    def known(self, id: str, t: datetime) -> bool:
+        if id in self.events:
+            return bool(self.events[id]["tx_from"] <= t)
+        return any(row["id"] == id and row["tx_from"] <= t for row in self.rows)
+
+    def standing(self, id: str, v: datetime, t: datetime) -> str:
+        takers = [
+            link for link in self.links
+            if link["kind"] == "supersedes" and link["target"] == id and believed(link, t)
+        ]  # fmt: skip
+        superseded = any(holds(link, v, t) for link in takers)
+        if id in self.events:
+            event = self.events[id]
+            if event["tx_to"] <= t:
+                return "retracted"
+            if v < event["occurred_at"]:
+                return "not_yet"
+            return "superseded" if superseded else "stands"
+        rows = [row for row in self.rows if row["id"] == id and believed(row, t)]
+        if any(holds(row, v, t) for row in rows):
+            return "stands"
+        went = [part for part in self.gone if part["id"] == id and part["tx"] <= t and self._backed(part)]
+        if rows and all(row["valid_from"] > v for row in rows):
+            return "not_yet"
+        later = any(link["valid_from"] > v for link in takers)
+        if not rows and went[-1]["why"] == "supersede" and later and not superseded:
+            return "not_yet"
+        if not rows and went[-1]["why"] == "retract":
+            return "retracted"
+        here = [part for part in went if part["valid_from"] <= v < part["valid_to"]]
+        if here and here[-1]["why"] == "retract":
+            return "retracted"
+        return "superseded" if superseded else "ended"
+
+    def _backed(self, part: Row) -> bool:
+        """Whether a stored row was closed there: what came and went in one transaction never was."""
+        return any(
+            row["id"] == part["id"] and row["tx_to"] == part["tx"] and common(valid(row), valid(part))
+            for row in self.rows
+        )
+
+    def node(self, id: str, v: datetime, t: datetime) -> Row | None:
+        for row in self.rows:
+            if row["id"] == id and holds(row, v, t):
+                return {**self.version(row, t), "standing": "stands"}
+        return None
+
+    def described(self, id: str, number: int, v: datetime, t: datetime) -> Row | None:
+        """The node as one version describes it: the row of that number written last."""
+        rows = [
+            row for row in self.rows if row["id"] == id and row["number"] == number and row["tx_from"] <= t
+        ]
+        now = self.node(id, v, t)
+        if not rows:
+            return None
+        if now and now["number"] == number:
+            return now
+        return {**self.version(rows[-1], t), "standing": "superseded" if now else self.standing(id, v, t)}
+
+    def version(self, row: Row, t: datetime) -> Row:
+        return {**self.nodes[row["id"]], **seen(row, t)}
+
+    def nodes_at(self, v: datetime, t: datetime, **filters: Any) -> list[Row]:
+        found = [self.node(id, v, t) for id in sorted(self.nodes)]
+        tag = filters.pop("tag", None)
+        return [
+            node for node in found
+            if node
+            and all(node[name] == value for name, value in filters.items())
+            and (tag is None or tag in node["tags"])
+        ]  # fmt: skip
+
+    def event(self, id: str, v: datetime, t: datetime) -> Row | None:
+        event = self.events.get(id)
+        if event is None or not believed(event, t) or event["occurred_at"] > v:
+            return None
+        return {**seen(event, t), "standing": self.standing(id, v, t)}
+
+    def events_at(self, v: datetime, t: datetime) -> list[Row]:
+        return [event for id in sorted(self.events) if (event := self.event(id, v, t))]
+
+    def history(self, id: str, t: datetime) -> list[Row]:
+        rows = [row for row in self.rows if row["id"] == id and believed(row, t)]
+        return [self.version(row, t) for row in sorted(rows, key=lambda row: row["valid_from"])]
+
+    def versions(self, id: str, t: datetime) -> list[Row]:
+        rows = [row for row in self.rows if row["id"] == id and row["tx_from"] <= t]
+        return [
+            self.version(row, t) for row in sorted(rows, key=lambda row: (row["tx_from"], row["valid_from"]))
+        ]
+
+    def _links(self, v: datetime, t: datetime, *kinds: str) -> list[Row]:
+        """Every link that holds, ordered by (valid_from, tx_from, id)."""
+        rows = [
+            {
+                **seen(link, t),
+                "source_standing": self.standing(link["source"], v, t),
+                "target_standing": self.standing(link["target"], v, t),
+            }
+            for link in self.links
+            if holds(link, v, t) and (not kinds or link["kind"] in kinds)
+        ]
+        return sorted(rows, key=lambda link: (link["valid_from"], link["tx_from"], link["id"]))
+
+    def links_from(self, id: str, v: datetime, t: datetime, *kinds: str) -> list[Row]:
+        return [link for link in self._links(v, t, *kinds) if link["source"] == id]
+
+    def backlinks_to(self, id: str, v: datetime, t: datetime, *kinds: str) -> list[Row]:
+        return [link for link in self._links(v, t, *kinds) if link["target"] == id]
+
+    def supersedes(self, id: str, v: datetime, t: datetime) -> list[Row]:
+        return self.links_from(id, v, t, "supersedes")
+
+    def what_superseded(self, id: str, v: datetime, t: datetime) -> Row:
+        links = self._links(v, t, "supersedes", "corrects")
+        steps, closed, current, seen_ids, level = [], [], [], {id}, [id]
+        while level:
+            following = []
+            for link in links:
+                if link["target"] in level and link["source"] not in seen_ids:
+                    seen_ids.add(link["source"])
+                    following.append(link["source"])
+                    how = "superseded" if link["kind"] == "supersedes" else "corrected"
+                    steps.append((how, link["id"], link["source"]))
+            for one in level:
+                if not any(link["target"] == one and link["kind"] == "supersedes" for link in links):
+                    standing = self.standing(one, v, t)
+                    if standing == "stands":
+                        current.append(one)
+                    elif standing in ("ended", "retracted"):
+                        closed.append(standing)
+            level = following
+        return {
+            "steps": steps, "closed": sorted(closed), "current": sorted(current), "standing": self.standing(id, v, t),
+        }  # fmt: skip
+
+    def revised(self, id: str, number: int, t: datetime) -> set[int]:
+        """The numbers of the later-believed versions that replaced version `number` anywhere in its valid time."""
+        rows = [row for row in self.rows if row["id"] == id and row["tx_from"] <= t]
+        mine = [row for row in rows if row["number"] == number]
+        return {
+            row["number"] for row in rows for old in mine
+            if row["number"] != number and row["tx_from"] >= old["tx_to"] and common(valid(row), valid(old))
+        }  # fmt: skip
+
+    def chain(self, id: str, v: datetime, t: datetime, depth: int, effects: bool = False) -> Row:
+        near, far = ("target", "source") if effects else ("source", "target")
+        links = [
+            link for link in self._links(v, t, "caused_by")
+            if not self._backwards(link["source"], "caused_by", link["target"], link["valid_from"], t)
+        ]  # fmt: skip
+        seen_ids, level, levels, every = {id}, [id], [], set()
+        for _ in range(depth):
+            following = []
+            for link in links:
+                if link[near] in level:
+                    every.add(link["id"])
+                    if link[far] not in seen_ids:
+                        seen_ids.add(link[far])
+                        following.append(link[far])
+            level = following
+            levels.append(sorted(level))
+        cut = any(link[near] in level and link[far] not in seen_ids for link in links)
+        return {"levels": levels, "every": every, "truncated": cut}
+
+    def contradictions(self, v: datetime, t: datetime, settled: bool = False) -> set[str]:
+        return {
+            link["id"]
+            for link in self._links(v, t, "contradicts")
+            if settled or link["source_standing"] == link["target_standing"] == "stands"
+        }
+
+    def compare(self, a: Span, b: Span) -> tuple[set[str], set[str], set[str]]:
+        before = {node["id"]: node["number"] for node in self.nodes_at(*a)}
+        after = {node["id"]: node["number"] for node in self.nodes_at(*b)}
+        both = set(before) & set(after)
+        return (
+            set(after) - both,
+            set(before) - both,
+            {id for id in both if before[id] != after[id]},
+        )
+
+    # ------------------------------------------------------------------ where it gets interesting
+
+    def instants(self) -> tuple[list[datetime], list[datetime]]:
+        """Every boundary of valid time and every instant of transaction time."""
+        rows = [*self.rows, *self.links]
+        valids = {row[end] for row in rows for end in ("valid_from", "valid_to")} - {END}
+        valids |= {event["occurred_at"] for event in self.events.values()}
+        txs = {row[end] for row in [*rows, *self.events.values()] for end in ("tx_from", "tx_to")} - {END}
+        return sorted(valids), sorted(txs)
+
+
+def seen(row: Row, t: datetime) -> Row:
+    """The row as it is shown at t: an open end is None, and so is one that was learned later."""
+    out = dict(row)
+    out["tx_to"] = None if row["tx_to"] > t else row["tx_to"]
+    if "valid_to" in row:
+        out["valid_to"] = None if row["valid_to"] == END else row["valid_to"]
+    return out

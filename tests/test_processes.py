@@ -1,0 +1,488 @@
+"""One writer, any number of readers: in other processes, in other threads, and after a fork."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+import graphstore
+from graphstore import EngineError, GraphStoreError, InvalidError, LockedError, NotFoundError
+
+HOLDER = """
+import sys, graphstore
+store = graphstore.open(sys.argv[1])
+store.add_node("fact", {}, id="of-the-holder")
+print("open", flush=True)
+sys.stdin.readline()
+store.close()
+"""
+
+# Does what it is told, a line at a time, on a store it opened for reading.
+FOLLOWER = """
+import json, sys, graphstore
+store = graphstore.open(sys.argv[1], read_only=True)
+print(json.dumps("open"), flush=True)
+for line in sys.stdin:
+    try:
+        answer = eval(line)
+    except graphstore.GraphStoreError as error:
+        answer = [type(error).__name__, str(error)]
+    print(json.dumps(answer, default=str), flush=True)
+store.close()
+"""
+
+
+class Other:
+    """Another process that runs a script on the store."""
+
+    def __init__(self, script: str, path: Path) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", textwrap.dedent(script), str(path)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self.heard()
+
+    def heard(self):
+        line = self.process.stdout.readline()
+        assert line, f"the other process ended with {self.process.wait()}"
+        return json.loads(line) if line.startswith(("[", "{", '"')) or line[0].isdigit() or line.strip() in ("null", "true", "false") else line
+
+    def asked(self, expression: str):
+        self.process.stdin.write(expression + "\n")
+        self.process.stdin.flush()
+        return self.heard()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_) -> None:
+        if self.process.poll() is None:
+            self.process.stdin.close()
+            self.process.wait(timeout=20)
+        self.process.stdout.close()
+
+
+@pytest.fixture
+def path(tmp_path) -> Path:
+    return tmp_path / "memory.gs"
+
+
+# ---------------------------------------------------------------- the lock
+
+
+def test_a_second_writing_process_is_told_who_writes(path):
+    with Other(HOLDER, path) as holder:
+        with pytest.raises(LockedError) as refused:
+            graphstore.open(path)
+        assert str(holder.process.pid) in str(refused.value)
+        assert "read_only" in str(refused.value)
+    with graphstore.open(path) as store:
+        assert "of-the-holder" == store.node("of-the-holder").id
+
+
+def test_the_lock_falls_with_its_holder(path):
+    with Other(HOLDER, path) as holder:
+        holder.process.send_signal(signal.SIGKILL)
+        holder.process.wait()
+        with graphstore.open(path) as store:
+            assert "of-the-holder" == store.node("of-the-holder").id
+            assert store.verify().ok
+
+
+def test_a_lock_file_left_behind_locks_nothing(path):
+    graphstore.open(path).close()
+    for file in path.rglob("*lock*"):
+        file.write_text("99999999")
+    graphstore.open(path).close()
+
+
+def test_two_writers_in_one_process_are_refused(path):
+    with graphstore.open(path) as store:
+        for same in (path, str(path), path.parent / "." / path.name, path.parent / "x" / ".." / path.name):
+            with pytest.raises(LockedError, match=re.escape(str(os.getpid()))):
+                graphstore.open(same)
+        store.add_node("fact", {}, id="fact-a")
+    with graphstore.open(path) as store:
+        assert "fact-a" == store.node("fact-a").id
+
+
+def test_a_link_to_the_folder_is_the_same_store(path):
+    link = path.with_name("alias.gs")
+    with graphstore.open(path):
+        link.symlink_to(path)
+        with pytest.raises(LockedError):
+            graphstore.open(link)
+
+
+def test_a_refused_writer_takes_nothing_from_the_holder(path):
+    """Closing any handle of a file may drop the locks of the whole process: the holder must stay the holder."""
+    with graphstore.open(path) as store:
+        with pytest.raises(LockedError):
+            graphstore.open(path)
+        script = "import sys, graphstore\ntry:\n    graphstore.open(sys.argv[1])\nexcept graphstore.LockedError:\n    print('\"locked\"')\n"
+        told = subprocess.run([sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=False)
+        assert '"locked"' == told.stdout.strip(), told.stderr
+        store.add_node("fact", {})
+
+
+def test_stores_side_by_side(tmp_path):
+    with graphstore.open(tmp_path / "a.gs") as a, graphstore.open(tmp_path / "b.gs") as b, graphstore.open(":memory:") as c:
+        for store, name in ((a, "in-a"), (b, "in-b"), (c, "in-c")):
+            store.add_node("fact", {}, id=name)
+        assert [["in-a"], ["in-b"], ["in-c"]] == [[node.id for node in store.nodes()] for store in (a, b, c)]
+        asked = [store.query("MATCH (n:Node) RETURN n.id AS id").rows() for store in (a, b, c)]
+        assert [[{"id": "in-a"}], [{"id": "in-b"}], [{"id": "in-c"}]] == asked
+
+
+# ---------------------------------------------------------------- readers beside a writer
+
+
+def test_readers_follow_the_writer(path):
+    with graphstore.open(path, author="maria") as store:
+        store.add_node("fact", {"n": 1}, id="fact-a")
+        with Other(FOLLOWER, path) as one, Other(FOLLOWER, path) as two:
+            assert {"n": 1} == one.asked("store.node('fact-a').content")
+            store.revise("fact-a", {"n": 2})
+            with store.transaction():
+                store.add_node("fact", {"n": 3}, id="fact-b", supersedes=["fact-a"], reason="newer")
+                store.record_event("deploy", "v1", id="the-deploy", related_to="fact-b")
+            assert {"n": 1} == one.asked("store.node('fact-a').content")
+
+            for reader in (one, two):
+                reader.asked("store.refresh()")
+                assert ["fact-b"] == reader.asked("[node.id for node in store.nodes()]")
+                assert [1, 2] == sorted(set(reader.asked("[row.number for row in store.versions('fact-a')]")))
+                assert ["fact-b", "maria", "newer"] == reader.asked(
+                    "[(s.node.id, s.who, s.why) for s in store.what_superseded('fact-a').chain][0]"
+                )
+                assert ["the-deploy"] == reader.asked("[event.id for event in store.events()]")
+                assert [{"new": "fact-b", "old": "fact-a"}] == reader.asked(
+                    "store.query('MATCH (a:Node)-[:SUPERSEDES]->(b) RETURN a.id AS new, b.id AS old').rows()"
+                )
+                assert [{"n": 2}] == reader.asked("store.query_tables('MATCH (n:Node) RETURN count(*) AS n').rows()")
+                assert reader.asked("store.verify().ok")
+
+            store.add_node("fact", {}, id="fact-c")
+            one.asked("store.refresh()")
+            assert [{"n": 3}] == one.asked("store.query_tables('MATCH (n:Node) RETURN count(*) AS n').rows()")
+            assert [{"n": 2}] == two.asked("store.query_tables('MATCH (n:Node) RETURN count(*) AS n').rows()")
+        store.add_node("fact", {}, id="fact-d")
+
+
+def test_a_readers_view_stays_where_it_is(path):
+    with graphstore.open(path) as store:
+        store.add_node("fact", {"n": 1}, id="fact-a")
+        with Other(FOLLOWER, path) as reader:
+            reader.asked("globals().update(view=store.as_of())")
+            store.revise("fact-a", {"n": 2})
+            reader.asked("store.refresh()")
+            assert [{"n": 1}, {"n": 2}] == reader.asked("[view.node('fact-a').content, store.node('fact-a').content]")
+
+
+def test_a_reader_writes_nothing(path):
+    with graphstore.open(path) as store:
+        store.add_node("fact", {}, id="fact-a")
+        store.add_node("fact", {}, id="fact-b")
+        store.record_event("note", "x", id="the-note")
+    before = {file: file.read_bytes() for file in path.rglob("*") if file.is_file()}
+    with graphstore.open(path, read_only=True) as reader:
+        for verb in (
+            lambda: reader.add_node("fact", {}),
+            lambda: reader.revise("fact-a", {}),
+            lambda: reader.supersede("fact-a", by="fact-b"),
+            lambda: reader.end("fact-a"),
+            lambda: reader.retract("fact-a", reason="x"),
+            lambda: reader.link("fact-a", "uses", "fact-b"),
+            lambda: reader.unlink("lnk_0123456789abcdef"),
+            lambda: reader.record_event("note", "x"),
+            lambda: reader.bulk_load(nodes=[{"id": "bulk-1", "kind": "x"}]),
+            lambda: reader.define_kind("reviews"),
+            lambda: reader.promote_kind("uses"),
+            lambda: reader.transaction().__enter__(),
+        ):
+            with pytest.raises(GraphStoreError, match=r"read_only|read-only|reading"):
+                verb()
+        assert [{"n": 2}] == reader.query_tables("MATCH (n:Node) RETURN count(*) AS n").rows()
+        reader.query("MATCH (n:Node) RETURN n.id AS id")
+        reader.rebuild()
+    assert before == {file: file.read_bytes() for file in path.rglob("*") if file.is_file()}
+
+
+def test_readers_and_a_writer_in_one_process(path):
+    with graphstore.open(path) as store, graphstore.open(path, read_only=True) as reader:
+        store.add_node("fact", {}, id="fact-a")
+        with pytest.raises(NotFoundError):
+            reader.node("fact-a")
+        reader.refresh()
+        assert "fact-a" == reader.node("fact-a").id
+        assert [{"id": "fact-a"}] == reader.query("MATCH (n:Node) RETURN n.id AS id").rows()
+        store.add_node("fact", {}, id="fact-b")
+
+
+def test_a_reader_opened_first_is_no_lock(path):
+    graphstore.open(path).close()
+    with graphstore.open(path, read_only=True) as reader, graphstore.open(path) as store:
+        store.add_node("fact", {}, id="fact-a")
+        reader.refresh()
+        assert "fact-a" == reader.node("fact-a").id
+
+
+def test_a_reader_never_sees_half_a_transaction(path):
+    """It refreshes as fast as it can beside a writer whose transactions each add a pair."""
+    script = """
+    import sys, graphstore
+    store = graphstore.open(sys.argv[1], read_only=True)
+    print("open", flush=True)
+    seen = 0
+    while seen < 300:
+        store.refresh()
+        nodes = store.nodes(kind="pair")
+        assert len(nodes) % 2 == 0, len(nodes)
+        seen = len(nodes)
+    print(store.verify().ok, flush=True)
+    """
+    with graphstore.open(path) as store, Other(script, path) as reader:
+        for number in range(150):
+            with store.transaction():
+                store.add_node("pair", {"pad": "x" * 3000}, id=f"left-{number:04}")
+                store.add_node("pair", {"pad": "x" * 3000}, id=f"right-{number:04}")
+        assert "True" == reader.heard().strip()
+
+
+# ---------------------------------------------------------------- threads
+
+
+def in_threads(*works) -> None:
+    """Run all at once; the first error of any is raised."""
+    errors: list[BaseException] = []
+
+    def run(work) -> None:
+        try:
+            work()
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=run, args=(work,)) for work in works]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=60)
+    assert not any(thread.is_alive() for thread in threads), "a thread hangs"
+    if errors:
+        raise errors[0]
+
+
+def test_many_readers_while_one_writes(path):
+    """Each transaction moves one unit between two accounts; nobody ever sees a sum other than nothing. Every third one is given up."""
+    done = threading.Event()
+    with graphstore.open(path) as store:
+        with store.transaction():
+            store.add_node("account", {"n": 0}, id="account-a", valid_from="2025-01-01")
+            store.add_node("account", {"n": 0}, id="account-b", valid_from="2025-01-01")
+
+        def write() -> None:
+            try:
+                for number in range(1, 301):
+                    try:
+                        with store.transaction():
+                            store.revise("account-a", {"n": -number}, valid_from="2025-02-01")
+                            store.add_node("trace", {}, id=f"trace-{number:05}", supersedes=[n.id for n in store.nodes(kind="trace")])
+                            store.record_event("move", "x", id=f"move-{number:05}", related_to="account-a")
+                            if number % 3 == 0:
+                                raise KeyError
+                            store.revise("account-b", {"n": number}, valid_from="2025-02-01")
+                    except KeyError:
+                        pass
+            finally:
+                done.set()
+
+        def read() -> None:
+            while not done.is_set():
+                view = store.as_of()
+                first = [view.node(name).content["n"] for name in ("account-a", "account-b")]
+                assert sum(first) == 0, first
+                assert first == [view.node(name).content["n"] for name in ("account-a", "account-b")]
+                assert len(view.nodes(kind="trace")) <= 1
+                assert first[1] == 0 or f"trace-{first[1]:05}" == view.nodes(kind="trace")[0].id
+                assert all(event.id in {e.id for e in view.events()} for event in view.events()[-3:])
+                assert len(view.versions("account-a")) >= 1
+                view.links_from("account-a")
+                view.what_superseded("account-a")
+                assert store.node("account-a").content["n"] <= 0
+
+        def ask() -> None:
+            while not done.is_set():
+                rows = store.query_tables(
+                    "MATCH (n:Node)-[:HAS_VERSION]->(v:Version) WHERE n.kind = 'account' AND v.tx_to > $t "
+                    "AND v.valid_to > $t RETURN v.content AS c", t="9000-01-01"
+                ).rows()
+                assert 0 == sum(json.loads(row["c"])["n"] for row in rows), rows
+
+        in_threads(write, read, read, read, ask)
+        assert 200 == len(store.events())
+        assert store.verify().ok
+    with graphstore.open(path) as store:
+        assert 200 == len(store.events())
+
+
+def test_transactions_of_two_threads_wait_for_each_other(path):
+    with graphstore.open(path) as store:
+        store.add_node("counter", {"n": 0}, id="counter")
+
+        def count() -> None:
+            for _ in range(100):
+                with store.transaction():
+                    n = store.node("counter").content["n"]
+                    time.sleep(0)
+                    store.revise("counter", {"n": n + 1})
+
+        in_threads(count, count, count)
+        assert {"n": 300} == store.node("counter").content
+        instants = [change.tx for change in store.changes()]
+        assert sorted(instants) == instants
+
+
+def test_single_verbs_of_many_threads_are_all_kept(path):
+    with graphstore.open(path) as store:
+
+        def add(name: str) -> None:
+            for number in range(100):
+                store.add_node("fact", {"n": number}, id=f"{name}-{number:04}")
+
+        in_threads(*[lambda name=name: add(name) for name in ("thread-a", "thread-b", "thread-c")])
+        nodes = store.nodes()
+        assert 300 == len(nodes) == len({node.tx_from for node in nodes})
+        assert store.verify().ok
+
+
+def test_an_open_transaction_is_invisible_to_other_threads(tmp_path, clock):
+    with graphstore.open(tmp_path / "memory.gs", clock=clock) as store:
+        store.add_node("fact", {"n": 1}, id="fact-a")
+        seen: dict[str, object] = {}
+
+        def look() -> None:
+            clock.move(days=1)  # the block's instant lies in the past of this reader
+            seen["content"] = store.node("fact-a").content
+            seen["nodes"] = [node.id for node in store.nodes()]
+            seen["events"] = store.events()
+            seen["view"] = store.as_of()
+            seen["versions"] = len(store.versions("fact-a"))
+            seen["rows"] = store.query_tables("MATCH (n:Node) RETURN n.id AS id").rows()
+            try:
+                seen["inspect"] = store.inspect("fact-new")
+            except NotFoundError:
+                seen["inspect"] = None
+
+        with store.transaction():
+            store.revise("fact-a", {"n": 2})
+            store.add_node("fact", {}, id="fact-new")
+            store.record_event("note", "x")
+            thread = threading.Thread(target=look)
+            thread.start()
+            thread.join(timeout=20)
+            assert not thread.is_alive(), "a reader waits for the writer"
+            assert {"n": 2} == store.node("fact-a").content
+
+        view = seen.pop("view")
+        assert {"content": {"n": 1}, "nodes": ["fact-a"], "events": [], "versions": 1, "rows": [{"id": "fact-a"}], "inspect": None} == seen
+        # The view that was handed out meanwhile does not change when the block ends.
+        assert {"n": 1} == view.node("fact-a").content
+        assert ["fact-a"] == [node.id for node in view.nodes()]
+        assert {"n": 2} == store.node("fact-a").content
+
+
+def test_a_writer_waits_for_the_block_of_another_thread(path):
+    order: list[str] = []
+    with graphstore.open(path) as store:
+        inside, may_leave = threading.Event(), threading.Event()
+
+        def hold() -> None:
+            with store.transaction():
+                store.add_node("fact", {}, id="from-the-block")
+                inside.set()
+                may_leave.wait(20)
+                order.append("block")
+
+        def verb() -> None:
+            inside.wait(20)
+            store.add_node("fact", {}, id="from-outside")
+            order.append("verb")
+
+        def release() -> None:
+            inside.wait(20)
+            time.sleep(0.1)
+            may_leave.set()
+
+        in_threads(hold, verb, release)
+        assert ["block", "verb"] == order
+        assert store.node("from-the-block").tx_from < store.node("from-outside").tx_from
+
+
+def test_a_block_may_be_left_by_an_error_in_one_thread_while_another_waits(path):
+    with graphstore.open(path) as store:
+
+        def fail() -> None:
+            for _ in range(50):
+                with pytest.raises(InvalidError), store.transaction():
+                    store.add_node("fact", {})
+                    raise InvalidError("x")
+
+        def add() -> None:
+            for number in range(50):
+                store.add_node("fact", {}, id=f"kept-{number:04}")
+
+        in_threads(fail, add)
+        assert 50 == len(store.nodes())
+
+
+# ---------------------------------------------------------------- fork
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_forked_child_may_not_write_through_the_parents_store(path):
+    """Two processes with one lock and one idea of the journal's end would write over each other."""
+    script = """
+    import os, sys, graphstore
+    store = graphstore.open(sys.argv[1])
+    store.add_node("fact", {}, id="from-parent")
+    child = os.fork()
+    if child == 0:
+        try:
+            store.add_node("fact", {}, id="from-child")
+        except graphstore.GraphStoreError as error:
+            os.write(1, f"refused: {error}\\n".encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    store.add_node("fact", {}, id="after-child")
+    try:
+        graphstore.open(sys.argv[1])
+    except graphstore.LockedError:
+        print("still locked")
+    store.close()
+    """
+    told = subprocess.run([sys.executable, "-c", textwrap.dedent(script), str(path)], capture_output=True, text=True, check=False)
+
+    assert told.returncode == 0, told.stderr
+    assert "refused:" in told.stdout and "still locked" in told.stdout, told.stdout
+    with graphstore.open(path) as store:
+        assert ["after-child", "from-parent"] == sorted(node.id for node in store.nodes())
+        assert store.verify().ok
+
+
+def test_a_store_is_not_pickled(path):
+    import pickle
+
+    with graphstore.open(path) as store, pytest.raises((TypeError, EngineError)):
+        pickle.dumps(store)
