@@ -17,18 +17,62 @@ if TYPE_CHECKING:
 _COLUMNS = {
     "nodes": frozenset({"id", "kind", "key", "scope"}),
     "versions": frozenset(
-        {"node_id", "content", "text", "tags", "trigger", "source", "reason", "valid_from", "valid_to", "tx_from", "tx_to"}
+        {
+            "node_id",
+            "content",
+            "text",
+            "tags",
+            "trigger",
+            "source",
+            "reason",
+            "valid_from",
+            "valid_to",
+            "tx_from",
+            "tx_to",
+        }
     ),
     "events": frozenset(
-        {"id", "type", "description", "occurred_at", "source", "origin", "agent", "related_to", "metadata", "fingerprint",
-         "trace_id", "span_id", "parent_span_id", "tx_from"}
+        {
+            "id",
+            "type",
+            "description",
+            "occurred_at",
+            "source",
+            "origin",
+            "agent",
+            "related_to",
+            "metadata",
+            "fingerprint",
+            "trace_id",
+            "span_id",
+            "parent_span_id",
+            "tx_from",
+        }
     ),
     "links": frozenset(
-        {"id", "source", "kind", "target", "reason", "strength", "confidence", "created_by", "metadata", "valid_from", "valid_to",
-         "tx_from", "tx_to"}
+        {
+            "id",
+            "source",
+            "kind",
+            "target",
+            "reason",
+            "strength",
+            "confidence",
+            "created_by",
+            "metadata",
+            "valid_from",
+            "valid_to",
+            "tx_from",
+            "tx_to",
+        }
     ),
 }
-_REQUIRED = {"nodes": ("id",), "versions": ("node_id",), "events": ("type", "description"), "links": ("source", "kind", "target")}
+_REQUIRED = {
+    "nodes": ("id",),
+    "versions": ("node_id",),
+    "events": ("type", "description"),
+    "links": ("source", "kind", "target"),
+}
 DEFAULT_KIND = "fact"
 
 Row = dict[str, Any]
@@ -44,7 +88,9 @@ def load(
     for name, table in tables.items():
         _check_columns(name, table)
     loader = _Loader(store, {row["id"]: row for row in tables["nodes"]})
-    dated = any(row.get("tx_from") is not None for name in ("versions", "events", "links") for row in tables[name])
+    dated = any(
+        row.get("tx_from") is not None for name in ("versions", "events", "links") for row in tables[name]
+    )
     total = sum(map(len, tables.values()))
     if not dated:
         with store.transaction():
@@ -66,7 +112,9 @@ def rows(table: Any) -> list[Row]:
         records = table.to_dict(orient="records")
         return [{name: _no_nan(value) for name, value in record.items()} for record in records]
     if not isinstance(table, Iterable) or isinstance(table, (str, bytes, Mapping)):
-        raise InvalidError(f"{type(table).__name__} is no table. Give an Arrow table, a DataFrame, or an iterable of dicts.")
+        raise InvalidError(
+            f"{type(table).__name__} is no table. Give an Arrow table, a DataFrame, or an iterable of dicts."
+        )
     return [dict(row) for row in table]
 
 
@@ -122,7 +170,11 @@ class _Loader:
     def version(self, row: Row) -> None:
         store, id = self.store, row["node_id"]
         content = _object(row.get("content"))
-        fields = {name: row[name] for name in ("text", "source", "reason", "valid_from") if row.get(name) is not None}
+        fields = {
+            name: row[name]
+            for name in ("text", "source", "reason", "valid_from")
+            if row.get(name) is not None
+        }
         if row.get("tags") is not None:
             fields["tags"] = list(row["tags"])
         if id in store._core.index.ids:
@@ -140,16 +192,26 @@ class _Loader:
     def unversion(self, row: Row) -> None:
         store = self.store
         reason = row.get("reason") or "no longer in the source"
-        store.retract(row["node_id"], valid_from=row.get("valid_from"), valid_to=row.get("valid_to"), reason=reason)
+        store.retract(
+            row["node_id"], valid_from=row.get("valid_from"), valid_to=row.get("valid_to"), reason=reason
+        )
 
     def event(self, row: Row) -> None:
-        fields = {name: value for name, value in row.items() if value is not None and name not in ("tx_from", "type", "description")}
+        fields = {
+            name: value
+            for name, value in row.items()
+            if value is not None and name not in ("tx_from", "type", "description")
+        }
         if "metadata" in fields:
             fields["metadata"] = _object(fields["metadata"])
         self.store.record_event(row["type"], row["description"], **fields)
 
     def link(self, row: Row) -> None:
-        fields = {name: value for name, value in row.items() if value is not None and name not in ("tx_from", "tx_to", "source", "kind", "target")}
+        fields = {
+            name: value
+            for name, value in row.items()
+            if value is not None and name not in ("tx_from", "tx_to", "source", "kind", "target")
+        }
         if "metadata" in fields:
             fields["metadata"] = _object(fields["metadata"])
         made = self.store.link(row["source"], row["kind"], row["target"], **fields)
@@ -177,16 +239,24 @@ def _steps(tables: dict[str, list[Row]]) -> Iterator[tuple[Instant, list[Step]]]
     for row in tables["versions"]:
         if row.get("tx_from") is not None:
             begun[row["node_id"]].add(instant(row["tx_from"], "tx_from"))
-    for what, undo, name in ((_EVENTS, None, "events"), (_VERSIONS, _RETRACT, "versions"), (_LINKS, _UNLINK, "links")):
+    for what, undo, name in (
+        (_EVENTS, None, "events"),
+        (_VERSIONS, _RETRACT, "versions"),
+        (_LINKS, _UNLINK, "links"),
+    ):
         for number, row in enumerate(tables[name]):
             if row.get("tx_from") is None:
-                raise InvalidError(f"{name} row {number} has no tx_from, though others have. Give it to every row, or to none.")
+                raise InvalidError(
+                    f"{name} row {number} has no tx_from, though others have. Give it to every row, or to none."
+                )
             at = instant(row["tx_from"], "tx_from")
             todo[at].append((what, name, number, row))
             if undo is not None and row.get("tx_to") is not None:
                 stop = instant(row["tx_to"], "tx_to")
                 if stop <= at:
-                    raise InvalidError(f"{name} row {number}: tx_to is not after tx_from. A belief is held over [tx_from, tx_to).")
+                    raise InvalidError(
+                        f"{name} row {number}: tx_to is not after tx_from. A belief is held over [tx_from, tx_to)."
+                    )
                 if undo == _UNLINK or stop not in begun[row["node_id"]]:
                     todo[stop].append((undo, name, number, row))
     for at in sorted(todo):
@@ -200,5 +270,3 @@ def _object(value: Any) -> Any:
         except orjson.JSONDecodeError as error:
             raise InvalidError(f"{value[:60]!r} is not JSON: {error}. Give a dict, or JSON text.") from None
     return {} if value is None else value
-
-

@@ -223,9 +223,9 @@ def _progress(what: str) -> Iterator[Callable[..., None]]:
 
 def _version(asked: bool) -> None:
     if asked:
-        from importlib.metadata import version
+        from graphstore import __version__
 
-        typer.echo(f"graphstore {version('graphstore')}")
+        typer.echo(f"graphstore {__version__}")
         raise typer.Exit
 
 

@@ -1,10 +1,10 @@
 """A store's folder: who holds it, what is in it, and how its index comes up when it is opened.
 
-    memory.gs/
-      journal/00000001.jsonl …   the truth
-      lock                       the writer's pid, held by the operating system while it lives
-      index.bin                  a saved copy of the resident index   } disposable
-      graph.kuzu, graph.json     the graph tables and how far they are }
+memory.gs/
+  journal/00000001.jsonl …   the truth
+  lock                       the writer's pid, held by the operating system while it lives
+  index.bin                  a saved copy of the resident index   } disposable
+  graph.kuzu, graph.json     the graph tables and how far they are }
 """
 
 from __future__ import annotations
@@ -50,7 +50,9 @@ class Folder:
             return
         real = str(self.path.resolve())
         if real in _open_here:
-            raise LockedError(f"{self.path} is open for writing in this process already (pid {os.getpid()}). Share that store, or close it first.")
+            raise LockedError(
+                f"{self.path} is open for writing in this process already (pid {os.getpid()}). Share that store, or close it first."
+            )
         fd = os.open(self.path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             if fcntl is not None:
@@ -140,10 +142,14 @@ def locate(path: str | os.PathLike[str], *, read_only: bool, create: bool) -> Fo
         return Folder(None)
     place = Path(path)
     if place.exists() and not place.is_dir():
-        raise InvalidError(f"{place} is a file, not a store. A store is a folder such as memory.gs; a dump is opened with graphstore.restore.")
+        raise InvalidError(
+            f"{place} is a file, not a store. A store is a folder such as memory.gs; a dump is opened with graphstore.restore."
+        )
     if not (place / _JOURNAL / "00000001.jsonl").exists():
         if place.is_dir() and {entry.name for entry in place.iterdir()} - {_LOCK, _JOURNAL}:
-            raise InvalidError(f"{place} is a folder with other things in it and no store. Give a new name, or an empty folder.")
+            raise InvalidError(
+                f"{place} is a folder with other things in it and no store. Give a new name, or an empty folder."
+            )
         if read_only or not create:
             raise NotFoundError(f"no store at {place}. Make one with graphstore.open({str(place)!r}).")
         try:
@@ -162,7 +168,13 @@ def verify_index(place: Folder, index: Index) -> list[Problem]:
         if name.startswith("_") or name in ("changed", "taken"):
             continue
         if getattr(index, name) != value and _plain(getattr(index, name)) != _plain(value):
-            problems.append(Problem(file=_INDEX, line=None, message=f"the index in memory differs from the journal in {name!r}. Reopen the store."))
+            problems.append(
+                Problem(
+                    file=_INDEX,
+                    line=None,
+                    message=f"the index in memory differs from the journal in {name!r}. Reopen the store.",
+                )
+            )
     return problems
 
 
@@ -178,7 +190,13 @@ def read_anew(place: Folder) -> tuple[Index | None, list[Problem]]:
         problems = []
         if journal.torn is not None and journal.torn.size:
             torn = journal.torn
-            problems.append(Problem(file=torn.file, line=torn.line, message=f"{torn.size} bytes of a commit that was never acknowledged"))
+            problems.append(
+                Problem(
+                    file=torn.file,
+                    line=torn.line,
+                    message=f"{torn.size} bytes of a commit that was never acknowledged",
+                )
+            )
         return index, problems
     except DamageError as error:
         file, line = _where(str(error))
@@ -197,4 +215,9 @@ def verify(path: str | os.PathLike[str]) -> Verification:
     """Read a store's whole journal without opening the store: for one that refuses to open. Changes nothing."""
     place = locate(path, read_only=True, create=False)
     index, problems = read_anew(place)
-    return Verification(ok=not problems, problems=tuple(problems), transactions=index.transactions if index else 0, checked=("journal",))
+    return Verification(
+        ok=not problems,
+        problems=tuple(problems),
+        transactions=index.transactions if index else 0,
+        checked=("journal",),
+    )

@@ -257,6 +257,11 @@ def _text(data: bytes, encoding: bytes | None = None) -> str:
     return data.decode("latin-1")
 
 
+def _printable(path: str) -> str:
+    """A path as a part of an id, which holds no control characters."""
+    return re.sub(r"[\x00-\x1f\x7f]", lambda found: f"\\x{ord(found[0]):02x}", path)
+
+
 def _person(line: bytes, encoding: bytes | None) -> tuple[str, str]:
     name, _, email = _text(line, encoding).partition("<")
     return name.strip(), email.rstrip("> \t")
@@ -388,7 +393,7 @@ class _Writing:
         # A view of a later instant was handed out: only the present is free.
         stack.enter_context(self.store.transaction(author=author, reason=told.subject or None))
         self.counts["commit_dates_raised"] += 1
-        return max(wanted, self.last)
+        return instant(self.store.at.tx)
 
     def _is_news(self, change: _Change) -> bool:
         """Whether the change says of a file what is not said yet, by another branch for example."""
@@ -448,10 +453,11 @@ class _Writing:
         """The next version of a file, or its first."""
         about: dict[str, Any] = {"trigger": "commit", "source": "git"}
         if file:
-            self.store.revise(file.id, content, valid_from=moment(at), **about)
+            self.store.revise(file.id, content, text=path, valid_from=moment(at), **about)
             return _File(file.id, at, None)
         # A path that another repository in the same store has is told apart by this one's name.
-        for id in (f"file:{path}", f"file:{self.scope}/{path}"):
+        name = _printable(path)
+        for id in (f"file:{name}", f"file:{self.scope}/{name}"):
             try:
                 self.store.add_node(
                     "file", content, id=id, text=path, valid_from=moment(at), scope=self.scope, **about
@@ -462,11 +468,11 @@ class _Writing:
                     continue
                 ends = [instant(version.valid_to or version.valid_from) for version in held.history]
                 at = max([at, *(end + 1 for end in ends)])
-                self.store.revise(id, content, valid_from=moment(at), **about)
+                self.store.revise(id, content, text=path, valid_from=moment(at), **about)
             else:
                 self.counts["files"] += 1
             return _File(id, at, None)
-        raise ConflictError(f"the store has other things under the ids 'file:{path}' and 'file:{self.scope}/{path}'.")
+        raise ConflictError(f"the store has other things under the ids 'file:{name}' and 'file:{self.scope}/{name}'.")
 
     def _continue(self, renamed_from: str, written: _File, told: _Told) -> None:
         self.counts["renames"] += 1

@@ -25,7 +25,14 @@ class Graphs:
     """Opens the engine on first need: a store that is never asked in Cypher never loads it."""
 
     def __init__(
-        self, folder: Path | None, index: Index, journal: Journal, vocabulary: Vocabulary, *, driver: str, notify: Callable[[str], None]
+        self,
+        folder: Path | None,
+        index: Index,
+        journal: Journal,
+        vocabulary: Vocabulary,
+        *,
+        driver: str,
+        notify: Callable[[str], None],
     ) -> None:
         self._folder, self._index, self._journal, self._vocabulary = folder, index, journal, vocabulary
         self._driver, self._notify = driver, notify
@@ -43,7 +50,9 @@ class Graphs:
         from graphstore.projection import Projection
 
         if self._projection is None:
-            self._projection = Projection(self._folder, self._index, self._journal, driver=self._driver, notify=self._notify)
+            self._projection = Projection(
+                self._folder, self._index, self._journal, driver=self._driver, notify=self._notify
+            )
         return self._projection
 
     def tables(self) -> Engine:
@@ -71,7 +80,9 @@ class Graphs:
         if self._index.mark() == self._index._lengths():  # a transaction still open may change its own view
             self._views[(*self._valid_span(valid), told)] = engine
         while len(self._views) > KEPT_VIEWS:
-            self._views.popitem(last=False)  # not closed: another thread may be reading it; it goes with its last reader
+            self._views.popitem(
+                last=False
+            )  # not closed: another thread may be reading it; it goes with its last reader
         return engine
 
     def _last_told(self, tx: Instant) -> Instant:
@@ -81,7 +92,9 @@ class Graphs:
 
     def _valid_span(self, valid: Instant) -> tuple[Instant, Instant]:
         index = self._index
-        bounds = sorted({at for column in (index.r_from, index.r_to, index.k_from, index.k_to) for at in column})
+        bounds = sorted(
+            {at for column in (index.r_from, index.r_to, index.k_from, index.k_to) for at in column}
+        )
         at = bisect_right(bounds, valid)
         return (bounds[at - 1] if at else -OPEN), (bounds[at] if at < len(bounds) else OPEN)
 

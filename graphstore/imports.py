@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import re
 import sys
 import tomllib
@@ -15,10 +16,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime, tzinfo
+from datetime import date, datetime, tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import orjson
 
 from graphstore.errors import ConflictError, GraphStoreError, InvalidError
 from graphstore.models import Value
@@ -202,11 +205,15 @@ def _json_rows(path: Path) -> Iterator[tuple[int, Row | str]]:
                 yield line, "not UTF-8"
                 continue
             try:
-                found = json.loads(text)
+                found = json.loads(text, parse_constant=_no_constant)
             except (ValueError, RecursionError) as error:
                 yield line, f"no JSON: {error}"
                 continue
             yield line, found if isinstance(found, dict) else f"no JSON object but {type(found).__name__}"
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")
 
 
 def _is_broken(text: str) -> bool:
@@ -258,7 +265,9 @@ def _written(value: Any) -> str:
         return ""
     if isinstance(value, str):
         return value.strip()
-    return json.dumps(value, ensure_ascii=False, default=str) if not isinstance(value, datetime) else value.isoformat()
+    if isinstance(value, date):
+        return value.isoformat()
+    return "" if value != value else json.dumps(value, ensure_ascii=False, default=str)
 
 
 class _Template:
@@ -327,6 +336,17 @@ def _bool(text: str) -> bool:
     return known[text.lower()]
 
 
+def _checked(content: dict[str, Any]) -> dict[str, Any]:
+    """The content, when it is JSON that the store can keep."""
+    try:
+        orjson.dumps(content)
+    except (TypeError, ValueError) as error:  # an integer beyond 64 bits, a set in a list
+        raise _Unreadable(f"content is no JSON: {error}") from None
+    if any(isinstance(value, float) and not math.isfinite(value) for value in content.values()):
+        raise _Unreadable("content is no JSON: a number is not finite")
+    return content
+
+
 class _Plan:
     """A mapping, read and checked."""
 
@@ -383,9 +403,10 @@ class _Plan:
             raise _Unreadable("no kind")
         times = {name: self._instant(told[name], name) if told.get(name) else None for name in TIMES}
         self._check_times(times)
+        content = {name: self._value(row, name, template) for name, template in self.fields.items()}
         version = {
             "node_id": told["id"],
-            "content": {name: value for name, template in self.fields.items() if (value := self._value(row, name, template)) is not None},
+            "content": _checked({name: value for name, value in content.items() if value is not None}),
             "text": told.get("text") or None,
             "tags": [tag for template in self.tags if (tag := template.of(row))],
             "source": told.get("source") or None,
@@ -413,8 +434,10 @@ class _Plan:
         """A field of the content. A lone column keeps what JSON made of it."""
         plain = len(template.columns) == 1 and template.text == f"{{{template.columns[0]}}}"
         value = _cell(row, template.columns[0]) if plain else template.of(row)
-        if value == "" or value is None:
+        if value is None or value == "" or value != value:  # pandas writes nothing as NaN
             return None
+        if not isinstance(value, (str, bool, int, float, list, dict)):
+            return _written(value)
         if name not in self.types or not isinstance(value, str):
             return value
         try:
@@ -465,6 +488,7 @@ class _Row:
     record: _Record
     number: int = 0
     links: list[str] = field(default_factory=list)
+    over: bool = False
 
 
 @dataclass(slots=True)
@@ -487,7 +511,7 @@ class _Table:
         self.rows: list[_Row] = []
         self.kinds: dict[str, str] = {}
         self.damaged: list[tuple[int, str]] = []
-        self.written: set[str] = set()
+        self.written: dict[str, _Row] = {}
         self.waiting: dict[str, list[tuple[_Row, int]]] = {}
         self.stated: Counter[str] = Counter()
         self.counts = {"nodes": 0, "versions": 0, "links": 0}
@@ -577,7 +601,8 @@ class _Table:
             for at in range(len(row.record.links)):
                 self._link(row, at)
             for earlier, at in self.waiting.pop(row.record.id, ()):
-                self._link(earlier, at)
+                if not earlier.over:
+                    self._link(earlier, at)
         for row in batch.closed:
             self._unlink(row)
 
@@ -585,7 +610,7 @@ class _Table:
         record, store = row.record, self.store
         told = {name: value for name, value in record.version.items() if name not in ("node_id", "content")}
         start = record.times["valid_from"]
-        began = store.as_of().at.tx if start is None else moment(start)
+        began = store.at.tx if start is None else moment(start)
         end = moment(OPEN if record.times["valid_to"] is None else record.times["valid_to"])
         content = record.version["content"]
         if record.id in self.written or record.id in store._core.index.ids:
@@ -596,8 +621,11 @@ class _Table:
                 valid_from=began, valid_to=end, trigger="import", **told,
             )  # fmt: skip
             self.counts["nodes"] += 1
+        before = self.written.get(record.id)
+        if before and before.number == node.number:  # of the same instant and wholly replaced: its number is used again
+            before.number = 0
         row.number = node.number
-        self.written.add(record.id)
+        self.written[record.id] = row
         self.counts["versions"] += 1
 
     def _take_back(self, row: _Row) -> None:
@@ -630,6 +658,7 @@ class _Table:
 
     def _unlink(self, row: _Row) -> None:
         """Take back the links that no row states any more."""
+        row.over = True
         for id in row.links:
             self.stated[id] -= 1
             if not self.stated[id]:

@@ -71,9 +71,16 @@ class Index:
         self.l_src, self.l_tgt = _numbers(), _numbers()
         self.rows_of_link: list[list[int]] = []
         self.claims_of: list[list[int]] = []
-        self.taken: dict[int, list[tuple[int, Instant, Instant]]] = {}  # supersedes link -> (version, from, to)
+        self.taken: dict[
+            int, list[tuple[int, Instant, Instant]]
+        ] = {}  # supersedes link -> (version, from, to)
         # claims
-        self.c_link, self.c_num, self.c_strength, self.c_inferred = _numbers(), _numbers(), _numbers(), _numbers()
+        self.c_link, self.c_num, self.c_strength, self.c_inferred = (
+            _numbers(),
+            _numbers(),
+            _numbers(),
+            _numbers(),
+        )
         self.c_pos, self.c_len = _numbers(), _numbers()
         self.c_by: list[str] = []
         # link rows
@@ -142,7 +149,16 @@ class Index:
             self.rows_of[ent].pop()
             self.now_of[ent].remove(row)
             self._blocks.pop(ent, None)
-        for column in (self.r_ent, self.r_ver, self.r_from, self.r_to, self.r_tx, self.r_end, self.r_op, self.r_close):
+        for column in (
+            self.r_ent,
+            self.r_ver,
+            self.r_from,
+            self.r_to,
+            self.r_tx,
+            self.r_end,
+            self.r_op,
+            self.r_close,
+        ):
             del column[mark.rows :]
         for ver in range(len(self.v_ent) - 1, mark.versions - 1, -1):
             self.versions_of[self.v_ent[ver]].pop()
@@ -156,11 +172,28 @@ class Index:
         del self.link_closings[mark.link_closings :]
         for row in range(len(self.k_link) - 1, mark.link_rows - 1, -1):
             self.rows_of_link[self.k_link[row]].pop()
-        for column in (self.k_link, self.k_claim, self.k_from, self.k_to, self.k_tx, self.k_end, self.k_op, self.k_close):
+        for column in (
+            self.k_link,
+            self.k_claim,
+            self.k_from,
+            self.k_to,
+            self.k_tx,
+            self.k_end,
+            self.k_op,
+            self.k_close,
+        ):
             del column[mark.link_rows :]
         for claim in range(len(self.c_link) - 1, mark.claims - 1, -1):
             self.claims_of[self.c_link[claim]].pop()
-        for claims in (self.c_link, self.c_num, self.c_strength, self.c_inferred, self.c_pos, self.c_len, self.c_by):
+        for claims in (
+            self.c_link,
+            self.c_num,
+            self.c_strength,
+            self.c_inferred,
+            self.c_pos,
+            self.c_len,
+            self.c_by,
+        ):
             del claims[mark.claims :]
         for link in range(len(self.l_name) - 1, mark.links - 1, -1):
             del self.link_ids[self.l_name[link]]
@@ -251,7 +284,9 @@ class Index:
             self.successors.setdefault(target, []).append(link)
         return link
 
-    def add_claim(self, link: int, number: int, strength: int, inferred: int, by: str, pos: int, length: int) -> int:
+    def add_claim(
+        self, link: int, number: int, strength: int, inferred: int, by: str, pos: int, length: int
+    ) -> int:
         claim = len(self.c_link)
         self.c_link.append(link)
         self.c_num.append(number)
@@ -313,7 +348,13 @@ class Index:
         for name, number, start, stop, op in head.get("rows", ()):
             ver = self.version(ids[name], number)
             self.open_row(ver, (instant(start), OPEN if stop is None else instant(stop)), tx, first_op + op)
-        if "links" in head or "link_rows" in head or "link_closed" in head or "took" in head or "kinds" in head:
+        if (
+            "links" in head
+            or "link_rows" in head
+            or "link_closed" in head
+            or "took" in head
+            or "kinds" in head
+        ):
             self._apply_links(head, places, tx, first_op)
         self.last_tx = tx
         if not head.get("more"):
@@ -324,13 +365,22 @@ class Index:
         for name, source, kind, target in head.get("links", ()):
             self.add_link(name, ids[source], kind, ids[target])
         for name, number, strength, inferred, by, body in head.get("claims", ()):
-            self.add_claim(link_ids[name], number, strength or 0, inferred, by, *((0, 0) if body is None else places[body]))
+            self.add_claim(
+                link_ids[name],
+                number,
+                strength or 0,
+                inferred,
+                by,
+                *((0, 0) if body is None else places[body]),
+            )
         for row, op in head.get("link_closed", ()):
             self.close_link_row(row, tx, first_op + op)
         for name, number, start, stop, op in head.get("link_rows", ()):
             link = link_ids[name]
             claim = next(c for c in reversed(self.claims_of[link]) if self.c_num[c] == number)
-            self.open_link_row(claim, (instant(start), OPEN if stop is None else instant(stop)), tx, first_op + op)
+            self.open_link_row(
+                claim, (instant(start), OPEN if stop is None else instant(stop)), tx, first_op + op
+            )
         for name, pieces in head.get("took", {}).items():
             link = link_ids[name]
             old = self.l_tgt[link]
@@ -350,7 +400,11 @@ class Index:
         """The version of that number, or -1."""
         versions = self.versions_of[ent]
         # while a transaction is open a dead version may still hold the number that a later one has taken over
-        if self._committed is None and 0 < number <= len(versions) and self.v_num[versions[number - 1]] == number:
+        if (
+            self._committed is None
+            and 0 < number <= len(versions)
+            and self.v_num[versions[number - 1]] == number
+        ):
             return versions[number - 1]
         return next((ver for ver in reversed(versions) if self.v_num[ver] == number), -1)
 

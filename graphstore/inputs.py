@@ -26,7 +26,9 @@ def text_of(what: str, value: Any, *, empty: bool = False) -> str:
         try:
             value.encode()
         except UnicodeEncodeError:
-            raise InvalidError(f"{what} {value!r} holds a lone surrogate, which is no character. Remove it.") from None
+            raise InvalidError(
+                f"{what} {value!r} holds a lone surrogate, which is no character. Remove it."
+            ) from None
     return value
 
 
@@ -53,8 +55,12 @@ def json_object(what: str, value: Any) -> Json:
 
 def _refuse_nan(what: str, value: Any) -> None:
     if isinstance(value, float) and not math.isfinite(value):
-        raise InvalidError(f"{what} is not JSON: it holds {value!r}. Allowed: finite numbers; use null for a number that is not known.")
-    for part in value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ():
+        raise InvalidError(
+            f"{what} is not JSON: it holds {value!r}. Allowed: finite numbers; use null for a number that is not known."
+        )
+    for part in (
+        value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
+    ):
         _refuse_nan(what, part)
 
 

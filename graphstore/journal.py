@@ -74,7 +74,9 @@ class Torn:
 
     def __str__(self) -> str:
         kept = f" It was set aside in {self.aside}." if self.aside else ""
-        return f"{self.file} line {self.line}: {self.size} bytes of a commit that was never acknowledged.{kept}"
+        return (
+            f"{self.file} line {self.line}: {self.size} bytes of a commit that was never acknowledged.{kept}"
+        )
 
 
 def dumps(value: Any) -> bytes:
@@ -82,7 +84,9 @@ def dumps(value: Any) -> bytes:
     try:
         return orjson.dumps(value, option=_CANONICAL)
     except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidError(f"not JSON: {error}. Allowed: objects with text keys, lists, text, 64-bit numbers, true, false, null.") from None
+        raise InvalidError(
+            f"not JSON: {error}. Allowed: objects with text keys, lists, text, 64-bit numbers, true, false, null."
+        ) from None
 
 
 def salted(bodies: list[dict[str, Any]]) -> list[bytes]:
@@ -96,7 +100,9 @@ def _hash(data: bytes) -> str:
 
 
 def _header(segment: int) -> bytes:
-    return dumps({"format": "graphstore journal", "generation": 0, "schema": SCHEMA, "segment": segment}) + b"\n"
+    return (
+        dumps({"format": "graphstore journal", "generation": 0, "schema": SCHEMA, "segment": segment}) + b"\n"
+    )
 
 
 def compose(head: dict[str, Any], bodies: list[bytes], prev: str) -> tuple[bytes, str, list[int]]:
@@ -146,7 +152,9 @@ class Journal:
     `path` is the folder that holds the segments, None for a journal in memory (nothing is durable then).
     """
 
-    def __init__(self, path: Path | None, *, writer: bool, durability: str = "commit", interval: float = 0.05) -> None:
+    def __init__(
+        self, path: Path | None, *, writer: bool, durability: str = "commit", interval: float = 0.05
+    ) -> None:
         self.path = path
         self.digest = GENESIS
         self.end = Position(0, 0)
@@ -237,7 +245,9 @@ class Journal:
             number += 1
             self.end = Position(segment, at)
         digest = self.digest
-        pending: list[Line] = []  # lines of a transaction whose last one has not come yet; it never crosses a segment
+        pending: list[
+            Line
+        ] = []  # lines of a transaction whose last one has not come yet; it never crosses a segment
         begin, begin_number = at, number
         while (stop := data.find(b"\n", at)) >= 0:
             try:
@@ -294,7 +304,9 @@ class Journal:
                     f"{self._name(segment)} was written with schema {schema}; this graphstore reads up to {SCHEMA}. "
                     "Install a newer graphstore. Nothing was changed."
                 )
-        raise DamageError(f"{self._name(segment)} line 1: it is not the header of a graphstore journal. Nothing was changed.")
+        raise DamageError(
+            f"{self._name(segment)} line 1: it is not the header of a graphstore journal. Nothing was changed."
+        )
 
     def _refuse(self, segment: int, number: int, why: str) -> NoReturn:
         raise DamageError(
@@ -390,7 +402,9 @@ class Journal:
             if number < len(lines):
                 head["more"] = True
             line, digest, offsets = compose(head, bodies, digest)
-            placed.append([Place(at + offset, len(body)) for offset, body in zip(offsets, bodies, strict=True)])
+            placed.append(
+                [Place(at + offset, len(body)) for offset, body in zip(offsets, bodies, strict=True)]
+            )
             parts.append(line)
             at += len(line)
         if self.path is None:
@@ -421,7 +435,9 @@ class Journal:
         except OSError as error:
             with contextlib.suppress(OSError):
                 self._name(segment).unlink()
-            raise EngineError(f"cannot begin {self._name(segment)}: {error.strerror}. Nothing was written.") from error
+            raise EngineError(
+                f"cannot begin {self._name(segment)}: {error.strerror}. Nothing was written."
+            ) from error
         return Position(segment, len(_header(segment + 1)))
 
     def _commit(self, segment: int, offset: int, parts: list[bytes]) -> None:
@@ -436,7 +452,11 @@ class Journal:
             self._undo(fd, offset)
             if not isinstance(error, OSError):
                 raise
-            full = " Free some space and do it again." if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) else ""
+            full = (
+                " Free some space and do it again."
+                if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+                else ""
+            )
             raise EngineError(
                 f"cannot write {self._name(segment)}: {error.strerror}. Nothing of this transaction was kept.{full}"
             ) from error
@@ -514,7 +534,9 @@ def load(dump: Path, folder: Path) -> int:
                     sink = _next_segment(sink, folder / f"{segment + 1:08}.jsonl", names)
                     segment += 1
                 if not line.endswith(b"\n"):
-                    raise DamageError(f"{dump} line {number}: the last line is cut off. Nothing was restored.")
+                    raise DamageError(
+                        f"{dump} line {number}: the last line is cut off. Nothing was restored."
+                    )
                 try:
                     head, prev, _ = check(line[:-1], prev)
                 except ValueError as error:
@@ -543,7 +565,9 @@ def _check_dump_header(dump: Path, line: bytes) -> None:
     except (orjson.JSONDecodeError, KeyError, TypeError):
         schema = None
     if isinstance(schema, int) and schema > SCHEMA:
-        raise EngineError(f"{dump} was written with schema {schema}; this graphstore reads up to {SCHEMA}. Install a newer graphstore.")
+        raise EngineError(
+            f"{dump} was written with schema {schema}; this graphstore reads up to {SCHEMA}. Install a newer graphstore."
+        )
     raise DamageError(f"{dump} line 1: it is not the header of a graphstore dump. Nothing was restored.")
 
 

@@ -62,7 +62,9 @@ class Linking:
         index = self.index
         begun = index.start(new, self.work.tx)
         if begun is None:
-            raise ConflictError(f"nothing is believed of {index.names[new]!r}: it cannot supersede {index.names[old]!r}.")
+            raise ConflictError(
+                f"nothing is believed of {index.names[new]!r}: it cannot supersede {index.names[old]!r}."
+            )
         first = index.start(old, self.work.tx)
         start = begun if since is None else since
         cut = start if first is None else max(start, first)
@@ -92,7 +94,15 @@ class Linking:
         return self._claim(link, span, claim, op)
 
     def _claim(self, link: int, span: Period, claim: Claim, op: int) -> int:
-        return self.work.claim(link, span, strength=claim.strength, inferred=claim.inferred, by=claim.created_by, body=claim.body(), op=op)
+        return self.work.claim(
+            link,
+            span,
+            strength=claim.strength,
+            inferred=claim.inferred,
+            by=claim.created_by,
+            body=claim.body(),
+            op=op,
+        )
 
     def _overlapping(self, ends: Ends, span: Period, tx: Instant) -> list[int]:
         """The believed rows of a link with these ends (either way round for a symmetric kind) over a common valid period."""
@@ -104,7 +114,11 @@ class Linking:
             out, into = index.out.get(one, ()), index.into.get(two, ())
             for link in out if len(out) <= len(into) else into:
                 if index.l_src[link] == one and index.l_tgt[link] == two and index.l_kind[link] == kind.name:
-                    rows += [r for r in index.believed_link(link, tx) if overlap((index.k_from[r], index.k_to[r]), span)]
+                    rows += [
+                        r
+                        for r in index.believed_link(link, tx)
+                        if overlap((index.k_from[r], index.k_to[r]), span)
+                    ]
         return rows
 
     def _again(self, there: list[int], ends: Ends, span: Period, claim: Claim, op: int) -> int:
@@ -161,7 +175,9 @@ class Linking:
         source, kind, target = ends
 
         def onward(ent: int, side: dict[int, list[int]]) -> list[int]:
-            return [n for n in side.get(ent, ()) if index.l_kind[n] == kind.name and index.believed_link(n, tx)]
+            return [
+                n for n in side.get(ent, ()) if index.l_kind[n] == kind.name and index.believed_link(n, tx)
+            ]
 
         if not onward(source, index.into):
             return

@@ -50,7 +50,15 @@ def _symmetric(name: str, group: Group, **more: object) -> Kind:
 KINDS: Mapping[str, Kind] = {
     kind.name: kind
     for kind in (
-        Kind("supersedes", "lifecycle", "superseded_by", acyclic=True, walked=False, creators=_STORE, table=True),
+        Kind(
+            "supersedes",
+            "lifecycle",
+            "superseded_by",
+            acyclic=True,
+            walked=False,
+            creators=_STORE,
+            table=True,
+        ),
         Kind("transition", "lifecycle", "transitioned_to", walked=False, creators=("store",), table=True),
         Kind("corrects", "lifecycle", "corrected_by", creators=_STORE, table=True),
         Kind("derived_from", "lifecycle", "source_of", creators=_STORE, table=True),
@@ -69,7 +77,15 @@ KINDS: Mapping[str, Kind] = {
         _symmetric("contradicts", "factual", floor=3, creators=(*_PEOPLE, "store"), table=True),
         _symmetric("related_to", "factual", table=True),
         _symmetric("same_topic", "thematic", walked=False, cap=2),
-        Kind("continuation", "structural", "continues", forward=True, acyclic=True, creators=_SESSIONS, table=True),
+        Kind(
+            "continuation",
+            "structural",
+            "continues",
+            forward=True,
+            acyclic=True,
+            creators=_SESSIONS,
+            table=True,
+        ),
         Kind("fork", "structural", "forked_from", forward=True, creators=_SESSIONS),
         Kind("branch", "structural", "branched_from", forward=True, creators=_SESSIONS),
         Kind("tree_jump", "structural", "jumped_from", forward=True, creators=_SESSIONS),
@@ -131,7 +147,12 @@ class Vocabulary:
             raise InvalidError.choice("confidence", confidence, ("explicit", "inferred"))
         if turned:
             source, target = target, source
-        return Sentence(source, self.kinds[plain], target, "inferred" if possibly or confidence == "inferred" else "explicit")
+        return Sentence(
+            source,
+            self.kinds[plain],
+            target,
+            "inferred" if possibly or confidence == "inferred" else "explicit",
+        )
 
     def _read(self, name: str) -> tuple[str, bool, bool]:
         if not isinstance(name, str):
@@ -147,7 +168,9 @@ class Vocabulary:
         raise InvalidError.choice("link kind", name, [*self.kinds, *self._inverse])
 
 
-def new_kind(name: str, *, inverse: str | None, symmetric: bool, causal: bool, acyclic: bool, vocabulary: Vocabulary) -> Kind:
+def new_kind(
+    name: str, *, inverse: str | None, symmetric: bool, causal: bool, acyclic: bool, vocabulary: Vocabulary
+) -> Kind:
     """A custom kind, checked against the vocabulary. Raises InvalidError."""
     for word in (name, inverse or name):
         if not isinstance(word, str) or not _NAME.match(word):
@@ -172,5 +195,7 @@ def strength_of(value: int | None) -> int | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 5:
-        raise InvalidError(f"strength {value!r} is out of range. Give a whole number from 1 (weak) to 5 (strong), or None.")
+        raise InvalidError(
+            f"strength {value!r} is out of range. Give a whole number from 1 (weak) to 5 (strong), or None."
+        )
     return value

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
-Standing = Literal[
-    "stands", "shaky", "superseded", "retracted", "ended", "not_yet", "evicted", "erased"
-]
+Standing = Literal["stands", "shaky", "superseded", "retracted", "ended", "not_yet", "evicted", "erased"]
 Confidence = Literal["explicit", "inferred"]
 How = Literal["superseded", "corrected", "revised", "ended", "retracted"]
 Json = dict[str, Any]
@@ -171,8 +169,17 @@ class ViewDiff(Value):
     links_removed: tuple[Link, ...] = ()
 
     def __bool__(self) -> bool:
-        return any((self.added, self.removed, self.changed, self.events_added, self.events_removed,
-                    self.links_added, self.links_removed))
+        return any(
+            (
+                self.added,
+                self.removed,
+                self.changed,
+                self.events_added,
+                self.events_removed,
+                self.links_added,
+                self.links_removed,
+            )
+        )
 
 
 class Inspection(Value):
@@ -286,4 +293,4 @@ def _tell_step(step: Step) -> str:
         words.append(f"by {step.who}")
     if step.why:
         words.append(f"because: {step.why}")
-    return cast(str, " ".join(words))
+    return " ".join(words)

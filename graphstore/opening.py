@@ -49,7 +49,9 @@ def open(
         raise
 
 
-def restore(dump: str | os.PathLike[str], path: str | os.PathLike[str], *, clock: Clock | None = None) -> GraphStore:
+def restore(
+    dump: str | os.PathLike[str], path: str | os.PathLike[str], *, clock: Clock | None = None
+) -> GraphStore:
     """Make a new store at `path` from a dump that `export` wrote, verifying each line, and open it.
 
     Raises DamageError with the dump's line, ConflictError when `path` is there already; nothing is left behind then.

@@ -63,14 +63,23 @@ def read(path: Path) -> tuple[Index, Position, str, int] | None:
     except OSError:
         return None
     body = memoryview(data)[:-4]
-    if not data.startswith(_MAGIC) or len(data) < len(_MAGIC) + 12 or crc32(body) != int.from_bytes(data[-4:], "little"):
+    if (
+        not data.startswith(_MAGIC)
+        or len(data) < len(_MAGIC) + 12
+        or crc32(body) != int.from_bytes(data[-4:], "little")
+    ):
         return None
     at = len(_MAGIC)
     size = int.from_bytes(data[at : at + 8], "little")
     header = orjson.loads(body[at + 8 : at + 8 + size])
     if header["schema"] != SCHEMA or header["byteorder"] != sys.byteorder:
         return None
-    return _load(header, body, at + 8 + size), Position(*header["position"]), header["digest"], header["journal_crc"]
+    return (
+        _load(header, body, at + 8 + size),
+        Position(*header["position"]),
+        header["digest"],
+        header["journal_crc"],
+    )
 
 
 def _load(header: dict[str, Any], data: memoryview, at: int) -> Index:

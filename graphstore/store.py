@@ -38,7 +38,9 @@ _ORIGINS = ("agent", "system")
 class GraphStore(Reader):
     """An open store. Its reads are those of the view of now; its verbs are the only way to write. Use `graphstore.open`."""
 
-    def __init__(self, place: folder.Folder, *, clock: Clock | None, driver: str, durability: str, author: str | None) -> None:
+    def __init__(
+        self, place: folder.Folder, *, clock: Clock | None, driver: str, durability: str, author: str | None
+    ) -> None:
         self._place = place
         self._clock = clock
         self._author = None if author is None else text_of("author", author)
@@ -52,7 +54,9 @@ class GraphStore(Reader):
         try:
             index = place.load(journal, self.notices.append)
             vocabulary = Vocabulary(index.kinds)
-            graphs = Graphs(place.tables, index, journal, vocabulary, driver=driver, notify=self.notices.append)
+            graphs = Graphs(
+                place.tables, index, journal, vocabulary, driver=driver, notify=self.notices.append
+            )
         except BaseException:
             journal.close()
             raise
@@ -115,7 +119,10 @@ class GraphStore(Reader):
         if work is not None:
             now = min(now, work.tx - 1)  # nobody else sees a transaction before it is committed
         if self.read_only:
-            return now, self._core.index.last_tx  # what the writer does now is not known here before refresh()
+            return (
+                now,
+                self._core.index.last_tx,
+            )  # what the writer does now is not known here before refresh()
         return now, now
 
     def as_of(self, *, valid: TimeLike | None = None, tx: TimeLike | None = None) -> View:
@@ -129,7 +136,9 @@ class GraphStore(Reader):
             at = now_tx if tx is None else instant(tx, "tx")
             latest = max(now_tx, now_valid) if self.read_only else now_tx
             if at > latest:
-                raise InvalidError(f"tx {iso(at)} has not come yet: it is {iso(latest)}. What will be known then cannot be said now.")
+                raise InvalidError(
+                    f"tx {iso(at)} has not come yet: it is {iso(latest)}. What will be known then cannot be said now."
+                )
             self._handed = max(self._handed, at)
             return View(self._core, now_valid if valid is None else instant(valid, "valid"), at)
 
@@ -148,7 +157,9 @@ class GraphStore(Reader):
         Raises InvalidError for an `at` that runs backwards. Other threads wait; nothing of it shows to them before the end.
         """
         if self._open is not None and self._owner == threading.get_ident():
-            raise InvalidError("transaction() inside transaction(). One block is one transaction: use the outer one.")
+            raise InvalidError(
+                "transaction() inside transaction(). One block is one transaction: use the outer one."
+            )
         wanted = None if at is None else instant(at, "at")
         with self._transact(wanted, author, reason):
             yield self
@@ -204,7 +215,9 @@ class GraphStore(Reader):
                 f"at {iso(at)} runs backwards: a view as of tx {iso(self._handed)} has been handed out and must not change. Give a later instant."
             )
         if at > clock:
-            raise InvalidError(f"at {iso(at)} lies ahead of the clock, {iso(clock)}. A transaction cannot have happened yet.")
+            raise InvalidError(
+                f"at {iso(at)} lies ahead of the clock, {iso(clock)}. A transaction cannot have happened yet."
+            )
         return at
 
     @contextlib.contextmanager
@@ -228,7 +241,9 @@ class GraphStore(Reader):
         if self._core.closed:
             raise InvalidError(self._core.closed)
         if self._pid != os.getpid():
-            raise EngineError("this store was opened before a fork. Open it in the child: graphstore.open(…, read_only=True).")
+            raise EngineError(
+                "this store was opened before a fork. Open it in the child: graphstore.open(…, read_only=True)."
+            )
 
     def _writable(self) -> None:
         self._usable()
@@ -307,19 +322,25 @@ class GraphStore(Reader):
             refuse_taken_slot(index, ent)
             return self._written(ent, row, work.tx)
 
-    def _revised(self, ent: int, valid_from: TimeLike | None, valid_to: TimeLike | None, work: Transaction) -> list[Period]:
+    def _revised(
+        self, ent: int, valid_from: TimeLike | None, valid_to: TimeLike | None, work: Transaction
+    ) -> list[Period]:
         index = self._core.index
         name, now = index.names[ent], index.now_of[ent]
         if valid_from is None and valid_to is None:
             if not now:
-                raise ConflictError(f"{name!r} has no validity left to describe anew. Give valid_from= (and valid_to=) to say when it holds.")
+                raise ConflictError(
+                    f"{name!r} has no validity left to describe anew. Give valid_from= (and valid_to=) to say when it holds."
+                )
             return work.validity(ent)
         if valid_from is not None:
             start = instant(valid_from, "valid_from")
         elif now:
             start = index.r_from[now[0]]
         else:
-            raise ConflictError(f"{name!r} has no validity that valid_to could end. Give valid_from= as well.")
+            raise ConflictError(
+                f"{name!r} has no validity that valid_to could end. Give valid_from= as well."
+            )
         if valid_to is not None:
             return [period(start, instant(valid_to, "valid_to"))]
         end = index.r_to[now[-1]] if now else OPEN
@@ -341,9 +362,13 @@ class GraphStore(Reader):
             name, start = index.names[ent], index.start(ent, work.tx)
             cut = work.tx if at is None else instant(at, "at")
             if start is None or index.r_to[index.now_of[ent][-1]] <= cut:
-                raise NotFoundError(f"nothing is believed of {name!r} from {iso(cut)} on: there is nothing to end.")
+                raise NotFoundError(
+                    f"nothing is believed of {name!r} from {iso(cut)} on: there is nothing to end."
+                )
             if cut <= start:
-                raise InvalidError(f"{name!r} cannot end at {iso(cut)}: it begins at {iso(start)}. To take it back altogether use retract({name!r}, reason=…).")
+                raise InvalidError(
+                    f"{name!r} cannot end at {iso(cut)}: it begins at {iso(start)}. To take it back altogether use retract({name!r}, reason=…)."
+                )
             work.take(ent, (cut, OPEN), work.op("end", name, reason))
 
     def retract(
@@ -359,11 +384,15 @@ class GraphStore(Reader):
             ent = self._known(id, work)
             name = index.names[ent]
             if index.is_event[ent] and (valid_from is not None or valid_to is not None):
-                raise InvalidError(f"{name!r} is an event: it is retracted whole. Leave valid_from and valid_to out.")
+                raise InvalidError(
+                    f"{name!r} is an event: it is retracted whole. Leave valid_from and valid_to out."
+                )
             during = part(valid_from, valid_to)
             gone = work.take(ent, during, work.op("retract", name, reason))
             if not gone:
-                raise NotFoundError(f"nothing is believed of {name!r} over that time: there is nothing to retract.")
+                raise NotFoundError(
+                    f"nothing is believed of {name!r} over that time: there is nothing to retract."
+                )
 
     # ------------------------------------------------------------------ verbs: links
 
@@ -417,7 +446,9 @@ class GraphStore(Reader):
         said = self._core.vocabulary.sentence(source, kind, target, confidence)
         claim.inferred = said.confidence == "inferred"
         if claim.inferred and said.kind.name == "supersedes":
-            raise InvalidError("a supersession is always explicit. Leave confidence out, or say what is suspected with another kind.")
+            raise InvalidError(
+                "a supersession is always explicit. Leave confidence out, or say what is suspected with another kind."
+            )
         with self._verb() as work:
             ends = Ends(self._known(said.source, work), said.kind, self._known(said.target, work))
             linking, point = Linking(self._core, work), work.point()
@@ -450,21 +481,42 @@ class GraphStore(Reader):
             op = work.op("unlink", index.l_name[link], reason)
             gone = work.take_link(link, part(valid_from, valid_to), op)
             if not gone:
-                raise NotFoundError(f"nothing is believed of link {index.l_name[link]!r} over that time: there is nothing to unlink.")
+                raise NotFoundError(
+                    f"nothing is believed of link {index.l_name[link]!r} over that time: there is nothing to unlink."
+                )
             if index.l_kind[link] == "supersedes":
                 work.give_back(link, coalesce(gone), op)
                 refuse_taken_slot(index, index.l_tgt[link])
 
     def define_kind(
-        self, name: str, *, inverse: str | None = None, symmetric: bool = False, causal: bool = False, acyclic: bool = False
+        self,
+        name: str,
+        *,
+        inverse: str | None = None,
+        symmetric: bool = False,
+        causal: bool = False,
+        acyclic: bool = False,
     ) -> None:
         """Add a link kind to the store's vocabulary. Its inverse name defaults to `{name}_of`. Raises InvalidError for a taken name."""
         with self._verb() as work:
             vocabulary = self._core.vocabulary
-            kind = new_kind(name, inverse=inverse, symmetric=symmetric, causal=causal, acyclic=acyclic, vocabulary=vocabulary)
+            kind = new_kind(
+                name,
+                inverse=inverse,
+                symmetric=symmetric,
+                causal=causal,
+                acyclic=acyclic,
+                vocabulary=vocabulary,
+            )
             work.op("define_kind", name)
             self._core.index.kinds.append(
-                {"name": name, "inverse": kind.inverse, "symmetric": symmetric, "causal": causal, "acyclic": acyclic}
+                {
+                    "name": name,
+                    "inverse": kind.inverse,
+                    "symmetric": symmetric,
+                    "causal": causal,
+                    "acyclic": acyclic,
+                }
             )
             vocabulary.add(kind)
 
@@ -518,8 +570,17 @@ class GraphStore(Reader):
             op = work.op("record_event", name)
             ent = self._core.index.add_entity(name, True, type, None, "", work.tx)
             row = work.describe(ent, [period(at, OPEN)], body, op)
-            warnings = tuple(filter(None, (self._relate(work, ent, name_, at, op) for name_ in ids("related_to", related_to or ()))))
-            return Recorded(event=self._event(row, "stands" if at <= work.tx else "not_yet", work.tx), is_new=True, warnings=warnings)
+            warnings = tuple(
+                filter(
+                    None,
+                    (self._relate(work, ent, name_, at, op) for name_ in ids("related_to", related_to or ())),
+                )
+            )
+            return Recorded(
+                event=self._event(row, "stands" if at <= work.tx else "not_yet", work.tx),
+                is_new=True,
+                warnings=warnings,
+            )
 
     def _same_event(self, id: str, type: str, body: Json, occurred_at: TimeLike | None) -> Event | None:
         index = self._core.index
@@ -530,10 +591,16 @@ class GraphStore(Reader):
             raise ConflictError(f"{id!r} is a node already. Choose another id for the event.")
         rows = index.rows_of[ent]
         ver = index.versions_of[ent][0]
-        was = {name: value for name, value in self._core.body(index.v_pos[ver], index.v_len[ver]).items() if name != "salt"}
+        was = {
+            name: value
+            for name, value in self._core.body(index.v_pos[ver], index.v_len[ver]).items()
+            if name != "salt"
+        }
         same_time = occurred_at is None or index.r_from[rows[0]] == instant(occurred_at, "occurred_at")
         if index.kind[ent] != type or was != body or not same_time:
-            raise ConflictError(f"event {id!r} is known with other content. An event is never revised: record a new one and link it.")
+            raise ConflictError(
+                f"event {id!r} is known with other content. An event is never revised: record a new one and link it."
+            )
         tx = index.last_tx if self._open is None else self._open.tx
         return self._event(rows[-1], index.standing(ent, tx, tx), tx)
 
@@ -543,7 +610,11 @@ class GraphStore(Reader):
             target = self._known(other, work)
         except (NotFoundError, InvalidError) as error:
             return f"recorded without the link to {other!r}: {error}"
-        fixed = index.is_event[target] and index.kind[target] in ("error", "regression") and index.kind[event] in _FIXES
+        fixed = (
+            index.is_event[target]
+            and index.kind[target] in ("error", "regression")
+            and index.kind[event] in _FIXES
+        )
         linking = Linking(self._core, work)
         kind = linking.kind("resolved_by" if fixed else "related_to")
         ends = Ends(target, kind, event) if fixed else Ends(event, kind, target)
@@ -551,7 +622,13 @@ class GraphStore(Reader):
         return None
 
     def bulk_load(
-        self, *, nodes: Any = None, versions: Any = None, events: Any = None, links: Any = None, progress: Progress | None = None
+        self,
+        *,
+        nodes: Any = None,
+        versions: Any = None,
+        events: Any = None,
+        links: Any = None,
+        progress: Progress | None = None,
     ) -> dict[str, int]:
         """Load many rows: Arrow tables, DataFrames or iterables of dicts, with the same checks as the verbs.
 
@@ -646,7 +723,10 @@ class GraphStore(Reader):
                 problems += folder.verify_index(self._place, self._core.index)
             problems += self._core.graphs.verify()
             return Verification(
-                ok=not problems, problems=tuple(problems), transactions=self._core.index.transactions, checked=("journal", "index", "graph tables")
+                ok=not problems,
+                problems=tuple(problems),
+                transactions=self._core.index.transactions,
+                checked=("journal", "index", "graph tables"),
             )
 
     def export(self, path: str | os.PathLike[str]) -> int:
@@ -685,14 +765,18 @@ class GraphStore(Reader):
         if CONTROL.search(name):
             raise InvalidError(f"id {name!r} holds control characters. Use printable text.")
         if name in self._core.index.ids:
-            raise ConflictError(f"{name!r} is known already. Use revise({name!r}, …) to describe it anew, or choose another id.")
+            raise ConflictError(
+                f"{name!r} is known already. Use revise({name!r}, …) to describe it anew, or choose another id."
+            )
         return name
 
     def _known(self, id: str, work: Transaction, node: bool = False) -> int:
         ent, _ = self._resolve(id, work.tx)
         if node and self._core.index.is_event[ent]:
             name = self._core.index.names[ent]
-            raise InvalidError(f"{name!r} is an event: it is never revised or ended. Record a new event and link it, or retract it whole.")
+            raise InvalidError(
+                f"{name!r} is an event: it is never revised or ended. Record a new event and link it, or retract it whole."
+            )
         return ent
 
     def _known_link(self, id: str) -> int:

@@ -58,7 +58,9 @@ class Core:
     vocabulary: Vocabulary
     graphs: Graphs
     lock: threading.RLock = field(default_factory=threading.RLock)
-    pending: list[bytes] = field(default_factory=list)  # bodies of the open transaction: place -1 is the first
+    pending: list[bytes] = field(
+        default_factory=list
+    )  # bodies of the open transaction: place -1 is the first
     closed: str | None = None  # why nothing can be read any more
 
     def body(self, pos: int, length: int) -> Json:
@@ -97,7 +99,9 @@ class Reader:
             index = core.index
             ent, number = self._resolve(id, tx)
             if index.is_event[ent]:
-                raise InvalidError(f"{index.names[ent]!r} is an event. Read it with event({index.names[ent]!r}).")
+                raise InvalidError(
+                    f"{index.names[ent]!r} is an event. Read it with event({index.names[ent]!r})."
+                )
             if number:
                 return self._described(ent, number, valid, tx)
             row = index.find(ent, valid, tx)
@@ -112,7 +116,9 @@ class Reader:
             index = self._core.index
             ent, _ = self._resolve(id, tx)
             if not index.is_event[ent]:
-                raise InvalidError(f"{index.names[ent]!r} is a node. Read it with node({index.names[ent]!r}).")
+                raise InvalidError(
+                    f"{index.names[ent]!r} is a node. Read it with node({index.names[ent]!r})."
+                )
             row = index.find(ent, valid, tx)
             if row < 0:
                 raise NotFoundError(self._absent(ent, valid, tx))
@@ -149,18 +155,29 @@ class Reader:
             valid, tx = self._coordinate()
             ent, number = self._resolve(id, tx)
             event = self._core.index.is_event[ent]
-            thing = self._described(ent, number, valid, tx) if number and not event else self._thing(ent, valid, tx)
+            thing = (
+                self._described(ent, number, valid, tx)
+                if number and not event
+                else self._thing(ent, valid, tx)
+            )
             return Inspection(
                 node=thing,
                 links=tuple(self._links(self._core.index.out, ent, None, valid, tx)),
                 backlinks=tuple(self._links(self._core.index.into, ent, None, valid, tx)),
-                history=() if event else tuple(self._version(row, tx) for row in self._core.index.believed(ent, tx)),
+                history=()
+                if event
+                else tuple(self._version(row, tx) for row in self._core.index.believed(ent, tx)),
             )
 
     # ------------------------------------------------------------------ many things
 
     def nodes(
-        self, kind: str | None = None, *, key: str | None = None, scope: str | None = None, tag: str | None = None
+        self,
+        kind: str | None = None,
+        *,
+        key: str | None = None,
+        scope: str | None = None,
+        tag: str | None = None,
     ) -> list[Node]:
         """The nodes that stand at the coordinate, in the order they were first known."""
         key = None if key is None else slot_name(key)
@@ -168,10 +185,12 @@ class Reader:
             valid, tx = self._coordinate()
             index = self._core.index
             found = []
-            for ent in self._known(tx, False):
+            for ent in self._entities(tx, False):
                 if kind is not None and index.kind[ent] != kind:
                     continue
-                if (key is not None and index.key[ent] != key) or (scope is not None and index.scope[ent] != scope):
+                if (key is not None and index.key[ent] != key) or (
+                    scope is not None and index.scope[ent] != scope
+                ):
                     continue
                 row = index.find(ent, valid, tx)
                 if row >= 0:
@@ -199,9 +218,11 @@ class Reader:
         with self._core.lock:
             valid, tx = self._coordinate()
             index = self._core.index
-            near = None if related_to is None else self._neighbours(self._resolve(related_to, tx)[0], valid, tx)
+            near = (
+                None if related_to is None else self._neighbours(self._resolve(related_to, tx)[0], valid, tx)
+            )
             found = []
-            for ent in self._known(tx, True) if near is None else sorted(near):
+            for ent in self._entities(tx, True) if near is None else sorted(near):
                 row = index.find(ent, valid, tx) if index.is_event[ent] and index.born[ent] <= tx else -1
                 if row < 0 or (type is not None and index.kind[ent] != type):
                     continue
@@ -294,8 +315,12 @@ class Reader:
                 said = self._link(row, valid, tx)
                 open_still = said.source_standing == said.target_standing == "stands"
                 if open_still or settled:
-                    source, target = (self._thing(e, valid, tx) for e in (index.l_src[link], index.l_tgt[link]))
-                    found.append(Contradiction(link=said, source=source, target=target, settled=not open_still))
+                    source, target = (
+                        self._thing(e, valid, tx) for e in (index.l_src[link], index.l_tgt[link])
+                    )
+                    found.append(
+                        Contradiction(link=said, source=source, target=target, settled=not open_still)
+                    )
         return sorted(found, key=_by_start_of_contradiction)
 
     # ------------------------------------------------------------------ the graph
@@ -324,7 +349,8 @@ class Reader:
         with self._core.lock:
             valid, tx = self._coordinate()
             index = self._core.index
-            for thing in [*self.nodes(), *self.events()]:
+            things: list[Node | Event] = [*self.nodes(), *self.events()]
+            for thing in things:
                 graph.add_node(thing.id, **thing.model_dump())
             for number in range(len(index.l_name)):
                 row = self._held(number, valid, tx)
@@ -357,7 +383,9 @@ class Reader:
             if whole >= 0:
                 number = int(found[2])
                 if self._last_row(whole, number, tx) < 0:
-                    raise NotFoundError(f"no version {number} of {index.names[whole]!r} as known at {iso(tx)}.")
+                    raise NotFoundError(
+                        f"no version {number} of {index.names[whole]!r} as known at {iso(tx)}."
+                    )
                 return whole, number
         ent = self._by_prefix(id, tx)
         if ent < 0:
@@ -376,20 +404,24 @@ class Reader:
             if len(found) > 3:
                 break
         if len(found) > 1:
-            raise NotFoundError(f"{prefix!r} is ambiguous: {', '.join(found[:3])}{' …' if len(found) > 3 else ''}. Give more of the id.")
+            raise NotFoundError(
+                f"{prefix!r} is ambiguous: {', '.join(found[:3])}{' …' if len(found) > 3 else ''}. Give more of the id."
+            )
         return index.ids[found[0]] if found else -1
 
     def _resolve_node(self, id: str, tx: Instant) -> int:
         ent, _ = self._resolve(id, tx)
         if self._core.index.is_event[ent]:
-            raise InvalidError(f"{self._core.index.names[ent]!r} is an event; events have no versions. Read it with event(…).")
+            raise InvalidError(
+                f"{self._core.index.names[ent]!r} is an event; events have no versions. Read it with event(…)."
+            )
         return ent
 
     def _kinds(self, kinds: Iterable[str] | str) -> frozenset[str] | None:
         names = (kinds,) if isinstance(kinds, str) else tuple(kinds)
         return frozenset(self._core.vocabulary.canonical(name) for name in names) or None
 
-    def _known(self, tx: Instant, events: bool) -> Iterator[int]:
+    def _entities(self, tx: Instant, events: bool) -> Iterator[int]:
         index = self._core.index
         return (e for e, born in enumerate(index.born) if born <= tx and bool(index.is_event[e]) is events)
 
@@ -401,7 +433,9 @@ class Reader:
         what = "event" if index.is_event[ent] else "node"
         message = f"{what} {index.names[ent]!r} does not stand at valid {iso(valid)} as known at {iso(tx)}: {standing.replace('_', ' ')}"
         successors = [
-            index.names[index.l_src[link]] for link in index.successors.get(ent, ()) if index.find_link(link, valid, tx) >= 0
+            index.names[index.l_src[link]]
+            for link in index.successors.get(ent, ())
+            if index.find_link(link, valid, tx) >= 0
         ]
         if successors:
             message += f", superseded by {', '.join(map(repr, successors))}"
@@ -410,16 +444,25 @@ class Reader:
     def _last_row(self, ent: int, number: int, tx: Instant) -> int:
         index = self._core.index
         return next(
-            (r for r in reversed(index.rows_of[ent]) if index.r_tx[r] <= tx and index.v_num[index.r_ver[r]] == number), -1
+            (
+                r
+                for r in reversed(index.rows_of[ent])
+                if index.r_tx[r] <= tx and index.v_num[index.r_ver[r]] == number
+            ),
+            -1,
         )
 
     def _content(self, ent: int, number: int, tx: Instant) -> Json:
         row = self._last_row(ent, number, tx)
         if row < 0:
             name = self._core.index.names[ent]
-            raise NotFoundError(f"no version {number} of {name!r} as known at {iso(tx)}. versions({name!r}) lists them.")
+            raise NotFoundError(
+                f"no version {number} of {name!r} as known at {iso(tx)}. versions({name!r}) lists them."
+            )
         ver = self._core.index.r_ver[row]
-        content: Json = self._core.body(self._core.index.v_pos[ver], self._core.index.v_len[ver]).get("content", {})
+        content: Json = self._core.body(self._core.index.v_pos[ver], self._core.index.v_len[ver]).get(
+            "content", {}
+        )
         return content
 
     def _described(self, ent: int, number: int, valid: Instant, tx: Instant) -> Node:
@@ -441,7 +484,11 @@ class Reader:
         row = index.last_cover(ent, valid, tx)
         if row < 0:
             believed = index.believed(ent, tx)
-            row = believed[-1] if believed else max((r for r in index.rows_of[ent] if index.r_tx[r] <= tx), default=-1)
+            row = (
+                believed[-1]
+                if believed
+                else max((r for r in index.rows_of[ent] if index.r_tx[r] <= tx), default=-1)
+            )
         if row < 0:
             return self._rowless(ent, standing)
         return self._event(row, standing, tx) if index.is_event[ent] else self._node(row, standing, tx)
@@ -531,7 +578,9 @@ class Reader:
 
     def _change(self, before: int, before_tx: Instant, after: int, after_tx: Instant) -> NodeChange:
         old, new = self._node(before, "stands", before_tx), self._node(after, "stands", after_tx)
-        return NodeChange(id=old.id, before=old, after=new, fields=tuple(differences.diff(old.content, new.content)))
+        return NodeChange(
+            id=old.id, before=old, after=new, fields=tuple(differences.diff(old.content, new.content))
+        )
 
     # ------------------------------------------------------------------ links
 
@@ -585,7 +634,9 @@ class Reader:
     def _neighbours(self, ent: int, valid: Instant, tx: Instant) -> set[int]:
         index = self._core.index
         near = {index.l_tgt[link] for link in index.out.get(ent, ()) if self._held(link, valid, tx) >= 0}
-        return near | {index.l_src[link] for link in index.into.get(ent, ()) if self._held(link, valid, tx) >= 0}
+        return near | {
+            index.l_src[link] for link in index.into.get(ent, ()) if self._held(link, valid, tx) >= 0
+        }
 
     def _chain(self, id: str, depth: int, side: dict[int, list[int]], far: Any) -> Chain:
         if isinstance(depth, bool) or not isinstance(depth, int) or depth < 1:
@@ -648,7 +699,11 @@ class View(Reader):
         return f"<View {self.at}>"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, View) and self._core is other._core and self._coordinate() == other._coordinate()
+        return (
+            isinstance(other, View)
+            and self._core is other._core
+            and self._coordinate() == other._coordinate()
+        )
 
     def __hash__(self) -> int:
         return hash((id(self._core), self._valid, self._tx))
@@ -667,7 +722,11 @@ class _Succession:
     def of(self, subject: int, number: int) -> Supersession:
         reader, valid, tx = self.reader, self.valid, self.tx
         event = self.index.is_event[subject]
-        thing = reader._described(subject, number, valid, tx) if number and not event else reader._thing(subject, valid, tx)
+        thing = (
+            reader._described(subject, number, valid, tx)
+            if number and not event
+            else reader._thing(subject, valid, tx)
+        )
         if number and not event:
             self._revisions(subject, number)
         seen, level = {subject}, [subject]
@@ -681,7 +740,9 @@ class _Succession:
                     seen.add(ent)
                     level.append(ent)
                     self._step(row, ent)
-        return Supersession(subject=thing, chain=tuple(self.steps), current=tuple(self.current), standing=thing.standing)
+        return Supersession(
+            subject=thing, chain=tuple(self.steps), current=tuple(self.current), standing=thing.standing
+        )
 
     def _after(self, ent: int) -> list[tuple[Instant, Instant, str, int, int]]:
         """The links that lead away from one thing. Where none does, the thing itself is an end: it stands, or it is over."""
@@ -728,7 +789,11 @@ class _Succession:
         if not closed:  # it was given an end when it was written
             row, op = (cover if cover >= 0 else believed[-1]), -1
         else:
-            row = cover if cover >= 0 and index.r_close[cover] >= 0 and index.r_end[cover] <= self.tx else max(closed, key=lambda r: index.r_close[r])
+            row = (
+                cover
+                if cover >= 0 and index.r_close[cover] >= 0 and index.r_end[cover] <= self.tx
+                else max(closed, key=lambda r: index.r_close[r])
+            )
             op = index.r_close[row]
         since = max((index.r_to[r] for r in believed if index.r_to[r] <= self.valid), default=None)
         written = index.r_op[row] if op < 0 else op
@@ -739,7 +804,9 @@ class _Succession:
                 node=None,
                 who=index.o_author[written],
                 why=self.reader._core.body(index.o_pos[written], index.o_len[written]).get("reason"),
-                since=(moment(since) if since is not None else None) if standing == "ended" else moment(index.r_from[row]),
+                since=(moment(since) if since is not None else None)
+                if standing == "ended"
+                else moment(index.r_from[row]),
                 recorded_at=moment(index.o_tx[written]),
             )
         )
@@ -753,9 +820,15 @@ class _Succession:
         ]  # fmt: skip
         for row in index.rows_of[subject]:
             later = index.v_num[index.r_ver[row]]
-            if later <= number or index.r_tx[row] > self.tx or any(s.node and s.node.number == later for s in self.steps if isinstance(s.node, Node)):
+            if (
+                later <= number
+                or index.r_tx[row] > self.tx
+                or any(s.node and s.node.number == later for s in self.steps if isinstance(s.node, Node))
+            ):
                 continue
-            if not any(index.r_from[row] < index.r_to[old] and index.r_from[old] < index.r_to[row] for old in lost):
+            if not any(
+                index.r_from[row] < index.r_to[old] and index.r_from[old] < index.r_to[row] for old in lost
+            ):
                 continue
             op = index.r_op[row]
             self.steps.append(
@@ -790,5 +863,3 @@ def slot_name(key: str) -> str:
 
 def _by_start_of_contradiction(found: Contradiction) -> tuple[datetime, datetime, str]:
     return found.link.valid_from, found.link.tx_from, found.link.id
-
-

@@ -32,14 +32,18 @@ class _Point(NamedTuple):
 class Transaction:
     """The steps between `begin` and the journal. One instant `tx`, one author, one reason for all."""
 
-    def __init__(self, index: Index, pending: list[bytes], tx: Instant, author: str | None, reason: str | None) -> None:
+    def __init__(
+        self, index: Index, pending: list[bytes], tx: Instant, author: str | None, reason: str | None
+    ) -> None:
         self.index = index
         self.tx = tx
         self.author = author
         self._bodies = pending
         self._bodies.clear()
         self._mark = index.begin()
-        self._took: dict[int, list[Taken]] = {}  # supersedes links whose taken pieces changed, as they were before
+        self._took: dict[
+            int, list[Taken]
+        ] = {}  # supersedes links whose taken pieces changed, as they were before
         self._log: list[tuple[int, list[Taken] | None]] = []
         self._kinds = len(index.kinds)
         self._promoted = len(index.promoted)
@@ -60,7 +64,9 @@ class Transaction:
 
     def point(self) -> _Point:
         index = self.index
-        return _Point(index._lengths(), len(self._bodies), len(self._log), len(index.kinds), len(index.promoted))
+        return _Point(
+            index._lengths(), len(self._bodies), len(self._log), len(index.kinds), len(index.promoted)
+        )
 
     def back(self, point: _Point) -> None:
         """Cut back what came after `point`; the transaction goes on."""
@@ -157,7 +163,9 @@ class Transaction:
                 index.open_link_row(index.k_claim[row], piece, self.tx, op)
         return gone
 
-    def claim(self, link: int, period: Period, *, strength: int | None, inferred: bool, by: str, body: Json, op: int) -> int:
+    def claim(
+        self, link: int, period: Period, *, strength: int | None, inferred: bool, by: str, body: Json, op: int
+    ) -> int:
         """Say a link holds over a period with these attributes. Gives the row."""
         index = self.index
         self.take_link(link, period, op)
@@ -241,17 +249,27 @@ class _Composer:
         index, mark = self.index, self.mark
         rows = [row for row in range(mark.rows, len(index.r_ent)) if index.r_close[row] < 0]
         link_rows = [row for row in range(mark.link_rows, len(index.k_link)) if index.k_close[row] < 0]
-        dropped = len(rows) < len(index.r_ent) - mark.rows or len(link_rows) < len(index.k_link) - mark.link_rows
+        dropped = (
+            len(rows) < len(index.r_ent) - mark.rows or len(link_rows) < len(index.k_link) - mark.link_rows
+        )
         if not dropped:  # every body is used, in order: the places need no translation
             self.bodies = list(self.work._bodies)
             self.order = {-at - 1: at for at in range(len(self.bodies))}
-        claims = self._kept(mark.claims, len(index.c_link), {index.k_claim[row] for row in link_rows}, dropped)
+        claims = self._kept(
+            mark.claims, len(index.c_link), {index.k_claim[row] for row in link_rows}, dropped
+        )
         links = self._kept(mark.links, len(index.l_name), {index.k_link[row] for row in link_rows}, dropped)
-        named = {end for link in links for end in (index.l_src[link], index.l_tgt[link])} if dropped else set()
-        entities = self._kept(mark.entities, len(index.names), {index.r_ent[row] for row in rows} | named, dropped)
+        named = (
+            {end for link in links for end in (index.l_src[link], index.l_tgt[link])} if dropped else set()
+        )
+        entities = self._kept(
+            mark.entities, len(index.names), {index.r_ent[row] for row in rows} | named, dropped
+        )
         # a thing that a link names keeps its last description, though no row of it is left
         last = {index.versions_of[ent][-1] for ent in entities if dropped and not index.now_of[ent]}
-        versions = self._kept(mark.versions, len(index.v_ent), {index.r_ver[row] for row in rows} | last, dropped)
+        versions = self._kept(
+            mark.versions, len(index.v_ent), {index.r_ver[row] for row in rows} | last, dropped
+        )
         head: dict[str, Any] = {"tx": moment(self.work.tx)}
         if self.work.author is not None:
             head["author"] = self.work.author
@@ -336,7 +354,13 @@ class _Composer:
     def _row(self, row: int) -> list[Any]:
         index = self.index
         start, stop = self._period(index.r_from[row], index.r_to[row])
-        return [index.names[index.r_ent[row]], index.v_num[index.r_ver[row]], start, stop, index.r_op[row] - self.mark.ops]
+        return [
+            index.names[index.r_ent[row]],
+            index.v_num[index.r_ver[row]],
+            start,
+            stop,
+            index.r_op[row] - self.mark.ops,
+        ]
 
     def _claim(self, claim: int) -> list[Any]:
         index = self.index
