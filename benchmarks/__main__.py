@@ -40,13 +40,21 @@ def main() -> None:
         return
     print("\n".join(_table(rows)))
     missed = [row for row in rows if row.budget is not None and row.took["ours"] > row.budget]
-    print(f"\n{len(missed)} of {sum(row.budget is not None for row in rows)} budgets missed, {perf_counter() - start:.0f} s in all")
+    print(
+        f"\n{len(missed)} of {sum(row.budget is not None for row in rows)} budgets missed, {perf_counter() - start:.0f} s in all"
+    )
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="What the store costs, as ratios.")
-    parser.add_argument("--size", default="10k,100k", help="versions, comma-separated: 10k, 100k, 1m (default: 10k,100k)")
-    parser.add_argument("--only", action="append", choices=GROUPS, help="this group of rows alone; may be repeated")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks", description="What the store costs, as ratios."
+    )
+    parser.add_argument(
+        "--size", default="10k,100k", help="versions, comma-separated: 10k, 100k, 1m (default: 10k,100k)"
+    )
+    parser.add_argument(
+        "--only", action="append", choices=GROUPS, help="this group of rows alone; may be repeated"
+    )
     parser.add_argument("--quick", action="store_true", help="10k alone, fewer repeats")
     parser.add_argument("--json", action="store_true", help="the figures as JSON")
     parser.add_argument("--alone", action="store_true", help="the store itself without the others")
@@ -56,9 +64,11 @@ def _options() -> argparse.Namespace:
 def _measure(options: argparse.Namespace, folder: Path) -> Iterator[Row]:
     sizes = ["10k"] if options.quick else options.size.lower().split(",")
     for size in sizes:
-        count = int(size[:-1]) * SIZES[size[-1]] if size[-1] in SIZES else int(size)
+        count = count_of(size)
         large = count >= 1_000_000
-        chosen = [name for name in GROUPS if (name in options.only if options.only else not large or name in LARGE)]
+        chosen = [
+            name for name in GROUPS if (name in options.only if options.only else not large or name in LARGE)
+        ]
         if size != sizes[-1]:
             chosen = [name for name in chosen if name not in ("depth", "help")]
         twins = {"ours": TWINS["ours"]} if options.alone else TWINS
@@ -70,36 +80,70 @@ def _measure(options: argparse.Namespace, folder: Path) -> Iterator[Row]:
         shutil.rmtree(folder / size)
 
 
+def count_of(size: str) -> int:
+    """Versions of a size such as 100k."""
+    return int(size[:-1]) * SIZES[size[-1]] if size[-1] in SIZES else int(size)
+
+
 def _table(rows: list[Row]) -> list[str]:
-    titles = ["work", "versions", "ours ÷ budget", *(f"÷ {name}" for name in BESIDE.values()),
-              "ours", "budget", *BESIDE.values(), "the floor is"]
+    titles = [
+        "work",
+        "versions",
+        "ours ÷ budget",
+        *(f"÷ {name}" for name in BESIDE.values()),
+        "ours",
+        "budget",
+        *BESIDE.values(),
+        "the floor is",
+    ]
     lines = [titles]
     for row in rows:
         ours = row.took["ours"]
         verdict = "–"
         if row.budget is not None and not math.isnan(row.budget):
             verdict = f"{_ratio(ours / row.budget)} {'met' if ours <= row.budget else '**missed**'}"
-        lines.append([
-            row.work, row.size, verdict,
-            *(_ratio(ours / row.took[name]) if name in row.took else "–" for name in BESIDE),
-            _amount(ours, row.unit), _amount(row.budget, row.unit),
-            *(_amount(row.took.get(name), row.unit) for name in BESIDE), row.floor_is or "–",
-        ])
+        lines.append(
+            [
+                row.work,
+                row.size,
+                verdict,
+                *(_ratio(ours / row.took[name]) if name in row.took else "–" for name in BESIDE),
+                _amount(ours, row.unit),
+                _amount(row.budget, row.unit),
+                *(_amount(row.took.get(name), row.unit) for name in BESIDE),
+                row.floor_is or "–",
+            ]
+        )
     widths = [max(len(line[column]) for line in lines) for column in range(len(titles))]
     out = []
     for number, line in enumerate(lines):
-        cells = [cell.ljust(width) if column in (0, len(titles) - 1) else cell.rjust(width)
-                 for column, (cell, width) in enumerate(zip(line, widths, strict=True))]
+        cells = [
+            cell.ljust(width) if column in (0, len(titles) - 1) else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ]
         out.append("| " + " | ".join(cells) + " |")
         if number == 0:
-            out.append("|" + "|".join(
-                "-" * (width + 2) if column in (0, len(titles) - 1) else "-" * (width + 1) + ":"
-                for column, width in enumerate(widths)) + "|")
+            out.append(
+                "|"
+                + "|".join(
+                    "-" * (width + 2) if column in (0, len(titles) - 1) else "-" * (width + 1) + ":"
+                    for column, width in enumerate(widths)
+                )
+                + "|"
+            )
     return out
 
 
 def _ratio(value: float) -> str:
-    return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2g}" if value < 0.1 else f"{value:.2f}"
+    return (
+        f"{value:.0f}"
+        if value >= 100
+        else f"{value:.1f}"
+        if value >= 10
+        else f"{value:.2g}"
+        if value < 0.1
+        else f"{value:.2f}"
+    )
 
 
 def _amount(value: float | None, unit: str) -> str:

@@ -31,8 +31,24 @@ OPEN = 253_402_300_799_999_999
 
 KINDS = ("fact", "decision", "preference", "task")
 STATES = ("open", "settled", "dropped", "waiting")
-WORDS = ("auth", "cache", "deploy", "index", "journal", "ledger", "login", "orbit", "parser", "policy", "queue", "region",
-         "retry", "schema", "session", "token")
+WORDS = (
+    "auth",
+    "cache",
+    "deploy",
+    "index",
+    "journal",
+    "ledger",
+    "login",
+    "orbit",
+    "parser",
+    "policy",
+    "queue",
+    "region",
+    "retry",
+    "schema",
+    "session",
+    "token",
+)
 EVENT_TYPES = ("deploy", "error", "fix", "build", "review")
 LINK_KINDS = ("supersedes", "caused_by", "reference", "derived_from", "uses")
 CHAIN = 5
@@ -80,13 +96,29 @@ def history(versions: int, *, corrected: float = 0.2) -> Data:
     links = _links(chance, ids, starts, chained, instants)
     return Data(
         nodes=pa.table({"id": ids, "kind": [KINDS[number % len(KINDS)] for number in range(count)]}),
-        versions=_table(("node_id", "number", "content", "text", "valid_from", "valid_to", "tx_from", "tx_to"), rows),
-        told=_table(("node_id", "content", "text", "valid_from", "valid_to", "tx_from"), [
-            (row[0], *row[2:7]) for row in rows
-        ], numbered=False),
+        versions=_table(
+            ("node_id", "number", "content", "text", "valid_from", "valid_to", "tx_from", "tx_to"), rows
+        ),
+        told=_table(
+            ("node_id", "content", "text", "valid_from", "valid_to", "tx_from"),
+            [(row[0], *row[2:7]) for row in rows],
+            numbered=False,
+        ),
         links=_table(
-            ("id", "source", "kind", "target", "reason", "strength", "valid_from", "valid_to", "tx_from", "tx_to"),
-            links[0], numbered=False,
+            (
+                "id",
+                "source",
+                "kind",
+                "target",
+                "reason",
+                "strength",
+                "valid_from",
+                "valid_to",
+                "tx_from",
+                "tx_to",
+            ),
+            links[0],
+            numbered=False,
         ),
         events=_events(chance, count * 3 // 4, instants),
         heads=ids[: chained : CHAIN + 1],
@@ -116,19 +148,38 @@ def deep(depths: tuple[int, ...] = (1, 10, 100, 1_000), nodes: int = 10) -> tupl
     names = [node for depth in depths for node in ids[depth]]
     data = Data(
         nodes=pa.table({"id": names, "kind": ["fact"] * len(names)}),
-        versions=_table(("node_id", "number", "content", "text", "valid_from", "valid_to", "tx_from", "tx_to"), rows),
-        told=_table(("node_id", "content", "text", "valid_from", "valid_to", "tx_from"), told, numbered=False),
+        versions=_table(
+            ("node_id", "number", "content", "text", "valid_from", "valid_to", "tx_from", "tx_to"), rows
+        ),
+        told=_table(
+            ("node_id", "content", "text", "valid_from", "valid_to", "tx_from"), told, numbered=False
+        ),
         links=_table(
-            ("id", "source", "kind", "target", "reason", "strength", "valid_from", "valid_to", "tx_from", "tx_to"),
-            [("l0", names[0], "reference", names[1], "why", 3, START + step, OPEN, START + SPAN, OPEN)], numbered=False,
+            (
+                "id",
+                "source",
+                "kind",
+                "target",
+                "reason",
+                "strength",
+                "valid_from",
+                "valid_to",
+                "tx_from",
+                "tx_to",
+            ),
+            [("l0", names[0], "reference", names[1], "why", 3, START + step, OPEN, START + SPAN, OPEN)],
+            numbered=False,
         ),
         events=_events(chance, 1, [START + SPAN]),
-        heads=[], effects=[],
+        heads=[],
+        effects=[],
     )
     return data, ids
 
 
-def questions(data: Data, count: int, among: set[str] | None = None) -> list[tuple[Coordinate, tuple[str, int, object]]]:
+def questions(
+    data: Data, count: int, among: set[str] | None = None
+) -> list[tuple[Coordinate, tuple[str, int, object]]]:
     """Random coordinates at which something stands, each with the right answer `(id, number, content)`."""
     chance = random.Random(SEED + 2)
     versions = data.versions
@@ -140,13 +191,20 @@ def questions(data: Data, count: int, among: set[str] | None = None) -> list[tup
     for row in picked:
         valid = chance.randrange(row["valid_from"], max(min(row["valid_to"], LATEST), row["valid_from"] + 1))
         tx = chance.randrange(row["tx_from"], min(row["tx_to"], LATEST))
-        asked.append(((row["node_id"], valid, tx), (row["node_id"], row["number"], orjson.loads(row["content"]))))
+        asked.append(
+            ((row["node_id"], valid, tx), (row["node_id"], row["number"], orjson.loads(row["content"])))
+        )
     return asked
 
 
 def description(number: int) -> dict[str, object]:
     """The content of something that is written while it is timed."""
-    return {"n": number, "score": number % 100, "state": STATES[number % 4], "summary": f"{WORDS[number % 16]} moved to {number}"}
+    return {
+        "n": number,
+        "score": number % 100,
+        "state": STATES[number % 4],
+        "summary": f"{WORDS[number % 16]} moved to {number}",
+    }
 
 
 class Clock:
@@ -208,14 +266,28 @@ def _links(
         place = position % (CHAIN + 1)
         if place != CHAIN:
             begins = START + (1_000 + 3 * place) * DAY
-            rows.append([ids[position + 1], "supersedes", ids[position], "found wanting", None, begins, OPEN, LINKED, OPEN])
+            rows.append(
+                [
+                    ids[position + 1],
+                    "supersedes",
+                    ids[position],
+                    "found wanting",
+                    None,
+                    begins,
+                    OPEN,
+                    LINKED,
+                    OPEN,
+                ]
+            )
     order = sorted(range(count), key=starts.__getitem__)
     depth = dict.fromkeys(order, 0)
     for rank in range(1, count):
         effect, cause = order[rank], order[chance.randrange(rank)]
         depth[effect] = depth[cause] + 1
         told = instants[tenth + chance.randrange(9 * tenth)]
-        rows.append([ids[effect], "caused_by", ids[cause], "seen in the log", 4, START + 51 * DAY, OPEN, told, OPEN])
+        rows.append(
+            [ids[effect], "caused_by", ids[cause], "seen in the log", 4, START + 51 * DAY, OPEN, told, OPEN]
+        )
     wanted = 3 * count - len(rows)
     while wanted:
         kind = ("reference", "reference", "derived_from", "uses")[wanted % 4]
@@ -237,15 +309,21 @@ def _links(
 def _events(chance: random.Random, count: int, instants: list[int]) -> pa.Table:
     told = sorted(chance.choices(instants, k=count))
     types = chance.choices(EVENT_TYPES, k=count)
-    return pa.table({
-        "id": [f"e{number:07d}" for number in range(count)],
-        "type": types,
-        "description": [f"{kind} of {chance.choice(WORDS)} {number}" for number, kind in enumerate(types)],
-        "occurred_at": [tx - chance.randrange(1, DAY) for tx in told],
-        "source": ["ci"] * count,
-        "metadata": [f'{{"attempt":{chance.randrange(5)},"host":"h{chance.randrange(20)}"}}' for _ in range(count)],
-        "tx_from": told,
-    })
+    return pa.table(
+        {
+            "id": [f"e{number:07d}" for number in range(count)],
+            "type": types,
+            "description": [
+                f"{kind} of {chance.choice(WORDS)} {number}" for number, kind in enumerate(types)
+            ],
+            "occurred_at": [tx - chance.randrange(1, DAY) for tx in told],
+            "source": ["ci"] * count,
+            "metadata": [
+                f'{{"attempt":{chance.randrange(5)},"host":"h{chance.randrange(20)}"}}' for _ in range(count)
+            ],
+            "tx_from": told,
+        }
+    )
 
 
 def _table(names: tuple[str, ...], rows: list[tuple[object, ...]], *, numbered: bool = True) -> pa.Table:

@@ -34,16 +34,22 @@ NODE = "SELECT number, content FROM version x WHERE node_id = $id AND " + HOLDS.
 LINK = "SELECT l.id, l.source, l.kind, l.target, l.reason, l.strength, l.valid_from, l.valid_to, l.tx_from, l.tx_to"
 LINKS_FROM = LINK + " FROM link l WHERE l.source = $id AND " + HOLDS.format("l")
 BACKLINKS_TO = LINK + " FROM link l WHERE l.target = $id AND " + HOLDS.format("l")
-WALK = """
+WALK = (
+    """
 WITH RECURSIVE walk(id, depth) AS (
     SELECT $id::VARCHAR, 0
     UNION ALL
     SELECT l.{next}, walk.depth + 1 FROM walk JOIN link l ON l.{here} = walk.id AND l.kind = '{kind}'
-    WHERE walk.depth < $depth AND """ + HOLDS.format("l") + """)
+    WHERE walk.depth < $depth AND """
+    + HOLDS.format("l")
+    + """)
 SELECT walk.id, x.number, x.content FROM walk JOIN version x ON x.node_id = walk.id AND {holds}
 WHERE walk.depth > 0 {last} ORDER BY walk.depth"""
+)
 SUPERSEDED = WALK.format(
-    next="source", here="target", kind="supersedes",
+    next="source",
+    here="target",
+    kind="supersedes",
     holds="x.valid_from <= $v AND x.tx_from <= $t AND x.tx_to > $t",
     last="QUALIFY row_number() OVER (PARTITION BY walk.id ORDER BY x.valid_from DESC) = 1",
 )
@@ -53,9 +59,14 @@ VIEW = (
     "FROM version x JOIN node n ON n.id = x.node_id WHERE " + HOLDS.format("x")
 )
 QUESTION = (
-    "SELECT m.kind, count(*) FROM link l JOIN version x ON x.node_id = l.source AND " + HOLDS.format("x")
-    + " JOIN version y ON y.node_id = l.target AND " + HOLDS.format("y") + " JOIN node m ON m.id = l.target "
-    "WHERE l.kind = 'caused_by' AND x.content ->> '$.state' = 'open' AND " + HOLDS.format("l") + " GROUP BY 1 ORDER BY 1"
+    "SELECT m.kind, count(*) FROM link l JOIN version x ON x.node_id = l.source AND "
+    + HOLDS.format("x")
+    + " JOIN version y ON y.node_id = l.target AND "
+    + HOLDS.format("y")
+    + " JOIN node m ON m.id = l.target "
+    "WHERE l.kind = 'caused_by' AND x.content ->> '$.state' = 'open' AND "
+    + HOLDS.format("l")
+    + " GROUP BY 1 ORDER BY 1"
 )
 
 
@@ -93,7 +104,12 @@ def close(store: Store) -> None:
 
 def prepare(data: Data) -> dict[str, pa.Table]:
     ends = pa.array([OPEN] * data.events.num_rows, pa.int64())
-    return {"node": data.nodes, "version": data.versions, "link": data.links, "event": data.events.append_column("tx_to", ends)}
+    return {
+        "node": data.nodes,
+        "version": data.versions,
+        "link": data.links,
+        "event": data.events.append_column("tx_to", ends),
+    }
 
 
 def bulk_load(store: Store, loads: dict[str, pa.Table]) -> int:
@@ -141,7 +157,16 @@ def append_event(store: Store, number: int) -> None:
     tx = store.clock()
     store.con.execute(
         "INSERT INTO event VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        (f"evt_{tx}", "deploy", f"deploy {number}", tx, "ci", orjson.dumps({"attempt": number}).decode(), tx, OPEN),
+        (
+            f"evt_{tx}",
+            "deploy",
+            f"deploy {number}",
+            tx,
+            "ci",
+            orjson.dumps({"attempt": number}).decode(),
+            tx,
+            OPEN,
+        ),
     )
 
 
@@ -162,7 +187,14 @@ def revise(store: Store, id: str, content: dict[str, Any], begins: int) -> None:
         store.con.execute(
             "INSERT INTO version SELECT $row, $id, max(number) + 1, $content, NULL, $begins, $open, $tx, $open "
             "FROM version WHERE node_id = $id",
-            {"row": store.row(), "id": id, "content": orjson.dumps(content).decode(), "begins": begins, "open": OPEN, "tx": tx},
+            {
+                "row": store.row(),
+                "id": id,
+                "content": orjson.dumps(content).decode(),
+                "begins": begins,
+                "open": OPEN,
+                "tx": tx,
+            },
         )
 
 
@@ -202,7 +234,8 @@ def plain(value: Any) -> Any:
 
 def _cut(store: Store, id: str, begins: int, tx: int) -> None:
     rows = store.con.execute(
-        'SELECT "row", valid_from FROM version WHERE node_id = ? AND valid_to > ? AND tx_to = ?', (id, begins, OPEN)
+        'SELECT "row", valid_from FROM version WHERE node_id = ? AND valid_to > ? AND tx_to = ?',
+        (id, begins, OPEN),
     ).fetchall()
     for row, starts in rows:
         store.con.execute('UPDATE version SET tx_to = ? WHERE "row" = ?', (tx, row))

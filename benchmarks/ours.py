@@ -34,14 +34,19 @@ def close(store: graphstore.GraphStore) -> None:
 
 def prepare(data: Data) -> Loads:
     return {
-        "nodes": data.nodes, "versions": _aware(data.told), "links": _aware(data.links), "events": _aware(data.events),
+        "nodes": data.nodes,
+        "versions": _aware(data.told),
+        "links": _aware(data.links),
+        "events": _aware(data.events),
     }
 
 
 def prepare_at_once(data: Data) -> Loads:
     loads = prepare(data)
-    return {name: table.drop_columns([c for c in ("tx_from", "tx_to") if c in table.column_names])
-            for name, table in loads.items()}
+    return {
+        name: table.drop_columns([c for c in ("tx_from", "tx_to") if c in table.column_names])
+        for name, table in loads.items()
+    }
 
 
 def bulk_load(store: graphstore.GraphStore, loads: Loads) -> int:
@@ -58,7 +63,9 @@ def links_from(store: graphstore.GraphStore, id: str, valid: datetime, tx: datet
     return store.as_of(valid=valid, tx=tx).links_from(id)
 
 
-def backlinks_to(store: graphstore.GraphStore, id: str, valid: datetime, tx: datetime) -> list[graphstore.Link]:
+def backlinks_to(
+    store: graphstore.GraphStore, id: str, valid: datetime, tx: datetime
+) -> list[graphstore.Link]:
     return store.as_of(valid=valid, tx=tx).backlinks_to(id)
 
 

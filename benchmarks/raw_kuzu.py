@@ -33,12 +33,24 @@ SCHEMA = (
 HOLDS = "{0}.valid_from <= $v AND {0}.valid_to > $v AND {0}.tx_from <= $t AND {0}.tx_to > $t"
 CASE = "CASE WHEN " + HOLDS + " THEN true ELSE false END"
 ANY = "|".join(kind.upper() for kind in LINK_KINDS)
-NODE = "MATCH (n:Node {id: $id})-[:HAS_VERSION]->(x:Version) WHERE " + CASE.format("x") + " RETURN x.number, x.content"
+NODE = (
+    "MATCH (n:Node {id: $id})-[:HAS_VERSION]->(x:Version) WHERE "
+    + CASE.format("x")
+    + " RETURN x.number, x.content"
+)
 LINKS_FROM = (
-    "MATCH (a:Node {id: $id})-[r:" + ANY + "]->(b:Node) WHERE " + CASE.format("r") + " RETURN r.id, a.id, lower(label(r)), b.id"
+    "MATCH (a:Node {id: $id})-[r:"
+    + ANY
+    + "]->(b:Node) WHERE "
+    + CASE.format("r")
+    + " RETURN r.id, a.id, lower(label(r)), b.id"
 )
 BACKLINKS_TO = (
-    "MATCH (a:Node)-[r:" + ANY + "]->(b:Node {id: $id}) WHERE " + CASE.format("r") + " RETURN r.id, a.id, lower(label(r)), b.id"
+    "MATCH (a:Node)-[r:"
+    + ANY
+    + "]->(b:Node {id: $id}) WHERE "
+    + CASE.format("r")
+    + " RETURN r.id, a.id, lower(label(r)), b.id"
 )
 SUPERSEDED = (
     "MATCH (a:Node {id: $id})<-[r:SUPERSEDES* 1..30 (r, _ | WHERE " + HOLDS.format("r") + ")]-(b:Node) "
@@ -49,13 +61,12 @@ CAUSES = (
     "RETURN b.id, length(r) ORDER BY length(r)"
 )
 VIEW = (
-    "MATCH (x:Version) WHERE " + HOLDS.format("x")
+    "MATCH (x:Version) WHERE "
+    + HOLDS.format("x")
     + " RETURN x.node_id AS id, x.number AS number, x.content AS content, x.text AS text, x.valid_from AS valid_from, "
     "x.valid_to AS valid_to, x.tx_from AS tx_from, x.tx_to AS tx_to"
 )
-QUESTION = (
-    "MATCH (a:Node)-[:CAUSED_BY]->(b:Node) WHERE a.state = 'open' RETURN b.kind AS kind, count(*) AS n ORDER BY kind"
-)
+QUESTION = "MATCH (a:Node)-[:CAUSED_BY]->(b:Node) WHERE a.state = 'open' RETURN b.kind AS kind, count(*) AS n ORDER BY kind"
 ADD = (
     "CREATE (n:Node {id: $id, kind: 'fact'})-[:HAS_VERSION]->(x:Version {row: $row, node_id: $id, number: 1, content: $content, "
     "valid_from: $now, valid_to: $open, tx_from: $now, tx_to: $open})"
@@ -125,13 +136,19 @@ def prepare(data: Data) -> dict[str, pa.Table]:
     versions = versions.set_column(0, "row", rows)
     ends = pa.array([END] * data.events.num_rows, pa.timestamp("us"))
     loads = {
-        "Node": data.nodes, "Version": versions, "HAS_VERSION": pa.table({"from": versions["node_id"], "to": rows}),
+        "Node": data.nodes,
+        "Version": versions,
+        "HAS_VERSION": pa.table({"from": versions["node_id"], "to": rows}),
         "Event": _naive(data.events).append_column("tx_to", ends),
     }
     links = _naive(data.links)
     for kind in LINK_KINDS:
         table = links.filter(pa.compute.equal(links["kind"], kind))
-        names = ["source", "target", *(n for n in table.column_names if n not in ("source", "target", "kind"))]
+        names = [
+            "source",
+            "target",
+            *(n for n in table.column_names if n not in ("source", "target", "kind")),
+        ]
         loads[kind.upper()] = table.select(names)
     return loads
 
@@ -172,8 +189,12 @@ def view_to_arrow(store: Store, when: datetime) -> pa.Table:
 def copy_of_view(store: Store, when: datetime) -> Store:
     """The view's graph as plain tables in memory: what the first question of a view cannot do without."""
     nodes = store.run(
-        "MATCH (n:Node)-[:HAS_VERSION]->(x:Version) WHERE " + HOLDS.format("x") + " RETURN n.id AS id, n.kind AS kind, "
-        "x.number AS number, x.content AS content, x.valid_from AS valid_from, x.valid_to AS valid_to", v=when, t=when,
+        "MATCH (n:Node)-[:HAS_VERSION]->(x:Version) WHERE "
+        + HOLDS.format("x")
+        + " RETURN n.id AS id, n.kind AS kind, "
+        "x.number AS number, x.content AS content, x.valid_from AS valid_from, x.valid_to AS valid_to",
+        v=when,
+        t=when,
     ).get_as_arrow(100_000)
     contents = [orjson.loads(text) for text in nodes["content"].to_pylist()]
     for name in ("state", "score", "summary", "n"):
@@ -187,12 +208,16 @@ def copy_of_view(store: Store, when: datetime) -> Store:
     copy.con.execute("COPY Node FROM $given", {"given": nodes})
     for kind in LINK_KINDS:
         links = store.run(
-            f"MATCH (a:Node)-[r:{kind.upper()}]->(b:Node) WHERE " + HOLDS.format("r") + " RETURN a.id AS source, b.id AS target, "
+            f"MATCH (a:Node)-[r:{kind.upper()}]->(b:Node) WHERE "
+            + HOLDS.format("r")
+            + " RETURN a.id AS source, b.id AS target, "
             "r.id AS id, r.reason AS reason, r.strength AS strength, r.valid_from AS valid_from, r.valid_to AS valid_to",
-            v=when, t=when,
+            v=when,
+            t=when,
         ).get_as_arrow(100_000)
         both = pa.compute.and_(
-            pa.compute.is_in(links["source"], value_set=standing), pa.compute.is_in(links["target"], value_set=standing)
+            pa.compute.is_in(links["source"], value_set=standing),
+            pa.compute.is_in(links["target"], value_set=standing),
         )
         copy.con.execute(
             f"CREATE REL TABLE {kind.upper()}(FROM Node TO Node, id STRING, reason STRING, strength INT64, valid_from TIMESTAMP, "
@@ -217,14 +242,20 @@ def ask(store: Store, when: datetime) -> list[tuple[str, int]]:
 def append_event(store: Store, number: int) -> None:
     now = store.now()
     store.run(
-        EVENT, id=f"evt_{store.clock.last}", description=f"deploy {number}", now=now,
-        metadata=orjson.dumps({"attempt": number}).decode(), open=END,
+        EVENT,
+        id=f"evt_{store.clock.last}",
+        description=f"deploy {number}",
+        now=now,
+        metadata=orjson.dumps({"attempt": number}).decode(),
+        open=END,
     )
 
 
 def add_node(store: Store, id: str, content: dict[str, Any]) -> None:
     now = store.now()
-    store.run(ADD, id=id, row=f"r{store.clock.last}", content=orjson.dumps(content).decode(), now=now, open=END)
+    store.run(
+        ADD, id=id, row=f"r{store.clock.last}", content=orjson.dumps(content).decode(), now=now, open=END
+    )
 
 
 def revise(store: Store, id: str, content: dict[str, Any], begins: datetime) -> None:
@@ -233,8 +264,15 @@ def revise(store: Store, id: str, content: dict[str, Any], begins: datetime) -> 
     with transaction(store):
         number = _cut(store, id, standing, begins, now) + 1
         store.run(
-            PIECE, id=id, row=f"r{store.clock()}", number=number, content=orjson.dumps(content).decode(), since=begins,
-            until=END, now=now, open=END,
+            PIECE,
+            id=id,
+            row=f"r{store.clock()}",
+            number=number,
+            content=orjson.dumps(content).decode(),
+            since=begins,
+            until=END,
+            now=now,
+            open=END,
         )
 
 
@@ -243,7 +281,9 @@ def supersede(store: Store, old: str, new: str, begins: datetime) -> None:
     now = store.now()
     with transaction(store):
         _cut(store, old, standing, begins, now)
-        store.run(SUPERSEDE, new=new, old=old, link=f"lnk_{store.clock.last}", begins=begins, now=now, open=END)
+        store.run(
+            SUPERSEDE, new=new, old=old, link=f"lnk_{store.clock.last}", begins=begins, now=now, open=END
+        )
 
 
 def supersede_many(store: Store, pairs: list[tuple[str, str]], begins: datetime) -> int:
@@ -257,26 +297,44 @@ def supersede_many(store: Store, pairs: list[tuple[str, str]], begins: datetime)
     ).get_as_arrow(100_000)
     count = standing.num_rows
     store.con.execute(
-        "LOAD FROM $rows MATCH (x:Version {row: row}) SET x.tx_to = $now", {"rows": standing.select(["row"]), "now": now}
+        "LOAD FROM $rows MATCH (x:Version {row: row}) SET x.tx_to = $now",
+        {"rows": standing.select(["row"]), "now": now},
     )
 
     def column(value: datetime) -> pa.Array:
         return pa.array([value] * count, pa.timestamp("us"))
 
     rows = pa.array([f"p{first}_{number}" for number in range(count)])
-    pieces = pa.table({
-        "row": rows, "node_id": standing["id"], "number": standing["number"], "content": standing["content"],
-        "text": pa.nulls(count, pa.string()), "valid_from": standing["since"], "valid_to": column(begins),
-        "tx_from": column(now), "tx_to": column(END),
-    })
+    pieces = pa.table(
+        {
+            "row": rows,
+            "node_id": standing["id"],
+            "number": standing["number"],
+            "content": standing["content"],
+            "text": pa.nulls(count, pa.string()),
+            "valid_from": standing["since"],
+            "valid_to": column(begins),
+            "tx_from": column(now),
+            "tx_to": column(END),
+        }
+    )
     store.con.execute("COPY Version FROM $given", {"given": pieces})
-    store.con.execute("COPY HAS_VERSION FROM $given", {"given": pa.table({"from": standing["id"], "to": rows})})
-    links = pa.table({
-        "source": [new for _, new in pairs], "target": [old for old, _ in pairs],
-        "id": [f"s{first}_{number}" for number in range(count)], "reason": ["found wanting"] * count,
-        "strength": pa.nulls(count, pa.int64()), "valid_from": column(begins), "valid_to": column(END),
-        "tx_from": column(now), "tx_to": column(END),
-    })
+    store.con.execute(
+        "COPY HAS_VERSION FROM $given", {"given": pa.table({"from": standing["id"], "to": rows})}
+    )
+    links = pa.table(
+        {
+            "source": [new for _, new in pairs],
+            "target": [old for old, _ in pairs],
+            "id": [f"s{first}_{number}" for number in range(count)],
+            "reason": ["found wanting"] * count,
+            "strength": pa.nulls(count, pa.int64()),
+            "valid_from": column(begins),
+            "valid_to": column(END),
+            "tx_from": column(now),
+            "tx_to": column(END),
+        }
+    )
     store.con.execute("COPY SUPERSEDES FROM $given", {"given": links})
     return store.con.execute("MATCH (:Node)-[s:SUPERSEDES]->(:Node) RETURN count(s)").get_next()[0]
 
@@ -307,7 +365,14 @@ def _cut(store: Store, id: str, standing: list[list[Any]], begins: datetime, now
         store.run(CLOSE, row=row, now=now)
         if starts < begins:
             store.run(
-                PIECE, id=id, row=f"r{store.clock()}", number=number, content=content, since=starts, until=begins, now=now,
+                PIECE,
+                id=id,
+                row=f"r{store.clock()}",
+                number=number,
+                content=content,
+                since=starts,
+                until=begins,
+                now=now,
                 open=END,
             )
     return number

@@ -67,7 +67,9 @@ class Arena:
                 if name in self.stores:
                     twin.close(self.stores.pop(name))
                     shutil.rmtree(self.folder / name)
-                self.stores[name], seconds = _loaded(twin, self.folder / name, loads, self.data.versions.num_rows)
+                self.stores[name], seconds = _loaded(
+                    twin, self.folder / name, loads, self.data.versions.num_rows
+                )
                 self.loaded.setdefault(name, []).append(seconds)
 
     def close(self) -> None:
@@ -118,7 +120,12 @@ def load(arena: Arena) -> Iterator[Row]:
     rows, large = arena.data.rows, arena.data.rows > 1_000_000
     took = {name: median(seconds) for name, seconds in arena.loaded.items()}
     budget = None if large else 2.5
-    yield arena.row(f"bulk load of {rows:,} rows, told in {max(rows // 137, 100):,} transactions", took, budget, "raw Kùzu COPY")
+    yield arena.row(
+        f"bulk load of {rows:,} rows, told in {max(rows // 137, 100):,} transactions",
+        took,
+        budget,
+        "raw Kùzu COPY",
+    )
     if large:
         return
     flat = history.history(arena.data.told.num_rows, corrected=0.0)
@@ -126,7 +133,12 @@ def load(arena: Arena) -> Iterator[Row]:
     store, seconds = _loaded(ours, arena.folder / "at_once", loads, flat.versions.num_rows)
     ours.close(store)
     shutil.rmtree(arena.folder / "at_once")
-    yield arena.row(f"bulk load of {rows:,} rows, told in one transaction", {**took, "ours": seconds}, budget, "raw Kùzu COPY")
+    yield arena.row(
+        f"bulk load of {rows:,} rows, told in one transaction",
+        {**took, "ours": seconds},
+        budget,
+        "raw Kùzu COPY",
+    )
 
 
 def node(arena: Arena) -> Iterator[Row]:
@@ -159,13 +171,18 @@ def hops(arena: Arena) -> Iterator[Row]:
 
 
 def chains(arena: Arena) -> Iterator[Row]:
-    heads = [(id, LATEST, LATEST) for id in itertools.islice(itertools.cycle(arena.data.heads), CALLS["ours"])]
+    heads = [
+        (id, LATEST, LATEST) for id in itertools.islice(itertools.cycle(arena.data.heads), CALLS["ours"])
+    ]
     arena.agree("what_superseded", heads[:10])
     assert len(arena.answer("ours", "what_superseded", *heads[0])) == history.CHAIN
     took = race(arena.lanes("what_superseded", heads), arena.rounds)
     yield arena.row("what_superseded, a chain of 5", took, 40 * MICRO, "raw Kùzu, ids alone")
     before_any_was_superseded = history.START + 999 * DAY
-    effects = [(id, before_any_was_superseded, LATEST) for id in itertools.islice(itertools.cycle(arena.data.effects), CALLS["ours"])]
+    effects = [
+        (id, before_any_was_superseded, LATEST)
+        for id in itertools.islice(itertools.cycle(arena.data.effects), CALLS["ours"])
+    ]
     arena.agree("causes", effects[:50])
     assert len(arena.answer("ours", "causes", *effects[0])) == 3
     took = race(arena.lanes("causes", effects), arena.rounds)
@@ -179,7 +196,9 @@ def whole_view(arena: Arena) -> Iterator[Row]:
         twin = arena.twins[name]
         calls[name] = lambda instant, twin=twin, store=store: twin.view_to_arrow(store, twin.at(instant))
     seen = {name: sorted(_pairs(call(when[2]))) for name, call in calls.items()}
-    assert all(pairs == seen["ours"] for pairs in seen.values()), {name: len(pairs) for name, pairs in seen.items()}
+    assert all(pairs == seen["ours"] for pairs in seen.values()), {
+        name: len(pairs) for name, pairs in seen.items()
+    }
     turns = {name: itertools.cycle(when) for name in calls}
     lanes = {name: lambda name=name: once(lambda: calls[name](next(turns[name])))[0] for name in calls}
     took = race(lanes, len(when))
@@ -199,7 +218,9 @@ def query(arena: Arena) -> Iterator[Row]:
     assert all(answer == answers["ours"] for answer in answers.values()), answers
     first = {name: median(seconds) for name, seconds in took.items()}
     small = arena.data.nodes.num_rows <= 10_000
-    yield arena.row("view.query, the first of a view", first, 200 * MILLI if small else None, "raw Kùzu, copy of the view")
+    yield arena.row(
+        "view.query, the first of a view", first, 200 * MILLI if small else None, "raw Kùzu, copy of the view"
+    )
 
     view = arena.stores["ours"].knowledge_at(ours.at(when[0]))
     lanes = {"ours": partial(together, ours.answer, [(view,)] * 20)}
@@ -216,7 +237,7 @@ def query(arena: Arena) -> Iterator[Row]:
 def writes(arena: Arena) -> Iterator[Row]:
     """Each commit alone, on disk when the call returns."""
     numbers = itertools.count(1_000_000)
-    ids = arena.data.nodes["id"].to_pylist()[len(arena.data.heads) * (history.CHAIN + 1):]
+    ids = arena.data.nodes["id"].to_pylist()[len(arena.data.heads) * (history.CHAIN + 1) :]
     revised, olds, news = (ids[start::3] for start in range(3))
     verbs: dict[str, Callable[[int, ModuleType], tuple[Any, ...]]] = {
         "append_event": lambda turn, twin: (next(numbers),),
@@ -225,7 +246,9 @@ def writes(arena: Arena) -> Iterator[Row]:
         "supersede": lambda turn, twin: (olds[turn], news[turn], twin.at(CUT)),
     }
     names = {
-        "append_event": "append of one event", "add_node": "one add", "revise": "one revise, one piece",
+        "append_event": "append of one event",
+        "add_node": "one add",
+        "revise": "one revise, one piece",
         "supersede": "one supersede, one piece and a link",
     }
     for verb, arguments in verbs.items():
@@ -255,7 +278,9 @@ def writes(arena: Arena) -> Iterator[Row]:
 
 def batches(arena: Arena) -> Iterator[Row]:
     """A thousand verbs in one transaction, a verb's share of it."""
-    took: dict[str, dict[str, list[float]]] = {verb: {} for verb in ("append_event", "add_node", "revise", "supersede")}
+    took: dict[str, dict[str, list[float]]] = {
+        verb: {} for verb in ("append_event", "add_node", "revise", "supersede")
+    }
     sizes: dict[str, int] = {}
     for turn, (name, store) in itertools.product(range(arena.rounds), arena.stores.items()):
         if turn and name in ("kuzu", "duckdb"):
@@ -264,12 +289,16 @@ def batches(arena: Arena) -> Iterator[Row]:
         old, new = ([f"{letter}{turn}_{number}" for number in range(count)] for letter in "on")
         _many(twin, store, "add_node", [(id, history.description(number)) for number, id in enumerate(new)])
         calls: dict[str, Callable[[], list[tuple[Any, ...]]]] = {
-            "append_event": lambda turn=turn, count=count: [(2_000_000 + turn * 1_000 + number,) for number in range(count)],
+            "append_event": lambda turn=turn, count=count: [
+                (2_000_000 + turn * 1_000 + number,) for number in range(count)
+            ],
             "add_node": lambda old=old: [(id, history.description(number)) for number, id in enumerate(old)],
             "revise": lambda old=old, twin=twin: [
                 (id, history.description(number + 1), twin.at(_now())) for number, id in enumerate(old)
             ],
-            "supersede": lambda old=old, new=new, twin=twin: [(a, b, twin.at(_now())) for a, b in zip(old, new, strict=True)],
+            "supersede": lambda old=old, new=new, twin=twin: [
+                (a, b, twin.at(_now())) for a, b in zip(old, new, strict=True)
+            ],
         }
         for verb, make in calls.items():
             if name == "kuzu" and verb in ("revise", "supersede"):
@@ -285,7 +314,10 @@ def batches(arena: Arena) -> Iterator[Row]:
         floor = [once(partial(arena.bare.append, b"x" * sizes[verb]))[0] / 1_000 for _ in range(arena.rounds)]
         medians = {name: median(values) for name, values in seconds.items()} | {"floor": median(floor)}
         yield arena.row(
-            f"{verb}, a thousand in one transaction, each", medians, 15 * MICRO, f"write + fdatasync of {sizes[verb]:,} bytes"
+            f"{verb}, a thousand in one transaction, each",
+            medians,
+            15 * MICRO,
+            f"write + fdatasync of {sizes[verb]:,} bytes",
         )
 
 
@@ -307,7 +339,12 @@ def catch_up(arena: Arena) -> Iterator[Row]:
             assert after == before + 1_000, (before, after)
         took.setdefault(name, []).append(seconds)
     medians = {name: median(seconds) for name, seconds in took.items()}
-    yield arena.row("graph tables catch up after 1,000 supersessions", medians, 200 * MILLI, "raw Kùzu, one SET and three COPYs")
+    yield arena.row(
+        "graph tables catch up after 1,000 supersessions",
+        medians,
+        200 * MILLI,
+        "raw Kùzu, one SET and three COPYs",
+    )
 
 
 def opening(arena: Arena) -> Iterator[Row]:
@@ -320,7 +357,9 @@ def opening(arena: Arena) -> Iterator[Row]:
         if not turn or name == "ours":
             told.setdefault(name, []).append(_child(arena, name, "open", folder, coordinate, right))
     took = {name: median(one["seconds"] for one in many) for name, many in told.items()}
-    yield arena.row("open, closed cleanly before, and one read", took, 1.5 if large else 150 * MILLI, "raw Kùzu")
+    yield arena.row(
+        "open, closed cleanly before, and one read", took, 1.5 if large else 150 * MILLI, "raw Kùzu"
+    )
 
     crashed: dict[str, list[float]] = {}
     for name, folder in stores.items():
@@ -328,7 +367,9 @@ def opening(arena: Arena) -> Iterator[Row]:
         for _ in range(3 if name == "ours" and not large else 1):
             shutil.copytree(folder, copy)
             _child(arena, name, "crash", copy, coordinate, right)
-            crashed.setdefault(name, []).append(_child(arena, name, "open", copy, coordinate, right)["seconds"])
+            crashed.setdefault(name, []).append(
+                _child(arena, name, "open", copy, coordinate, right)["seconds"]
+            )
             shutil.rmtree(copy)
     took = {name: median(seconds) for name, seconds in crashed.items()}
     yield arena.row("open after kill -9 of a writer", took, 15.0 if large else 2.0, "raw Kùzu")
@@ -364,8 +405,18 @@ def help_text(arena: Arena) -> Iterator[Row]:
 
 
 GROUPS: dict[str, Group] = {
-    "node": node, "depth": depth, "hops": hops, "chains": chains, "arrow": whole_view, "query": query, "load": load,
-    "writes": writes, "batches": batches, "catch_up": catch_up, "open": opening, "help": help_text,
+    "node": node,
+    "depth": depth,
+    "hops": hops,
+    "chains": chains,
+    "arrow": whole_view,
+    "query": query,
+    "load": load,
+    "writes": writes,
+    "batches": batches,
+    "catch_up": catch_up,
+    "open": opening,
+    "help": help_text,
 }
 LARGE = ("node", "depth", "hops", "chains", "load", "open")
 """The groups of a million versions: what must stay flat, and what must not grow out of hand."""
@@ -398,11 +449,26 @@ def _check_write(arena: Arena, name: str, verb: str, *arguments: Any) -> None:
 
 
 def _child(
-    arena: Arena, name: str, act: str, folder: Path, coordinate: history.Coordinate, right: Any, query_at: int | None = None
+    arena: Arena,
+    name: str,
+    act: str,
+    folder: Path,
+    coordinate: history.Coordinate,
+    right: Any,
+    query_at: int | None = None,
 ) -> dict[str, Any]:
     module = arena.twins[name].__name__.rpartition(".")[2]
     more = [] if query_at is None else [str(query_at)]
-    command = [sys.executable, "-m", "benchmarks.child", module, act, str(folder), *map(str, coordinate), *more]
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.child",
+        module,
+        act,
+        str(folder),
+        *map(str, coordinate),
+        *more,
+    ]
     done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[1])
     if act == "crash":
         assert done.returncode == -9, done.stderr

@@ -28,37 +28,55 @@ CREATE INDEX event_time ON event(occurred_at);
 """
 HOLDS = "{0}.valid_from <= :v AND {0}.valid_to > :v AND {0}.tx_from <= :t AND {0}.tx_to > :t"
 NODE = (
-    "SELECT number, content FROM version x WHERE node_id = :id AND " + HOLDS.format("x")
+    "SELECT number, content FROM version x WHERE node_id = :id AND "
+    + HOLDS.format("x")
     + " ORDER BY valid_from DESC LIMIT 1"
 )
 # Both ends are marked with how they stand, as a link of ours is: a lookup of each end's row.
 ENDS = ", ".join(
-    f"EXISTS (SELECT 1 FROM version x WHERE x.node_id = l.{end} AND " + HOLDS.format("x") + ")" for end in ("source", "target")
+    f"EXISTS (SELECT 1 FROM version x WHERE x.node_id = l.{end} AND " + HOLDS.format("x") + ")"
+    for end in ("source", "target")
 )
 LINK = "SELECT l.id, l.source, l.kind, l.target, l.reason, l.strength, l.valid_from, l.valid_to, l.tx_from, l.tx_to, "
 LINKS_FROM = LINK + ENDS + " FROM link l WHERE l.source = :id AND " + HOLDS.format("l")
 BACKLINKS_TO = LINK + ENDS + " FROM link l WHERE l.target = :id AND " + HOLDS.format("l")
-WALK = """
+WALK = (
+    """
 WITH RECURSIVE walk(id, depth, link, reason, since) AS (
     SELECT :id, 0, NULL, NULL, NULL
     UNION ALL
     SELECT l.{next}, walk.depth + 1, l.id, l.reason, l.valid_from FROM walk JOIN link l ON l.{here} = walk.id AND l.kind = '{kind}'
-    WHERE walk.depth < :depth AND """ + HOLDS.format("l") + """)
+    WHERE walk.depth < :depth AND """
+    + HOLDS.format("l")
+    + """)
 SELECT walk.id, walk.link, walk.reason, walk.since, x.number, x.content FROM walk
-JOIN version x ON x.node_id = walk.id AND """ + "{holds}" + """ WHERE walk.depth > 0 ORDER BY walk.depth"""
-SUPERSEDED = WALK.format(next="source", here="target", kind="supersedes", holds=(
-    "x.row = (SELECT row FROM version y WHERE y.node_id = walk.id AND y.tx_from <= :t AND y.tx_to > :t "
-    "AND y.valid_from <= :v ORDER BY valid_from DESC LIMIT 1)"
-))
+JOIN version x ON x.node_id = walk.id AND """
+    + "{holds}"
+    + """ WHERE walk.depth > 0 ORDER BY walk.depth"""
+)
+SUPERSEDED = WALK.format(
+    next="source",
+    here="target",
+    kind="supersedes",
+    holds=(
+        "x.row = (SELECT row FROM version y WHERE y.node_id = walk.id AND y.tx_from <= :t AND y.tx_to > :t "
+        "AND y.valid_from <= :v ORDER BY valid_from DESC LIMIT 1)"
+    ),
+)
 CAUSES = WALK.format(next="target", here="source", kind="caused_by", holds=HOLDS.format("x"))
 VIEW = (
     "SELECT n.id, n.kind, x.number, x.content, x.text, x.valid_from, x.valid_to, x.tx_from, x.tx_to "
     "FROM version x JOIN node n ON n.id = x.node_id WHERE " + HOLDS.format("x")
 )
 QUESTION = (
-    "SELECT m.kind, count(*) FROM link l JOIN version x ON x.node_id = l.source AND " + HOLDS.format("x")
-    + " JOIN version y ON y.node_id = l.target AND " + HOLDS.format("y") + " JOIN node m ON m.id = l.target "
-    "WHERE l.kind = 'caused_by' AND x.content ->> '$.state' = 'open' AND " + HOLDS.format("l") + " GROUP BY 1 ORDER BY 1"
+    "SELECT m.kind, count(*) FROM link l JOIN version x ON x.node_id = l.source AND "
+    + HOLDS.format("x")
+    + " JOIN version y ON y.node_id = l.target AND "
+    + HOLDS.format("y")
+    + " JOIN node m ON m.id = l.target "
+    "WHERE l.kind = 'caused_by' AND x.content ->> '$.state' = 'open' AND "
+    + HOLDS.format("l")
+    + " GROUP BY 1 ORDER BY 1"
 )
 
 
@@ -92,7 +110,10 @@ def close(store: Store) -> None:
 
 def prepare(data: Data) -> dict[str, list[tuple[Any, ...]]]:
     tables = {"node": data.nodes, "version": data.versions, "link": data.links, "event": data.events}
-    loads = {name: list(zip(*(column.to_pylist() for column in table.columns), strict=True)) for name, table in tables.items()}
+    loads = {
+        name: list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+        for name, table in tables.items()
+    }
     loads["event"] = [(*row, OPEN) for row in loads["event"]]
     return loads
 
@@ -143,7 +164,16 @@ def append_event(store: Store, number: int) -> None:
     tx = store.clock()
     store.con.execute(
         "INSERT INTO event VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        (f"evt_{tx}", "deploy", f"deploy {number}", tx, "ci", orjson.dumps({"attempt": number}).decode(), tx, OPEN),
+        (
+            f"evt_{tx}",
+            "deploy",
+            f"deploy {number}",
+            tx,
+            "ci",
+            orjson.dumps({"attempt": number}).decode(),
+            tx,
+            OPEN,
+        ),
     )
 
 
@@ -199,7 +229,8 @@ def plain(value: Any) -> Any:
 
 def _cut(store: Store, id: str, begins: int, tx: int) -> None:
     rows = store.con.execute(
-        "SELECT row, valid_from FROM version WHERE node_id = ? AND valid_to > ? AND tx_to = ?", (id, begins, OPEN)
+        "SELECT row, valid_from FROM version WHERE node_id = ? AND valid_to > ? AND tx_to = ?",
+        (id, begins, OPEN),
     ).fetchall()
     for row, starts in rows:
         store.con.execute("UPDATE version SET tx_to = ? WHERE row = ?", (tx, row))

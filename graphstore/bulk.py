@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import gc
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from graphstore.errors import GraphStoreError, InvalidError
-from graphstore.period import OPEN, Instant, instant, moment
+from graphstore.errors import ConflictError, GraphStoreError, InvalidError
+from graphstore.inputs import json_object, span, text_of, version_body
+from graphstore.linking import Linking
+from graphstore.period import Instant, instant
+from graphstore.view import slot_name
+from graphstore.writing import Transaction, refuse_taken_slot
 
 if TYPE_CHECKING:
     from graphstore.store import GraphStore, Progress
@@ -75,7 +81,10 @@ _REQUIRED = {
 }
 DEFAULT_KIND = "fact"
 
+_ENDS_AND_TX = frozenset({"source", "kind", "target", "tx_from", "tx_to"})
+
 Row = dict[str, Any]
+_Opened = dict[tuple[str, str, str], list[str]]
 Step = tuple[int, str, int, Row]  # order within an instant, what it is, row number, row
 _RETRACT, _NODES, _EVENTS, _VERSIONS, _LINKS, _UNLINK = range(6)
 
@@ -87,17 +96,37 @@ def load(
     tables = {"nodes": rows(nodes), "versions": rows(versions), "events": rows(events), "links": rows(links)}
     for name, table in tables.items():
         _check_columns(name, table)
-    loader = _Loader(store, {row["id"]: row for row in tables["nodes"]})
+    identities = {row["id"]: row for row in tables["nodes"]}
     dated = any(
         row.get("tx_from") is not None for name in ("versions", "events", "links") for row in tables[name]
     )
-    total = sum(map(len, tables.values()))
-    if not dated:
-        with store.transaction():
-            loader.all_at_once(tables, lambda done: progress and progress(done, total))
-    else:
-        loader.by_instant(tables, lambda done: progress and progress(done, total))
+    total, count = sum(map(len, tables.values())), 0
+    opened: _Opened = defaultdict(list)
+    with _no_collecting():
+        for at, steps in _steps(tables) if dated else _one_step(tables):
+            with store._transact(at, None, None) as work, store._core.lock:
+                loader = _Loader(store, work, identities, opened)
+                for what, name, number, row in steps:
+                    try:
+                        _ACTS[what](loader, row)
+                    except GraphStoreError as error:
+                        raise type(error)(f"{name} row {number}: {error}") from error
+                    count += 1
+                    if progress and count % 1000 == 0:
+                        progress(count, total)
     return {name: len(table) for name, table in tables.items()}
+
+
+@contextmanager
+def _no_collecting() -> Iterator[None]:
+    # Millions of containers that all stay: looking through them again and again costs more than making them.
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
 
 
 def rows(table: Any) -> list[Row]:
@@ -138,61 +167,51 @@ def _check_columns(name: str, table: list[Row]) -> None:
 
 
 class _Loader:
-    def __init__(self, store: GraphStore, identities: dict[str, Row]) -> None:
-        self.store = store
+    """The rows of one transaction, each as the verb of its kind does it."""
+
+    def __init__(
+        self, store: GraphStore, work: Transaction, identities: dict[str, Row], opened: _Opened
+    ) -> None:
+        self.store, self.work = store, work
+        self.index = store._core.index
         self.identities = identities  # what is known of a node before its first version
-        self.opened: dict[tuple[str, str, str], list[str]] = defaultdict(list)
-
-    def all_at_once(self, tables: dict[str, list[Row]], done: Any) -> None:
-        count = 0
-        for what, name in ((_EVENTS, "events"), (_VERSIONS, "versions"), (_LINKS, "links")):
-            for number, row in enumerate(tables[name]):
-                self._do(what, name, number, row)
-                count += 1
-                if count % 1000 == 0:
-                    done(count)
-
-    def by_instant(self, tables: dict[str, list[Row]], done: Any) -> None:
-        count = 0
-        for at, steps in _steps(tables):
-            with self.store.transaction(at=moment(at)):
-                for what, name, number, row in steps:
-                    self._do(what, name, number, row)
-                    count += 1
-            done(count)
-
-    def _do(self, what: int, name: str, number: int, row: Row) -> None:
-        try:
-            _ACTS[what](self, row)
-        except GraphStoreError as error:
-            raise type(error)(f"{name} row {number}: {error}") from error
+        self.opened = opened  # links that will be taken back
+        self.linking = Linking(store._core, work)
 
     def version(self, row: Row) -> None:
-        store, id = self.store, row["node_id"]
-        content = _object(row.get("content"))
-        fields = {
-            name: row[name]
-            for name in ("text", "source", "reason", "valid_from")
-            if row.get(name) is not None
-        }
-        if row.get("tags") is not None:
-            fields["tags"] = list(row["tags"])
-        if id in store._core.index.ids:
-            fields["valid_to"] = row["valid_to"] if row.get("valid_to") is not None else moment(OPEN)
-            if "valid_from" not in fields:
-                fields["valid_from"] = moment(store._coordinate()[1])
-            store.revise(id, content, trigger=row.get("trigger") or "user_feedback", **fields)
-            return
-        identity = self.identities.get(id, {})
-        store.add_node(
-            identity.get("kind") or DEFAULT_KIND, content, id=id, key=identity.get("key"), scope=identity.get("scope") or "",
-            valid_to=row.get("valid_to"), trigger=row.get("trigger") or "initial", **fields,
-        )  # fmt: skip
+        index, work, name = self.index, self.work, row["node_id"]
+        trigger = row.get("trigger")
+        body = version_body(
+            {}, row.get("text"), _listed(row.get("tags")), trigger or "initial", row.get("source")
+        )
+        body["content"] = _object(row.get("content"))
+        during = span(row.get("valid_from"), row.get("valid_to"), work.tx)
+        ent = index.ids.get(name, -1)
+        if ent >= 0:
+            if index.is_event[ent]:
+                raise ConflictError(f"{name!r} is an event already. Choose another id for the node.")
+            if trigger is None:
+                body["trigger"] = "user_feedback"
+            op = work.op("revise", name, row.get("reason"))
+        else:
+            identity = self.identities.get(name, {})
+            key = identity.get("key")
+            op = work.op("add_node", self.store._free_id(name), row.get("reason"))
+            ent = index.add_entity(
+                name,
+                False,
+                text_of("kind", identity.get("kind") or DEFAULT_KIND),
+                None if key is None else slot_name(key),
+                text_of("scope", identity.get("scope") or "", empty=True),
+                work.tx,
+            )
+        work.describe(ent, [during], body, op)
+        if index.key[ent] is not None:
+            refuse_taken_slot(index, ent)
 
     def unversion(self, row: Row) -> None:
-        store = self.store
         reason = row.get("reason") or "no longer in the source"
-        store.retract(
+        self.store.retract(
             row["node_id"], valid_from=row.get("valid_from"), valid_to=row.get("valid_to"), reason=reason
         )
 
@@ -208,15 +227,14 @@ class _Loader:
 
     def link(self, row: Row) -> None:
         fields = {
-            name: value
-            for name, value in row.items()
-            if value is not None and name not in ("tx_from", "tx_to", "source", "kind", "target")
+            name: value for name, value in row.items() if value is not None and name not in _ENDS_AND_TX
         }
         if "metadata" in fields:
             fields["metadata"] = _object(fields["metadata"])
-        made = self.store.link(row["source"], row["kind"], row["target"], **fields)
+        number = self.store._link_row(self.work, row["source"], row["kind"], row["target"], **fields)
         if row.get("tx_to") is not None:
-            self.opened[row["source"], row["kind"], row["target"]].append(made.id)
+            name = self.index.l_name[self.index.k_link[number]]
+            self.opened[row["source"], row["kind"], row["target"]].append(name)
 
     def unlink(self, row: Row) -> None:
         name = self.opened[row["source"], row["kind"], row["target"]].pop(0)
@@ -263,10 +281,28 @@ def _steps(tables: dict[str, list[Row]]) -> Iterator[tuple[Instant, list[Step]]]
         yield at, sorted(todo[at], key=lambda step: (step[0] != _UNLINK, step[0]))
 
 
+def _one_step(tables: dict[str, list[Row]]) -> Iterator[tuple[None, list[Step]]]:
+    yield (
+        None,
+        [
+            (what, name, number, row)
+            for what, name in ((_EVENTS, "events"), (_VERSIONS, "versions"), (_LINKS, "links"))
+            for number, row in enumerate(tables[name])
+        ],
+    )
+
+
+def _listed(tags: Any) -> Any:
+    return tags if isinstance(tags, str) or not isinstance(tags, Iterable) else list(tags)
+
+
 def _object(value: Any) -> Any:
     if isinstance(value, (str, bytes)):
         try:
-            return orjson.loads(value)
+            value, text = orjson.loads(value), value
         except orjson.JSONDecodeError as error:
             raise InvalidError(f"{value[:60]!r} is not JSON: {error}. Give a dict, or JSON text.") from None
-    return {} if value is None else value
+        if not isinstance(value, dict):
+            raise InvalidError(f"{text[:60]!r} is no JSON object. Give a dict, or the text of a JSON object.")
+        return value
+    return {} if value is None else json_object("content", value)

@@ -10,14 +10,14 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import graphstore
 from graphstore.errors import GraphStoreError, NotFoundError
-from graphstore.models import Chain, Event, Node, Supersession
+from graphstore.models import Chain, Event, Node, Step, Supersession
 from graphstore.tell import console, label, table, when
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Answer:
 
 @dataclass(slots=True)
 class Tour:
-    """What the demo found: `str` fields are ready to be read, `answers` hold the store's values."""
+    """What the demo found: texts ready to be read, and answers that hold the store's own values."""
 
     title: str
     store: str
@@ -160,15 +160,18 @@ def _plan(store: GraphStore) -> Plan | None:
     files = [node for node in store.nodes(kind="file") if node.number > 1 and not node.content.get("binary")]
     if not files:
         return None
+    commits = store.events(type="commit")
     subject = max(files, key=lambda node: (node.number, node.content.get("lines") or 0))
     history = store.history(subject.id)
     past = history[(len(history) - 1) // 2]
+    told = sorted(event.tx_from for event in commits)
+    half = (len(told) - 1) // 2
     return Plan(
         subject=subject.id,
         date=_between(past.valid_from, past.valid_to),
         replaced=f"{subject.id}-v{max(1, subject.number - 3)}",
-        cause=_telling_commit(store.events(type="commit")).id,
-        known_at=_between(past.tx_from, history[-1].tx_from),
+        cause=_telling_commit(commits).id,
+        known_at=_between(told[half], told[half + 1] if half + 1 < len(told) else None),
         cypher=HOTTEST,
     )
 
@@ -296,12 +299,8 @@ def _open_next(store: GraphStore, plan: Plan) -> str:
 
 def as_dict(tour: Tour) -> dict[str, Any]:
     """The tour for `--json`."""
-    return {name: getattr(tour, name) for name in asdict(tour) if name != "answers"} | {
-        "answers": [
-            {name: getattr(answer, name) for name in ("question", "call", "value", "seconds", "note")}
-            for answer in tour.answers
-        ]
-    }
+    answers = [{one.name: getattr(answer, one.name) for one in fields(answer)} for answer in tour.answers]
+    return {one.name: getattr(tour, one.name) for one in fields(tour)} | {"answers": answers}
 
 
 def tell(tour: Tour) -> None:
@@ -360,42 +359,43 @@ def _tell_node(node: Node, out: Console) -> None:
 
 def _tell_supersession(found: Supersession, out: Console) -> None:
     for step in found.chain[:SHOWN]:
-        node = step.node
-        new = (
-            f"version {node.number}"
-            if step.how == "revised" and isinstance(node, Node)
-            else label(node)
-            if node
-            else ""
-        )
-        link = "as" if step.how == "revised" else "by"
         who = f" by {step.who.partition(' <')[0]}" if step.who else ""
-        out.print(f"   {step.how} {link} {new}" if new else f"   {step.how}", style="green", end="")
-        out.print(f", true since {when(step.since)}, told {when(step.recorded_at)}{who}")
+        out.print(f"   {_successor(step)}", style="green")
+        out.print(f"     true since {when(step.since)}, told {when(step.recorded_at)}{who}")
         if step.why:
             out.print(f"     because: {step.why}")
     if len(found.chain) > SHOWN:
         out.print(f"   … and {len(found.chain) - SHOWN} more steps", style="dim")
-    names = [
-        f"version {one.number}" if one.id == found.subject.id and isinstance(one, Node) else label(one)
-        for one in found.current
-    ]
-    out.print(f"   standing now: {', '.join(names) or 'nothing'}")
+    standing = [_known_as(one, found.subject.id) for one in found.current]
+    out.print(f"   standing now: {', '.join(standing) or 'nothing'}")
+
+
+def _successor(step: Step) -> str:
+    if step.node is None:
+        return step.how
+    if step.how == "revised" and isinstance(step.node, Node):
+        return f"revised as version {step.node.number}"
+    return f"{step.how} by {step.node.id}: {label(step.node)}"
+
+
+def _known_as(thing: Node | Event, subject: str) -> str:
+    if thing.id == subject and isinstance(thing, Node):
+        return f"version {thing.number}"
+    return f"{thing.id}: {label(thing)}"
 
 
 def _tell_chain(chain: Chain, out: Console) -> None:
     root = chain.root
-    who = f", by {root.metadata['author']}" if isinstance(root, Event) and "author" in root.metadata else ""
+    author = root.metadata.get("author") if isinstance(root, Event) else None
     since = root.occurred_at if isinstance(root, Event) else root.valid_from
-    out.print(f'   "{label(root)}", {when(since)}{who}', style="green")
-    for link, thing in list(zip(chain.links, chain.nodes, strict=False))[:SHOWN]:
-        lines = (
-            f" ({thing.content['lines']} lines now)"
-            if isinstance(thing, Node) and thing.content.get("lines")
-            else ""
-        )
-        out.print(f"   └─ {label(thing)}{lines}", end="")
-        out.print(f"  {link.reason}" if link.reason else "", style="dim")
+    out.print(f'   "{label(root)}"', style="green")
+    out.print(f"   {when(since)}{f', by {author}' if author else ''}")
+    why = {end: link.reason for link in chain.links for end in (link.source, link.target)}
+    for thing in chain.nodes[:SHOWN]:
+        size = thing.content.get("lines") if isinstance(thing, Node) else None
+        reason = f"  {why[thing.id]}" if why.get(thing.id) else ""
+        out.print(f"   └─ {label(thing)}", end="")
+        out.print(f"{reason}{f', {size} lines now' if size is not None else ''}", style="dim")
     if len(chain.nodes) > SHOWN:
         out.print(f"   … and {len(chain.nodes) - SHOWN} more", style="dim")
 

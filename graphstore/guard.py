@@ -254,6 +254,23 @@ def _refused(word: str, hint: str) -> QueryError:
     return QueryError(f"{word!r} is refused: a query only reads; the store's verbs write. {hint}")
 
 
+def widened(statement: Statement, types: dict[str, str]) -> str:
+    """The text with the parameters in `types` cast to their type, wherever the engine takes an expression."""
+    if not types or ("word", "CALL") in {(kind, piece.upper()) for kind, piece in statement.tokens}:
+        return statement.text
+    pieces: list[str] = []
+    before = ""
+    for match in _TOKEN.finditer(statement.text):
+        kind, piece = match.lastgroup, match.group()
+        if kind == "param" and piece[1:] in types and before not in ("LIMIT", "SKIP"):
+            pieces.append(f"CAST({piece} AS {types[piece[1:]]})")
+        else:
+            pieces.append(piece)
+        if kind != "space":
+            before = piece.upper()
+    return "".join(pieces)
+
+
 def split(script: str) -> list[str]:
     """The statements of a script, one by one, without comments."""
     pieces: list[str] = []

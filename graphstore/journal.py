@@ -89,12 +89,6 @@ def dumps(value: Any) -> bytes:
         ) from None
 
 
-def salted(bodies: list[dict[str, Any]]) -> list[bytes]:
-    """The canonical bytes of each body with a fresh salt in it."""
-    salts = os.urandom(8 * len(bodies)).hex()
-    return [dumps({**body, "salt": salts[16 * i : 16 * i + 16]}) for i, body in enumerate(bodies)]
-
-
 def _hash(data: bytes) -> str:
     return blake2b(data, digest_size=16).hexdigest()
 

@@ -314,8 +314,8 @@ class Projection:
         closed = [row < 0 or (index.r_close[row] >= 0 and row not in pending) for row in rows]
         return pa.table(
             {
-                "id": [index.names[ent] for ent in events],
-                "type": [index.kind[ent] for ent in events],
+                "id": texts([index.names[ent] for ent in events]),
+                "type": texts([index.kind[ent] for ent in events]),
                 "occurred_at": instants([index.r_from[r] if r >= 0 else born[e] for r, e in zip(rows, events, strict=True)]),
                 **event_columns(of_event),
                 "tx_from": instants([index.r_tx[r] if r >= 0 else born[e] for r, e in zip(rows, events, strict=True)]),

@@ -436,32 +436,64 @@ class GraphStore(Reader):
         Raises NotFoundError for an unknown end; InvalidError for an unknown kind, a self-link, a cause after its effect; ConflictError for
         a cycle, or a link that is there with other attributes.
         """
+        with self._verb() as work:
+            row = self._link_row(
+                work,
+                source,
+                kind,
+                target,
+                reason=reason,
+                strength=strength,
+                confidence=confidence,
+                created_by=created_by,
+                valid_from=valid_from,
+                valid_to=valid_to,
+                metadata=metadata,
+                id=id,
+            )
+            return self._link(row, work.tx, work.tx)
+
+    def _link_row(
+        self,
+        work: Transaction,
+        source: str,
+        kind: str,
+        target: str,
+        *,
+        reason: str | None = None,
+        strength: int | None = None,
+        confidence: str = "explicit",
+        created_by: str = "user",
+        valid_from: TimeLike | None = None,
+        valid_to: TimeLike | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        id: str | None = None,
+    ) -> int:
+        said = self._core.vocabulary.sentence(source, kind, target, confidence)
         claim = Claim(
             None if reason is None else text_of("reason", reason, empty=True),
             strength_of(strength),
             text_of("created_by", created_by),
-            json_object("metadata", metadata or {}),
-            id=None if id is None else text_of("link id", id),
+            json_object("metadata", metadata) if metadata else {},
+            said.confidence == "inferred",
+            None if id is None else text_of("link id", id),
         )
-        said = self._core.vocabulary.sentence(source, kind, target, confidence)
-        claim.inferred = said.confidence == "inferred"
         if claim.inferred and said.kind.name == "supersedes":
             raise InvalidError(
                 "a supersession is always explicit. Leave confidence out, or say what is suspected with another kind."
             )
-        with self._verb() as work:
-            ends = Ends(self._known(said.source, work), said.kind, self._known(said.target, work))
-            linking, point = Linking(self._core, work), work.point()
-            op = work.op("link", "", reason)
-            if said.kind.name == "supersedes":
-                since = None if valid_from is None else instant(valid_from, "valid_from")
-                until = OPEN if valid_to is None else instant(valid_to, "valid_to")
-                row = linking.supersede(ends.source, ends.target, op, claim, since, until)
-            else:
-                row = linking.join(ends, span(valid_from, valid_to, work.tx), claim, op)
-            if self._core.index.k_op[row] != op:  # it was said before: nothing was done
-                work.back(point)
-            return self._link(row, work.tx, work.tx)
+        ends = Ends(self._known(said.source, work), said.kind, self._known(said.target, work))
+        linking, point = Linking(self._core, work), work.point()
+        op = work.op("link", "")
+        if said.kind.name == "supersedes":
+            since = None if valid_from is None else instant(valid_from, "valid_from")
+            until = OPEN if valid_to is None else instant(valid_to, "valid_to")
+            row = linking.supersede(ends.source, ends.target, op, claim, since, until)
+        else:
+            row = linking.join(ends, span(valid_from, valid_to, work.tx), claim, op)
+        if self._core.index.k_op[row] != op:  # it was said before: nothing was done
+            work.back(point)
+        return row
 
     def unlink(
         self,

@@ -6,13 +6,14 @@ verb or block is cut back to a mark. At the end what is left becomes the line: a
 
 from __future__ import annotations
 
+import os
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from graphstore.errors import ConflictError
 from graphstore.index import Index, Mark
-from graphstore.journal import Place, salted
+from graphstore.journal import Place, dumps
 from graphstore.models import Json
 from graphstore.period import OPEN, Instant, Period, coalesce, moment, overlap, without, without_all
 
@@ -45,6 +46,8 @@ class Transaction:
             int, list[Taken]
         ] = {}  # supersedes links whose taken pieces changed, as they were before
         self._log: list[tuple[int, list[Taken] | None]] = []
+        self._salts: list[str] = []
+        self._salts_at_once = 2
         self._kinds = len(index.kinds)
         self._promoted = len(index.promoted)
         self._why = self.body({"reason": reason}) if reason is not None else (0, 0)
@@ -52,8 +55,13 @@ class Transaction:
     # ------------------------------------------------------------------ bodies and operations
 
     def body(self, body: Json) -> tuple[int, int]:
-        """Keep a body for the line; gives a place that the open transaction can read it from."""
-        raw = salted([body])[0]
+        """Keep a body for the line, with a salt; gives a place that the open transaction can read it from."""
+        if not self._salts:
+            fresh = os.urandom(8 * self._salts_at_once).hex()
+            self._salts = [fresh[at : at + 16] for at in range(0, len(fresh), 16)]
+            self._salts_at_once = min(1024, self._salts_at_once * 8)
+        body["salt"] = self._salts.pop()
+        raw = dumps(body)
         self._bodies.append(raw)
         return -len(self._bodies), len(raw)
 

@@ -234,6 +234,17 @@ class Oracle:
     def _next_number(self, id: str) -> int:
         return 1 + max((row["number"] for row in self.rows if row["id"] == id), default=0)
 
+    def _slot_taken(self, mine: Row, spans: list[Span], besides: tuple[str, ...] = ()) -> bool:
+        """Whether another node of the same kind, key and scope is believed over an overlapping valid period."""
+        return mine["key"] is not None and any(
+            common(valid(row), span)
+            for other in self.nodes.values()
+            if all(other[name] == mine[name] for name in ("kind", "key", "scope"))
+            if other["id"] not in (mine["id"], *besides)
+            for row in self._now_rows(other["id"])
+            for span in spans
+        )
+
     # ------------------------------------------------------------------ verbs
 
     @verb
@@ -250,18 +261,16 @@ class Oracle:
             wrong.append(ConflictError)
         if any(old not in self.nodes and old not in self.events for old in (*supersedes, *corrects)):
             wrong.append(NotFoundError)
-        for other, known in self.nodes.items():
-            if key is None or (known["kind"], known["key"], known["scope"]) != (kind, key, scope):
-                continue
-            if other not in supersedes and any(common(valid(row), span) for row in self._now_rows(other)):
-                wrong.append(ConflictError)
+        slot = {"id": id, "kind": kind, "key": key, "scope": scope}
+        if self._slot_taken(slot, [span], besides=supersedes):
+            wrong.append(ConflictError)
         if wrong:
             raise Refused(*wrong)
-        self.nodes[id] = {"id": id, "kind": kind, "key": key, "scope": scope}
+        self.nodes[id] = slot
         row = {"id": id, "number": 1, "content": content, "tags": tags, "trigger": "initial"}
         self._write(self.rows, row, span)
         made = [self._supersede(id, old, reason=reason) for old in supersedes]
-        return made + [self._link(id, "corrects", old, reason=reason) for old in corrects]
+        return made + [self._link(id, "corrects", old, reason=reason, valid_from=span[0]) for old in corrects]
 
     @verb
     def revise(
@@ -284,6 +293,8 @@ class Oracle:
             if valid_from >= valid_to:
                 raise Refused(InvalidError)
             spans = [(valid_from, valid_to)]
+        if self._slot_taken(self.nodes[id], spans):
+            raise Refused(ConflictError)
         old = max((row for row in self.rows if row["id"] == id), key=lambda row: row["number"])
         for span in spans:
             self._clear(self.rows, self._now_rows(id), span)
@@ -350,7 +361,7 @@ class Oracle:
             wrong.append(ConflictError)
         if wrong:
             raise Refused(*wrong)
-        same = {"reason": reason, "strength": strength, "confidence": "explicit"}
+        same = {"reason": reason, "strength": strength, "confidence": "explicit", "created_by": "user"}
         before = self._again(new, "supersedes", old, span, same)
         if before is not None:
             return before
@@ -366,7 +377,8 @@ class Oracle:
 
     def _link(
         self, source: str, kind: str, target: str, *, reason: str | None = None, strength: int | None = None,
-        confidence: str = "explicit", valid_from: datetime | None = None, valid_to: datetime | None = None,
+        confidence: str = "explicit", created_by: str = "user", valid_from: datetime | None = None,
+        valid_to: datetime | None = None,
     ) -> str:  # fmt: skip
         wrong: list[type[GraphStoreError]] = []
         plain = kind.removeprefix("possibly_")
@@ -397,7 +409,7 @@ class Oracle:
         out_of_order = self._backwards(source, plain, target, span[0])
         if out_of_order or self._cycle(source, plain, target):
             wrong += [ConflictError, InvalidError]
-        same = {"reason": reason, "strength": strength, "confidence": confidence}
+        same = {"reason": reason, "strength": strength, "confidence": confidence, "created_by": created_by}
         if wrong:
             if out_of_order and self._alike(source, plain, target):
                 raise Undecided("a known link that would be refused today")
@@ -480,6 +492,9 @@ class Oracle:
         if went[0][0]["kind"] == "supersedes":
             for _, part in went:
                 self._give_back(id, went[0][0]["target"], part)
+            old = self.nodes.get(went[0][0]["target"])
+            if old and self._slot_taken(old, [valid(row) for row in self._now_rows(old["id"])]):
+                raise Refused(ConflictError)
 
     def _give_back(self, id: str, old: str, span: Span) -> None:
         others = [
@@ -510,18 +525,16 @@ class Oracle:
     ) -> list[str]:
         if id in self.nodes or id in self.events:
             raise Undecided("an event id that is known")
-        if related_to is not None:
-            self._known(related_to)
         self.events[id] = {
             "id": id, "type": type, "occurred_at": occurred_at or self.block, "tx_from": self.block, "tx_to": END,
         }  # fmt: skip
-        if related_to is None:
-            return []
+        if related_to not in self.nodes and related_to not in self.events:
+            return []  # recorded all the same, with a warning
         other = self.events.get(related_to)
         since = self.events[id]["occurred_at"]
         if type in ("fix", "resolution") and other and other["type"] == "error":
-            return [self._link(related_to, "resolved_by", id, valid_from=since)]
-        return [self._link(id, "related_to", related_to, valid_from=since)]
+            return [self._link(related_to, "resolved_by", id, valid_from=since, created_by="store")]
+        return [self._link(id, "related_to", related_to, valid_from=since, created_by="store")]
 
     def name_link(self, made: str, id: str) -> None:
         """Take over the id the store gave."""

@@ -425,8 +425,7 @@ def test_a_damaged_dump_is_not_restored(whole, tmp_path):
             graphstore.restore(tmp_path / "dump", tmp_path / "again.gs")
         assert not list(tmp_path.glob("again.gs/**/*.jsonl"))
     (tmp_path / "dump").write_bytes(good)
-    graphstore.restore(tmp_path / "dump", tmp_path / "again.gs")
-    with graphstore.open(tmp_path / "again.gs") as store:
+    with graphstore.restore(tmp_path / "dump", tmp_path / "again.gs") as store:
         holds_all(store)
 
 

@@ -313,15 +313,15 @@ class Histories(RuleBasedStateMachine):
         )
 
     @rule(
-        source=thing, kind=st.sampled_from(KINDS), target=thing, reason=reason,
+        source=thing, kind=st.sampled_from(KINDS), other=thing, reason=reason,
         strength=st.sampled_from([None, None, None, 3, 9]), span=span,
         confidence=st.sampled_from(["explicit", "explicit", "inferred"]),
     )  # fmt: skip
-    def link(self, source: str, kind: str, target: str, span: Any, **more: Any) -> None:
+    def link(self, source: str, kind: str, other: str, span: Any, **more: Any) -> None:
         more |= span
         done = self.both(
-            lambda: self.oracle.link(source, kind, target, **more),
-            lambda: self.store.link(source, kind, target, **more),
+            lambda: self.oracle.link(source, kind, other, **more),
+            lambda: self.store.link(source, kind, other, **more),
         )
         if done:
             self.named(done[0], done[1].id)

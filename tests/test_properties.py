@@ -387,6 +387,7 @@ def test_refused_verb_leaves_nothing_and_the_block_goes_on():
     store, clock = opened()
     with store:
         store.add_node("fact", {"colour": "blue"}, id="old-node", valid_from=FIRST)
+        store.add_node("fact", {"colour": "blue"}, id="third-node", valid_from=FIRST)
         moved(store, clock)
         with store.transaction():
             surely(
@@ -397,7 +398,7 @@ def test_refused_verb_leaves_nothing_and_the_block_goes_on():
                 id="new-node",
                 supersedes=["old-node", "no-such-node"],
             )
-            surely(NotFoundError, store.supersede, "old-node", "no-such-node", by="old-node")
+            surely(NotFoundError, store.supersede, "old-node", "no-such-node", by="third-node")
             store.add_node("fact", {"colour": "green"}, id="other-node")
 
         surely(NotFoundError, store.inspect, "new-node")
