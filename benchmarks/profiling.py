@@ -59,9 +59,13 @@ def works(store: Any, data: Data) -> dict[str, Callable[[], Any]]:
         "events": partial(each, "append_event", [(number,) for number in range(CALLS)]),
         "many_events": partial(many, "append_event", [(number,) for number in range(CALLS)]),
         "many_adds": partial(many, "add_node", fresh),
-        "many_revisions": partial(many, "revise", [(id, history.description(1), begins) for id in ids[:CALLS]]),
+        "many_revisions": partial(
+            many, "revise", [(id, history.description(1), begins) for id in ids[:CALLS]]
+        ),
         "many_supersessions": partial(
-            many, "supersede", [(old, new, begins) for old, new in zip(ids[:half], ids[half:], strict=False)][:1_000]
+            many,
+            "supersede",
+            [(old, new, begins) for old, new in zip(ids[:half], ids[half:], strict=False)][:1_000],
         ),
         "catch_up": partial(ours.catch_up, store),
     }
@@ -69,7 +73,9 @@ def works(store: Any, data: Data) -> dict[str, Callable[[], Any]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.profiling", description=__doc__)
-    parser.add_argument("name", nargs="+", help="what to profile: load, open, or one of node, links_from, causes, …")
+    parser.add_argument(
+        "name", nargs="+", help="what to profile: load, open, or one of node, links_from, causes, …"
+    )
     parser.add_argument("--size", default="100k")
     parser.add_argument("--lines", type=int, default=25)
     parser.add_argument("--by", default="tottime", choices=("tottime", "cumtime"))

@@ -23,7 +23,9 @@ from benchmarks.timing import BareFile, apart, once, race, together
 
 MICRO, MILLI, MEGA = 1e-6, 1e-3, 1e6
 TWINS: dict[str, ModuleType] = {"ours": ours, "kuzu": raw_kuzu, "sqlite": sqlite_twin, "duckdb": duckdb_twin}
-CALLS = {"ours": 2_000, "kuzu": 100, "sqlite": 1_000, "duckdb": 40}
+CALLS = {"ours": 300, "kuzu": 10, "sqlite": 300, "duckdb": 5}
+"""Calls a turn: a few milliseconds each, so that a busy machine spoils whole turns and the median drops them."""
+TURNS, ASKED = 15, 1_500
 COMMITS = {"ours": 20, "floor": 20, "sqlite": 20, "kuzu": 10, "duckdb": 5}
 BATCH = {"ours": 1_000, "kuzu": 200, "sqlite": 1_000, "duckdb": 100}
 Budget = Callable[[dict[str, float]], float]
@@ -60,6 +62,10 @@ class Arena:
     def rounds(self) -> int:
         return 3 if self.quick else 5
 
+    @property
+    def turns(self) -> int:
+        return 5 if self.quick else TURNS
+
     def load(self, times: int = 1) -> None:
         for name, twin in self.twins.items():
             loads = twin.prepare(self.data)
@@ -78,13 +84,15 @@ class Arena:
         self.stores.clear()
 
     def lanes(self, verb: str, asked: list[tuple[Any, ...]]) -> dict[str, Callable[[], float]]:
-        """One lane a store: the first so many questions, with instants as that store takes them."""
+        """One lane a store: the next so many questions, with instants as that store takes them."""
         lanes = {}
         for name, store in self.stores.items():
             twin = self.twins[name]
-            count = CALLS[name] // (4 if self.quick else 1)
-            calls = [(id, twin.at(valid), twin.at(tx)) for id, valid, tx in asked[:count]]
-            lanes[name] = partial(together, partial(getattr(twin, verb), store), calls)
+            calls = itertools.cycle([(id, twin.at(valid), twin.at(tx)) for id, valid, tx in asked])
+            work = partial(getattr(twin, verb), store)
+            lanes[name] = lambda name=name, work=work, calls=calls: together(
+                work, list(itertools.islice(calls, CALLS[name]))
+            )
         return lanes
 
     def agree(self, verb: str, asked: list[tuple[Any, ...]], expected: list[Any] | None = None) -> None:
@@ -142,10 +150,10 @@ def load(arena: Arena) -> Iterator[Row]:
 
 
 def node(arena: Arena) -> Iterator[Row]:
-    asked = history.questions(arena.data, CALLS["ours"])
+    asked = history.questions(arena.data, ASKED)
     coordinates = [coordinate for coordinate, _ in asked]
     arena.agree("node_as_of", coordinates[:200], [right for _, right in asked[:200]])
-    took = race(arena.lanes("node_as_of", coordinates), arena.rounds)
+    took = race(arena.lanes("node_as_of", coordinates), arena.turns)
     yield arena.row("node as of (v, t) with content", took, 12 * MICRO, "raw Kùzu")
 
 
@@ -154,38 +162,36 @@ def depth(arena: Arena) -> Iterator[Row]:
     deep = Arena(arena.size, data, arena.folder / "deep", arena.twins, arena.quick)
     deep.load()
     for steps, nodes in ids.items():
-        asked = history.questions(data, CALLS["ours"], set(nodes))
+        asked = history.questions(data, ASKED, set(nodes))
         coordinates = [coordinate for coordinate, _ in asked]
         deep.agree("node_as_of", coordinates[:50], [right for _, right in asked[:50]])
-        took = race(deep.lanes("node_as_of", coordinates), arena.rounds)
+        took = race(deep.lanes("node_as_of", coordinates), arena.turns)
         yield deep.row(f"the same at history depth {steps:,}", took, 12 * MICRO, "raw Kùzu")
     deep.close()
 
 
 def hops(arena: Arena) -> Iterator[Row]:
-    coordinates = [coordinate for coordinate, _ in history.questions(arena.data, CALLS["ours"])]
+    coordinates = [coordinate for coordinate, _ in history.questions(arena.data, ASKED)]
     for verb in ("links_from", "backlinks_to"):
         arena.agree(verb, coordinates[:100])
-        took = race(arena.lanes(verb, coordinates), arena.rounds)
+        took = race(arena.lanes(verb, coordinates), arena.turns)
         yield arena.row(f"one hop, {verb} as of (v, t)", took, 10 * MICRO, "raw Kùzu")
 
 
 def chains(arena: Arena) -> Iterator[Row]:
-    heads = [
-        (id, LATEST, LATEST) for id in itertools.islice(itertools.cycle(arena.data.heads), CALLS["ours"])
-    ]
+    heads = [(id, LATEST, LATEST) for id in itertools.islice(itertools.cycle(arena.data.heads), ASKED)]
     arena.agree("what_superseded", heads[:10])
     assert len(arena.answer("ours", "what_superseded", *heads[0])) == history.CHAIN
-    took = race(arena.lanes("what_superseded", heads), arena.rounds)
+    took = race(arena.lanes("what_superseded", heads), arena.turns)
     yield arena.row("what_superseded, a chain of 5", took, 40 * MICRO, "raw Kùzu, ids alone")
     before_any_was_superseded = history.START + 999 * DAY
     effects = [
         (id, before_any_was_superseded, LATEST)
-        for id in itertools.islice(itertools.cycle(arena.data.effects), CALLS["ours"])
+        for id in itertools.islice(itertools.cycle(arena.data.effects), ASKED)
     ]
     arena.agree("causes", effects[:50])
     assert len(arena.answer("ours", "causes", *effects[0])) == 3
-    took = race(arena.lanes("causes", effects), arena.rounds)
+    took = race(arena.lanes("causes", effects), arena.turns)
     yield arena.row("causes, a chain of 3 hops", took, 30 * MICRO, "raw Kùzu, ids alone")
 
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from graphstore.errors import ConflictError, GraphStoreError, InvalidError
-from graphstore.inputs import json_object, span, text_of, version_body
+from graphstore.inputs import json_object, text_of, version_body
 from graphstore.linking import Linking
-from graphstore.period import Instant, instant
+from graphstore.period import OPEN, Instant, instant, moment, period
 from graphstore.view import slot_name
 from graphstore.writing import Transaction, refuse_taken_slot
 
@@ -83,6 +83,9 @@ DEFAULT_KIND = "fact"
 
 _ENDS_AND_TX = frozenset({"source", "kind", "target", "tx_from", "tx_to"})
 
+_EVENT_ITSELF = frozenset({"type", "description", "tx_from"})
+_TIMES = frozenset({"valid_from", "valid_to", "tx_from", "tx_to", "occurred_at"})
+
 Row = dict[str, Any]
 _Opened = dict[tuple[str, str, str], list[str]]
 Step = tuple[int, str, int, Row]  # order within an instant, what it is, row number, row
@@ -102,7 +105,7 @@ def load(
     )
     total, count = sum(map(len, tables.values())), 0
     opened: _Opened = defaultdict(list)
-    with _no_collecting():
+    with _no_collecting(), store._core.journal.together():
         for at, steps in _steps(tables) if dated else _one_step(tables):
             with store._transact(at, None, None) as work, store._core.lock:
                 loader = _Loader(store, work, identities, opened)
@@ -130,21 +133,50 @@ def _no_collecting() -> Iterator[None]:
 
 
 def rows(table: Any) -> list[Row]:
-    """A table of any kind as a list of dicts: Arrow, pandas, polars, or an iterable of mappings; NaN and NaT become None."""
+    """A table of any kind as a list of dicts: Arrow, pandas, polars, or an iterable of mappings. Times become instants, NaN and NaT None."""
     if table is None:
         return []
-    if hasattr(table, "to_pylist"):  # Arrow
-        return table.to_pylist()  # type: ignore[no-any-return]
-    if hasattr(table, "to_dicts"):  # polars
-        return table.to_dicts()  # type: ignore[no-any-return]
+    if hasattr(table, "to_arrow") and not hasattr(table, "to_pylist"):  # polars
+        table = table.to_arrow()
+    if hasattr(table, "to_pylist"):
+        return _from_arrow(table)
     if hasattr(table, "to_dict") and hasattr(table, "columns"):  # pandas
-        records = table.to_dict(orient="records")
-        return [{name: _no_nan(value) for name, value in record.items()} for record in records]
-    if not isinstance(table, Iterable) or isinstance(table, (str, bytes, Mapping)):
+        found = [
+            {name: _no_nan(value) for name, value in record.items()}
+            for record in table.to_dict(orient="records")
+        ]
+    elif isinstance(table, Iterable) and not isinstance(table, (str, bytes, Mapping)):
+        found = [dict(row) for row in table]
+    else:
         raise InvalidError(
             f"{type(table).__name__} is no table. Give an Arrow table, a DataFrame, or an iterable of dicts."
         )
-    return [dict(row) for row in table]
+    for number, row in enumerate(found):
+        for name in _TIMES & row.keys():
+            if row[name] is not None:
+                try:
+                    row[name] = instant(row[name], name)
+                except InvalidError as error:
+                    raise InvalidError(f"row {number}: {error}") from None
+    return found
+
+
+def _from_arrow(table: Any) -> list[Row]:
+    import pyarrow
+
+    columns = []
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        kind = column.type
+        if name in _TIMES and pyarrow.types.is_timestamp(kind):
+            if kind.tz is None:
+                raise InvalidError(f"column {name!r} has no time zone. Cast it to timestamp('us', tz='UTC').")
+            columns.append(column.cast(pyarrow.timestamp("us", kind.tz)).cast(pyarrow.int64()).to_pylist())
+        elif name in _TIMES:
+            columns.append([None if value is None else instant(value, name) for value in column.to_pylist()])
+        else:
+            columns.append(column.to_pylist())
+    names = table.column_names
+    return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
 
 
 def _no_nan(value: Any) -> Any:
@@ -185,7 +217,8 @@ class _Loader:
             {}, row.get("text"), _listed(row.get("tags")), trigger or "initial", row.get("source")
         )
         body["content"] = _object(row.get("content"))
-        during = span(row.get("valid_from"), row.get("valid_to"), work.tx)
+        start, stop = row.get("valid_from"), row.get("valid_to")
+        during = period(work.tx if start is None else start, OPEN if stop is None else stop)
         ent = index.ids.get(name, -1)
         if ent >= 0:
             if index.is_event[ent]:
@@ -216,11 +249,9 @@ class _Loader:
         )
 
     def event(self, row: Row) -> None:
-        fields = {
-            name: value
-            for name, value in row.items()
-            if value is not None and name not in ("tx_from", "type", "description")
-        }
+        fields = {name: value for name, value in row.items() if value is not None and name not in _EVENT_ITSELF}
+        if "occurred_at" in fields:
+            fields["occurred_at"] = moment(fields["occurred_at"])
         if "metadata" in fields:
             fields["metadata"] = _object(fields["metadata"])
         self.store.record_event(row["type"], row["description"], **fields)
@@ -231,6 +262,9 @@ class _Loader:
         }
         if "metadata" in fields:
             fields["metadata"] = _object(fields["metadata"])
+        for name in ("valid_from", "valid_to"):
+            if name in fields:
+                fields[name] = moment(fields[name])
         number = self.store._link_row(self.work, row["source"], row["kind"], row["target"], **fields)
         if row.get("tx_to") is not None:
             name = self.index.l_name[self.index.k_link[number]]
@@ -238,7 +272,7 @@ class _Loader:
 
     def unlink(self, row: Row) -> None:
         name = self.opened[row["source"], row["kind"], row["target"]].pop(0)
-        self.store.unlink(name, valid_from=row.get("valid_from"), valid_to=row.get("valid_to"))
+        self.store.unlink(name, valid_from=_told(row, "valid_from"), valid_to=_told(row, "valid_to"))
 
 
 _ACTS = {
@@ -256,7 +290,7 @@ def _steps(tables: dict[str, list[Row]]) -> Iterator[tuple[Instant, list[Step]]]
     begun: dict[str, set[Instant]] = defaultdict(set)
     for row in tables["versions"]:
         if row.get("tx_from") is not None:
-            begun[row["node_id"]].add(instant(row["tx_from"], "tx_from"))
+            begun[row["node_id"]].add(row["tx_from"])
     for what, undo, name in (
         (_EVENTS, None, "events"),
         (_VERSIONS, _RETRACT, "versions"),
@@ -267,10 +301,10 @@ def _steps(tables: dict[str, list[Row]]) -> Iterator[tuple[Instant, list[Step]]]
                 raise InvalidError(
                     f"{name} row {number} has no tx_from, though others have. Give it to every row, or to none."
                 )
-            at = instant(row["tx_from"], "tx_from")
+            at = row["tx_from"]
             todo[at].append((what, name, number, row))
             if undo is not None and row.get("tx_to") is not None:
-                stop = instant(row["tx_to"], "tx_to")
+                stop = row["tx_to"]
                 if stop <= at:
                     raise InvalidError(
                         f"{name} row {number}: tx_to is not after tx_from. A belief is held over [tx_from, tx_to)."
@@ -290,6 +324,11 @@ def _one_step(tables: dict[str, list[Row]]) -> Iterator[tuple[None, list[Step]]]
             for number, row in enumerate(tables[name])
         ],
     )
+
+
+def _told(row: Row, name: str) -> Any:
+    at = row.get(name)
+    return None if at is None else moment(at)
 
 
 def _listed(tags: Any) -> Any:

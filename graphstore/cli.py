@@ -121,13 +121,9 @@ def _open(
     """The store, closed afterwards; what it had to mend on the way is told on standard error."""
     import graphstore
 
-    store = graphstore.open(
-        path,
-        read_only=read_only,
-        create=create,
-        author=author or os.environ.get("USER"),
-        driver=os.environ.get("GRAPHSTORE_DRIVER", "kuzu"),
-    )
+    driver: Any = os.environ.get("GRAPHSTORE_DRIVER", "kuzu")
+    who = author or os.environ.get("USER")
+    store = graphstore.open(path, read_only=read_only, create=create, author=who, driver=driver)
     try:
         with store:
             yield store

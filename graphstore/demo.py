@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import graphstore
 from graphstore.errors import GraphStoreError, NotFoundError
 from graphstore.models import Chain, Event, Node, Step, Supersession
-from graphstore.tell import console, label, table, when
+from graphstore.tell import console, label, table, walked, when
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -209,7 +209,7 @@ def _ask(store: GraphStore, plan: Plan) -> list[Answer]:
     )
     first.note = _why(store, first.value)
     compared = _timed(
-        f"What did we know on {known_at}, about that day?",
+        f"What did we know on {known_at}, about that moment?",
         f'store.knowledge_at("{_iso(plan.known_at)}").compare(store.as_of())',
         lambda: store.knowledge_at(plan.known_at).compare(now),
     )
@@ -274,8 +274,10 @@ def _learned_since(store: GraphStore, plan: Plan) -> str:
     except NotFoundError:
         return ""
     if said.number == says.number:
-        return f"about {plan.subject} we said then what we say of that moment today: version {said.number}"
-    return f'then we said "{label(said)}"; of that same moment we say today "{label(says)}"'
+        return (
+            f"of {_name(plan.subject)} we said then what we say of that moment today: version {said.number}"
+        )
+    return f"then we said:             {label(said)}\nof the same moment today: {label(says)}"
 
 
 def _name(id: str) -> str:
@@ -320,7 +322,7 @@ def tell(tour: Tour) -> None:
             out.print(f"   {line}", style="cyan", soft_wrap=True)
         _tell_value(answer.value, out)
         if answer.note:
-            out.print(f"   {answer.note}")
+            out.print("\n".join(f"   {line}" for line in answer.note.splitlines()))
     out.print()
     out.print("Open next: ", style="bold", end="")
     out.print(tour.open_next)
@@ -390,12 +392,11 @@ def _tell_chain(chain: Chain, out: Console) -> None:
     since = root.occurred_at if isinstance(root, Event) else root.valid_from
     out.print(f'   "{label(root)}"', style="green")
     out.print(f"   {when(since)}{f', by {author}' if author else ''}")
-    why = {end: link.reason for link in chain.links for end in (link.source, link.target)}
-    for thing in chain.nodes[:SHOWN]:
+    for thing, depth, reason in list(walked(chain))[1 : SHOWN + 1]:
         size = thing.content.get("lines") if isinstance(thing, Node) else None
-        reason = f"  {why[thing.id]}" if why.get(thing.id) else ""
-        out.print(f"   └─ {label(thing)}", end="")
-        out.print(f"{reason}{f', {size} lines now' if size is not None else ''}", style="dim")
+        out.print(f"   {'   ' * (depth - 1)}└─ {label(thing)}", end="")
+        told = [reason, None if size is None else f"{size} lines now"]
+        out.print("".join(f"  {one}" for one in told if one), style="dim")
     if len(chain.nodes) > SHOWN:
         out.print(f"   … and {len(chain.nodes) - SHOWN} more", style="dim")
 

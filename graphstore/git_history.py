@@ -18,7 +18,7 @@ from __future__ import annotations
 import heapq
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
@@ -352,7 +352,7 @@ class _Writing:
         """Write one commit: its event, what it changed, what it reverts. All of it in one transaction, or nothing."""
         commit = _commit(self.repo, sha)
         told = _Told(commit)
-        changes = [change for change in _changes(self.repo, commit) if self._is_news(change)]
+        changes = list(self._news(_changes(self.repo, commit)))
         with ExitStack() as stack:
             at = self._begin(stack, told)
             authored = min(instant(told.authored), at)
@@ -395,13 +395,15 @@ class _Writing:
         self.counts["commit_dates_raised"] += 1
         return instant(self.store.at.tx)
 
-    def _is_news(self, change: _Change) -> bool:
-        """Whether the change says of a file what is not said yet, by another branch for example."""
-        if change.entry and S_ISGITLINK(change.entry.mode):
-            self.counts["submodules"] += 1
-            return False
-        file = self.files.get(self._path(change.path))
-        return change.entry != (file.entry if file else None)
+    def _news(self, changes: Iterable[_Change]) -> Iterator[_Change]:
+        """The changes that say of a file what is not said yet, by another branch for example. A submodule is no file."""
+        for change in changes:
+            if change.entry and S_ISGITLINK(change.entry.mode):
+                self.counts["submodules"] += 1
+                change = _Change(change.path, None)
+            file = self.files.get(self._path(change.path))
+            if change.entry != (file.entry if file else None):
+                yield change
 
     def _path(self, raw: bytes) -> str:
         return raw.decode("utf-8", "backslashreplace")

@@ -264,7 +264,7 @@ def _written(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, str):
-        return value.strip()
+        return value if value.strip() else ""
     if isinstance(value, date):
         return value.isoformat()
     return "" if value != value else json.dumps(value, ensure_ascii=False, default=str)
@@ -302,7 +302,7 @@ class _Template:
         [column] = self.columns
         value = _cell(row, column)
         parts = [_written(part) for part in value] if isinstance(value, list) else _written(value).split(separator)
-        return [self.of({column: part}) for part in parts if part.strip()]
+        return [self.of({column: part.strip()}) for part in parts if part.strip()]
 
 
 @dataclass(slots=True)
@@ -434,7 +434,7 @@ class _Plan:
         """A field of the content. A lone column keeps what JSON made of it."""
         plain = len(template.columns) == 1 and template.text == f"{{{template.columns[0]}}}"
         value = _cell(row, template.columns[0]) if plain else template.of(row)
-        if value is None or value == "" or value != value:  # pandas writes nothing as NaN
+        if value is None or value != value or (isinstance(value, str) and not value.strip()):  # NaN: nothing, in pandas
             return None
         if not isinstance(value, (str, bool, int, float, list, dict)):
             return _written(value)
@@ -448,7 +448,7 @@ class _Plan:
     def _instant(self, text: str, what: str) -> Instant:
         if self.zone is not None:
             try:
-                parsed = datetime.fromisoformat(text)
+                parsed = datetime.fromisoformat(text.strip())
             except ValueError:
                 return instant(text, what)
             return instant(parsed if parsed.tzinfo else parsed.replace(tzinfo=self.zone), what)

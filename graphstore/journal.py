@@ -160,6 +160,8 @@ class Journal:
         self._maps: dict[int, tuple[mmap.mmap, int]] = {}
         self._last: tuple[int, int, int] | None = None  # segment, offset, length of the last line
         self._broken: str | None = None
+        self._together = False
+        self._unsynced: set[int] = set()
         self._interval = interval
         self._dirty = threading.Event()
         self._stop = threading.Event()
@@ -438,7 +440,9 @@ class Journal:
         fd = self._file(segment).fileno()
         try:
             _pwrite_all(fd, b"".join(parts), offset)
-            if self._syncer is None:
+            if self._together:
+                self._unsynced.add(segment)
+            elif self._syncer is None:
                 os.fdatasync(fd)
             else:
                 self._dirty.set()
@@ -454,6 +458,21 @@ class Journal:
             raise EngineError(
                 f"cannot write {self._name(segment)}: {error.strerror}. Nothing of this transaction was kept.{full}"
             ) from error
+
+    @contextlib.contextmanager
+    def together(self) -> Iterator[None]:
+        """Make what is appended inside durable at the end, all at once. Raises EngineError when that fails; then reopen."""
+        self._together = True
+        try:
+            yield
+        finally:
+            self._together = False
+            try:
+                while self._unsynced:
+                    os.fdatasync(self._file(self._unsynced.pop()).fileno())
+            except OSError as error:
+                self._broken = f"Making the journal durable failed ({error.strerror})."
+                raise EngineError(f"{self._broken} Close the store and open it again.") from error
 
     def _undo(self, fd: int, offset: int) -> None:
         try:

@@ -30,6 +30,8 @@ def instant(value: TimeLike, what: str = "time") -> Instant:
     if isinstance(value, str):
         value = _parse(value, what)
     if isinstance(value, datetime):
+        if value.tzinfo is UTC:
+            return (value - EPOCH) // MICROSECOND
         if value.tzinfo is None or value.utcoffset() is None:
             raise InvalidError(
                 f"{what} {value!r} has no time zone. Give an aware datetime, for example "

@@ -6,7 +6,7 @@ import csv
 import io
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -151,24 +151,26 @@ def tell(value: object, out: Console | None = None) -> None:
             out.print(str(value))
 
 
-def _several(values: Sequence[object], out: Console) -> None:
+def _several(values: Sequence[Any], out: Console) -> None:
     match values:
         case [Link(), *_]:
             _links(values, out)
         case [Version(), *_]:
             _versions(values, out)
         case [FieldChange(), *_]:
-            rows = [(c.type, c.path, _side(c, c.old, "added"), _side(c, c.new, "removed")) for c in values]  # type: ignore[attr-defined]
-            table(("", "field", "old", "new"), rows, out)
+            sides = [(one, _side(one, one.old, "added"), _side(one, one.new, "removed")) for one in values]
+            table(
+                ("", "field", "old", "new"), [(one.type, one.path, old, new) for one, old, new in sides], out
+            )
         case [Change(), *_]:
-            rows = [(c.tx, c.verb, c.subject, c.author, c.reason) for c in values]  # type: ignore[attr-defined]
-            table(("tx", "verb", "subject", "author", "reason"), rows, out)
+            told = [(one.tx, one.verb, one.subject, one.author, one.reason) for one in values]
+            table(("tx", "verb", "subject", "author", "reason"), told, out)
         case _:
             table(("",), [(value,) for value in values], out)
 
 
 def _side(change: FieldChange, value: object, absent: str) -> str:
-    """One side of a change: nothing when it was not there, quotes only where they tell something."""
+    """One side of a change; nothing where the field was not there."""
     if change.type == absent:
         return ""
     return "null" if value is None else cell(value)
@@ -206,7 +208,7 @@ def _inspection(found: Inspection, out: Console) -> None:
         _versions(found.history, out)
 
 
-def _links(links: Iterable[Any], out: Console) -> None:
+def _links(links: Iterable[Link], out: Console) -> None:
     columns = ("source", "kind", "target", "since", "until", "strength", "ends stand", "reason", "id")
     rows = [
         (
@@ -234,7 +236,7 @@ def _ends(link: Link) -> str:
     )
 
 
-def _versions(versions: Iterable[Any], out: Console) -> None:
+def _versions(versions: Iterable[Version], out: Console) -> None:
     columns = (
         "ref",
         "valid from",
@@ -290,34 +292,35 @@ def _ref(thing: Node | Event) -> str:
     return thing.ref if isinstance(thing, Node) else thing.id
 
 
-def _chain(chain: Chain, out: Console) -> None:
-    """What was reached, indented under what it was reached from; the root at the margin."""
-    things = {chain.root.id: chain.root} | {thing.id: thing for thing in chain.nodes}
-    below: dict[str, list[tuple[str, str | None]]] = {}
+def walked(chain: Chain) -> Iterator[tuple[Node | Event, int, str | None]]:
+    """Each thing of a chain under the one it was reached from: the thing, how deep, and the reason of the link."""
+    things = {thing.id: thing for thing in (chain.root, *chain.nodes)}
+    near: dict[str, list[tuple[str, str | None]]] = {}
     for link in chain.links:
-        below.setdefault(link.source, []).append((link.target, link.reason))
-        below.setdefault(link.target, []).append((link.source, link.reason))
-    told: set[str] = {chain.root.id}
+        near.setdefault(link.source, []).append((link.target, link.reason))
+        near.setdefault(link.target, []).append((link.source, link.reason))
+    told = {chain.root.id}
     waiting: list[tuple[str, int, str | None]] = [(chain.root.id, 0, None)]
     while waiting:
-        id, depth, why = waiting.pop()
-        _chained(things[id], depth, why, out)
-        fresh = [(one, reason) for one, reason in below.get(id, ()) if one in things and one not in told]
+        id, depth, reason = waiting.pop()
+        yield things[id], depth, reason
+        fresh = [(one, why) for one, why in near.get(id, ()) if one in things and one not in told]
         told.update(one for one, _ in fresh)
-        waiting.extend((one, depth + 1, reason) for one, reason in reversed(fresh))
+        waiting.extend((one, depth + 1, why) for one, why in reversed(fresh))
+
+
+def _chain(chain: Chain, out: Console) -> None:
+    for thing, depth, reason in walked(chain):
+        since = thing.valid_from if isinstance(thing, Node) else thing.occurred_at
+        out.print(f"{'   ' * (depth - 1)}└─ " if depth else "", end="")
+        out.print(label(thing), style="" if depth else "bold", end="")
+        out.print(f"  {when(since)}  {thing.id}", style="dim")
+        if reason:
+            out.print(f"{'   ' * depth}because: {reason}", style="dim")
     if chain.truncated:
         out.print("there is more behind this; ask with a greater --depth.", style="yellow")
     elif not chain.nodes:
         out.print("   nothing.", style="dim")
-
-
-def _chained(thing: Node | Event, depth: int, why: str | None, out: Console) -> None:
-    since = thing.valid_from if isinstance(thing, Node) else thing.occurred_at
-    out.print(f"{'   ' * (depth - 1)}└─ " if depth else "", end="")
-    out.print(label(thing), style="" if depth else "bold", end="")
-    out.print(f"  {when(since)}  {thing.id}", style="dim")
-    if why:
-        out.print(f"{'   ' * depth}because: {why}", style="dim")
 
 
 def _verification(found: Verification, out: Console) -> None:

@@ -604,6 +604,23 @@ def test_a_fix_resolves_its_error_and_anything_else_is_related(store):
     assert 1 == len(store.links_from("the-note", kinds=["related_to"]) + store.backlinks_to("the-note", kinds=["related_to"]))
 
 
+def test_an_event_is_kept_though_what_it_relates_to_is_unknown(store):
+    recorded = store.record_event("note", "x", id="the-note", related_to="no-such-thing")
+
+    assert recorded.is_new
+    (warning,) = recorded.warnings
+    assert "no-such-thing" in warning
+    assert [] == store.links_from("the-note")
+
+
+def test_the_same_event_again_is_the_same_event(store):
+    first = store.record_event("deploy", "v1", id="the-deploy", occurred_at="2025-12-01")
+    again = store.record_event("deploy", "v1", id="the-deploy", occurred_at="2025-12-01")
+
+    assert (first.event, True, False) == (again.event, first.is_new, again.is_new)
+    assert 1 == store.stats()["transactions"]
+
+
 def test_events_are_found_by_type_time_and_text(store):
     for number, kind in enumerate(("deploy", "error", "deploy")):
         store.record_event(kind, f"Number {number}", id=f"event-{number}", occurred_at=f"2025-12-0{number + 1}")

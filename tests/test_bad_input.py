@@ -194,7 +194,6 @@ def test_bulk_instants_that_run_backwards_are_refused(store):
     ("link source", lambda s: s.link("no-such-node", "uses", "jwt-tokens")),
     ("link target", lambda s: s.link("jwt-tokens", "uses", "no-such-node")),
     ("unlink", lambda s: s.unlink("lnk_no-such-link")),
-    ("event related to", lambda s: s.record_event("note", "x", related_to="no-such-node")),
     ("history", lambda s: s.history("no-such-node")),
     ("versions", lambda s: s.versions("no-such-node")),
     ("diff", lambda s: s.diff("no-such-node", 1, 2)),
@@ -258,7 +257,8 @@ def test_a_prefix_is_found_after_a_verb_that_failed(store):
     ("event as node", lambda s: s.record_event("note", "x", id="jwt-tokens")),
     ("event with other words", lambda s: s.record_event("deploy", "another", id="deploy-one")),
     ("superseded node", lambda s: s.add_node("fact", {}, id="sessions-one")),
-    ("bulk", lambda s: s.bulk_load(nodes=[{"id": "jwt-tokens", "kind": "other"}])),
+    ("bulk", lambda s: s.bulk_load(
+        nodes=[{"id": "jwt-tokens", "kind": "other"}], versions=[{"node_id": "jwt-tokens", "content": {}}])),
 )
 def test_a_known_id_is_not_given_twice(store, case):
     refused(store, case[1], ConflictError, case[1].__code__.co_consts and "")
@@ -290,7 +290,7 @@ def test_a_circle_of_supersedes_is_refused(store):
     # Over other periods it is a circle too.
     refused(
         store,
-        lambda s: s.link("sessions-one", "supersedes", "third-one", valid_from="2020-01-01", valid_to="2020-02-01"),
+        lambda s: s.link("sessions-one", "supersedes", "third-one", valid_from="2030-01-01", valid_to="2030-02-01"),
         ConflictError,
     )
 
@@ -507,23 +507,25 @@ def odd(tmp_path):
 def test_text_is_text_wherever_it_stands(odd, text, tmp_path):
     """Every string field of every verb takes any text and gives it back, from the index, from Cypher and after a restart."""
     store = odd
+    printable = "".join(c for c in text if c >= " " and c != "\x7f")
+    author, tags = (text, [text]) if text.strip() else ("blank", [])
     store.add_node("fact", {}, id="bystander")
-    with store.transaction(author=text, reason=text):
+    with store.transaction(author=author, reason=text):
         node = store.add_node(
             "fact",
             {text: text, "deep": [{text: [text]}]},
-            id=f"id {text}",
+            id=f"id {printable}",
             text=text,
-            tags=[text, "plain"],
+            tags=[*tags, "plain"],
             scope=text,
             reason=text,
             source=text,
-            trigger=text,
+            trigger=author,
         )
         event = store.record_event(
-            text if text.strip() else "note", text, id=f"event {text}", source=text, origin=text, agent=text, metadata={text: text}, fingerprint=text
+            author, author, id=f"event {printable}", source=text, agent=text, metadata={text: text}, fingerprint=text
         ).event
-        link = store.link(node.id, "related_to", event.id, reason=text, created_by=text, metadata={text: text})
+        link = store.link(node.id, "related_to", event.id, reason=text, created_by=author, metadata={text: text})
 
     def answers(s):
         return s.node(node.id), s.event(event.id), s.links_from(node.id), s.links_from(event.id), s.changes()
@@ -531,21 +533,21 @@ def test_text_is_text_wherever_it_stands(odd, text, tmp_path):
     want = answers(store)
     assert (node, event) == want[:2]
     assert {text: text, "deep": [{text: [text]}]} == node.content
-    assert (f"id {text}", text, (text, "plain"), text, text, text) == (node.id, node.text, node.tags, node.scope, node.source, node.trigger)
-    assert (text, text, {text: text}) == (link.reason, link.created_by, link.metadata)
-    assert [node.id] == [found.id for found in store.nodes(tag=text)]
+    assert (f"id {printable}", text, (*tags, "plain"), text, text, author) == (node.id, node.text, node.tags, node.scope, node.source, node.trigger)
+    assert (text, author, {text: text}) == (link.reason, link.created_by, link.metadata)
+    assert [[node.id]] * len(tags) == [[found.id for found in store.nodes(tag=tag)] for tag in tags]
     assert [node.id] == [found.id for found in store.nodes(scope=text)]
 
     seen = store.query("MATCH (n:Node) WHERE n.id = $id RETURN n.id AS id, n.text AS text, n.scope AS scope, n.tags AS tags", id=node.id)
-    assert {"id": node.id, "text": text, "scope": text, "tags": [text, "plain"]} == seen.single()
+    assert {"id": node.id, "text": text, "scope": text, "tags": [*tags, "plain"]} == seen.single()
     assert {"bystander", node.id} == {row["id"] for row in store.query("MATCH (n:Node) RETURN n.id AS id").rows()}
     linked = store.query("MATCH (a)-[r:RELATED_TO]-(b) WHERE a.id = $id RETURN b.id AS id, r.reason AS reason", id=node.id)
     assert {"id": event.id, "reason": text} == linked.single()
     tables = store.query_tables("MATCH (v:Version) WHERE v.node_id = $id RETURN v.content AS content, v.source AS source", id=node.id)
     assert {"content": node.content, "source": text} == {**tables.single(), "content": json.loads(tables.single()["content"])}
     told = store.query_tables("MATCH (e:Event) WHERE e.id = $id RETURN e.description AS d", id=event.id)
-    assert {"d": text} == told.single()
-    ops = store.query_tables("MATCH (o:Op) WHERE o.author = $author RETURN DISTINCT o.reason AS reason", author=text)
+    assert {"d": author} == told.single()
+    ops = store.query_tables("MATCH (o:Op) WHERE o.author = $author RETURN DISTINCT o.reason AS reason", author=author)
     assert {text} == {row["reason"] for row in ops.rows()}
 
     store.rebuild()
@@ -556,10 +558,16 @@ def test_text_is_text_wherever_it_stands(odd, text, tmp_path):
         assert again.verify().ok
 
 
+def test_an_id_is_printable(store):
+    """It stands in messages, in references and on command lines."""
+    for id in ("line\nbreak", "tabulator\t", "zero\0byte", "\x1b[31mred", "\x7fdelete"):
+        refused(store, lambda s, id=id: s.add_node("fact", {}, id=id), InvalidError, "control")
+        refused(store, lambda s, id=id: s.record_event("note", "x", id=id), InvalidError, "control")
+
+
 @cases(
     ("kind", lambda s: s.add_node("\ud800", {})),
     ("id", lambda s: s.add_node("fact", {}, id="\ud800-long-enough")),
-    ("key", lambda s: s.add_node("fact", {}, scope="x", key="a\ud800")),
     ("text", lambda s: s.add_node("fact", {}, text="\ud800")),
     ("tag", lambda s: s.add_node("fact", {}, tags=["\ud800"])),
     ("scope", lambda s: s.add_node("fact", {}, scope="\ud800")),
@@ -577,7 +585,7 @@ def test_text_is_text_wherever_it_stands(odd, text, tmp_path):
     ("description", lambda s: s.record_event("note", "\ud800")),
     ("event id", lambda s: s.record_event("note", "x", id="\ud800-long-enough")),
     ("agent", lambda s: s.record_event("note", "x", agent="\ud800")),
-    ("bulk", lambda s: s.bulk_load(nodes=[{"id": "bulk-1", "kind": "\ud800"}])),
+    ("bulk", lambda s: s.bulk_load(nodes=[{"id": "bulk-1", "kind": "\ud800"}], versions=[{"node_id": "bulk-1", "content": {}}])),
 )
 def test_half_a_character_is_refused(store, case):
     """A lone surrogate has no UTF-8: it could be written nowhere."""
@@ -636,7 +644,8 @@ def test_a_zero_byte_is_kept_or_refused_never_cut(store):
     ("diff text", lambda s: s.diff("jwt-tokens", "a", 2)),
     ("bulk unknown column", lambda s: s.bulk_load(nodes=[{"id": "bulk-1", "kind": "x", "colour": "red"}])),
     ("bulk no id", lambda s: s.bulk_load(nodes=[{"kind": "x"}])),
-    ("bulk no kind", lambda s: s.bulk_load(nodes=[{"id": "bulk-1"}])),
+    ("bulk node that nothing describes", lambda s: s.bulk_load(nodes=[{"id": "bulk-1", "kind": "x"}])),
+    ("bulk id with a line break", lambda s: s.bulk_load(versions=[{"node_id": "bulk\n1", "content": {}}])),
     ("bulk number", lambda s: s.bulk_load(nodes=5)),
     ("bulk rows of numbers", lambda s: s.bulk_load(nodes=[1, 2])),
 )
@@ -723,7 +732,7 @@ CALLS = (
     lambda s: s.retract("jwt-tokens", reason="x"),
     lambda s: s.record_event("note", "x"),
     lambda s: s.transaction().__enter__(),
-    lambda s: s.bulk_load(nodes=[{"id": "bulk-1", "kind": "x"}]),
+    lambda s: s.bulk_load(versions=[{"node_id": "bulk-1", "content": {}}]),
     lambda s: s.node("jwt-tokens"),
     lambda s: s.nodes(),
     lambda s: s.history("jwt-tokens"),
@@ -744,9 +753,11 @@ def test_a_closed_store_answers_nothing_more(store, tmp_path, monkeypatch):
     store.close()
     store.close()
 
-    for call in (*CALLS, lambda _: view.node("jwt-tokens"), lambda _: view.query("MATCH (n:Node) RETURN n.id")):
+    calls = [*CALLS, lambda _: view.node("jwt-tokens"), lambda _: view.nodes(), lambda _: view.query("MATCH (n:Node) RETURN n.id")]
+    for number, call in enumerate(calls):
         with pytest.raises(GraphStoreError, match="closed"):
             call(store)
+            pytest.fail(f"call {number} was answered")
     assert not (tmp_path / "dump").exists()
 
 
@@ -795,7 +806,7 @@ def test_a_reader_makes_no_store(tmp_path):
 @cases(("number", 5), ("bytes", b"x"), ("none", None), ("empty", ""), ("zero byte", "a\0b"))
 def test_what_is_no_path_is_refused(case, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises((InvalidError, EngineError, NotFoundError)):
+    with pytest.raises((InvalidError, EngineError) if isinstance(case[1], str) else (InvalidError, TypeError)):
         graphstore.open(case[1])
     assert [] == list(tmp_path.iterdir())
 
@@ -820,7 +831,6 @@ def test_a_store_of_a_newer_schema_is_left_alone(store):
     ("driver", {"driver": "neo4j"}, "kuzu"),
     ("durability", {"durability": "never"}, "interval"),
     ("clock", {"clock": "2026-01-01"}, "clock"),
-    ("retention", {"retention_days": -1}, "retention"),
     ("author", {"author": 5}, "author"),
 )
 def test_an_option_is_one_of_those_there_are(tmp_path, case):

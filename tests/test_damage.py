@@ -564,7 +564,7 @@ LIMITED = textwrap.dedent(
     for verb in (
         lambda: store.add_node("fact", {"pad": "x" * 5000}, id="fact-b"),
         lambda: store.revise("fact-a", {"pad": "y" * 5000}),
-        lambda: store.bulk_load(nodes=[{"id": f"bulk-{n}", "kind": "x"} for n in range(500)]),
+        lambda: store.bulk_load(versions=[{"node_id": f"bulk-{n}", "content": {"n": n}} for n in range(500)]),
     ):
         try:
             verb()

@@ -207,7 +207,7 @@ def test_a_reader_writes_nothing(path):
             lambda: reader.link("fact-a", "uses", "fact-b"),
             lambda: reader.unlink("lnk_0123456789abcdef"),
             lambda: reader.record_event("note", "x"),
-            lambda: reader.bulk_load(nodes=[{"id": "bulk-1", "kind": "x"}]),
+            lambda: reader.bulk_load(versions=[{"node_id": "bulk-1", "content": {}}]),
             lambda: reader.define_kind("reviews"),
             lambda: reader.promote_kind("uses"),
             lambda: reader.transaction().__enter__(),
