@@ -3,7 +3,10 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
-PIP    := $(BIN)/python -m pip --quiet --disable-pip-version-check
+PIP    := $(BIN)/python -m pip -qq --disable-pip-version-check
+
+# The tests that ask which driver they are to run on.
+DRIVEN = $(shell grep -l GRAPHSTORE_DRIVER tests/test_*.py)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-quick test-ladybug fuzz bench bench-large lint format clean
@@ -23,7 +26,7 @@ test-quick: $(VENV)/dev  ## every test but the slow ones
 	HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -m "not slow" $(ARGS)
 
 test-ladybug: $(VENV)/ladybug  ## the tests of the graph tables on the other driver
-	GRAPHSTORE_DRIVER=ladybug HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -m driver $(ARGS)
+	GRAPHSTORE_DRIVER=ladybug HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest $(DRIVEN) $(ARGS)
 
 fuzz: $(VENV)/dev  ## random histories against the oracle, for long
 	HYPOTHESIS_PROFILE=fuzz $(BIN)/python -m pytest tests/test_model.py $(ARGS)

@@ -19,7 +19,7 @@ from typing import Any
 from benchmarks import data as history
 from benchmarks import duckdb_twin, ours, raw_kuzu, sqlite_twin
 from benchmarks.data import CUT, DAY, LATEST, Data
-from benchmarks.timing import BareFile, apart, once, race, together
+from benchmarks.timing import BareFile, apart, computing, once, race, together
 
 MICRO, MILLI, MEGA = 1e-6, 1e-3, 1e6
 TWINS: dict[str, ModuleType] = {"ours": ours, "kuzu": raw_kuzu, "sqlite": sqlite_twin, "duckdb": duckdb_twin}
@@ -90,7 +90,7 @@ class Arena:
             twin = self.twins[name]
             calls = itertools.cycle([(id, twin.at(valid), twin.at(tx)) for id, valid, tx in asked])
             work = partial(getattr(twin, verb), store)
-            lanes[name] = lambda name=name, work=work, calls=calls: together(
+            lanes[name] = lambda name=name, work=work, calls=calls: computing(
                 work, list(itertools.islice(calls, CALLS[name]))
             )
         return lanes

@@ -99,7 +99,7 @@ def load(
     tables = {"nodes": rows(nodes), "versions": rows(versions), "events": rows(events), "links": rows(links)}
     for name, table in tables.items():
         _check_columns(name, table)
-    identities = {row["id"]: row for row in tables["nodes"]}
+    identities = _identities(store, tables)
     dated = any(
         row.get("tx_from") is not None for name in ("versions", "events", "links") for row in tables[name]
     )
@@ -118,6 +118,38 @@ def load(
                     if progress and count % 1000 == 0:
                         progress(count, total)
     return {name: len(table) for name, table in tables.items()}
+
+
+def _identities(store: GraphStore, tables: dict[str, list[Row]]) -> dict[str, Row]:
+    """What each node is, by id; a node must be described by a version, and what is known of it must be said alike."""
+    index = store._core.index
+    found: dict[str, Row] = {}
+    described = {row["node_id"] for row in tables["versions"]}
+    for number, row in enumerate(tables["nodes"]):
+        name = row["id"]
+        if name in found:
+            raise ConflictError(
+                f"nodes row {number}: {name!r} is there twice. Give each node once, and its versions in versions=."
+            )
+        found[name] = row
+        ent = index.ids.get(name, -1) if isinstance(name, str) else -1
+        if ent < 0:
+            if name not in described:
+                raise InvalidError(
+                    f"nodes row {number}: nothing describes {name!r}. Give at least one row of versions= with that node_id."
+                )
+            continue
+        slot = None if row.get("key") is None else slot_name(row["key"])
+        if (row.get("kind") or DEFAULT_KIND, slot, row.get("scope") or "") != (
+            index.kind[ent],
+            index.key[ent],
+            index.scope[ent],
+        ):
+            raise ConflictError(
+                f"nodes row {number}: {name!r} is known already as kind {index.kind[ent]!r}, key {index.key[ent]!r}, scope "
+                f"{index.scope[ent]!r}. What a node is never changes: give the same, or choose another id."
+            )
+    return found
 
 
 @contextmanager
@@ -146,7 +178,7 @@ def rows(table: Any) -> list[Row]:
             for record in table.to_dict(orient="records")
         ]
     elif isinstance(table, Iterable) and not isinstance(table, (str, bytes, Mapping)):
-        found = [dict(row) for row in table]
+        found = [_row(number, row) for number, row in enumerate(table)]
     else:
         raise InvalidError(
             f"{type(table).__name__} is no table. Give an Arrow table, a DataFrame, or an iterable of dicts."
@@ -159,6 +191,12 @@ def rows(table: Any) -> list[Row]:
                 except InvalidError as error:
                     raise InvalidError(f"row {number}: {error}") from None
     return found
+
+
+def _row(number: int, row: Any) -> Row:
+    if not isinstance(row, Mapping):
+        raise InvalidError(f"row {number} is {row!r}, no row. Give a dict of column names and values.")
+    return dict(row)
 
 
 def _from_arrow(table: Any) -> list[Row]:
@@ -249,7 +287,9 @@ class _Loader:
         )
 
     def event(self, row: Row) -> None:
-        fields = {name: value for name, value in row.items() if value is not None and name not in _EVENT_ITSELF}
+        fields = {
+            name: value for name, value in row.items() if value is not None and name not in _EVENT_ITSELF
+        }
         if "occurred_at" in fields:
             fields["occurred_at"] = moment(fields["occurred_at"])
         if "metadata" in fields:

@@ -99,14 +99,9 @@ Author = Annotated[
 ]
 Mapping = Annotated[
     Path,
-    typer.Option(
-        "--mapping",
-        metavar="FILE",
-        exists=True,
-        dir_okay=False,
-        help="Which column is what (a JSON or TOML file).",
-    ),
+    typer.Option("--mapping", metavar="FILE", exists=True, dir_okay=False, help="Which column is what."),
 ]
+Metadata = Annotated[str | None, typer.Option("--metadata", help="A JSON object.")]
 Kinds = Annotated[list[str] | None, typer.Option("--kind", help="Only links of this kind (may be repeated).")]
 Depth = Annotated[int, typer.Option("--depth", help="How many steps to follow.")]
 
@@ -373,19 +368,15 @@ def retract(
 def link(
     store: Store,
     source: Annotated[str, typer.Argument(metavar="SOURCE", help="The id the sentence begins with.")],
-    kind: Annotated[
-        str, typer.Argument(metavar="KIND", help="supersedes, caused_by, contradicts, part_of, …")
-    ],
+    kind: Annotated[str, typer.Argument(metavar="KIND", help="supersedes, caused_by, contradicts, …")],
     target: Annotated[str, typer.Argument(metavar="TARGET", help="The id it ends with.")],
     reason: Reason = None,
     strength: Annotated[int | None, typer.Option("--strength", help="1 (weak) to 5 (strong).")] = None,
-    confidence: Annotated[
-        str | None, typer.Option("--confidence", help="explicit or inferred. [explicit]")
-    ] = None,
+    confidence: Annotated[str | None, typer.Option("--confidence", help="Or: inferred. [explicit]")] = None,
     created_by: Annotated[str | None, typer.Option("--created-by", help="Who makes it. [user]")] = None,
     valid_from: From = None,
     valid_to: To = None,
-    metadata: Annotated[str | None, typer.Option("--metadata", help="A JSON object.")] = None,
+    metadata: Metadata = None,
     author: Author = None,
     as_json: Json = False,
 ) -> None:
@@ -430,7 +421,7 @@ def event(
         list[str] | None,
         typer.Option("--related-to", metavar="ID", help="What it touches (may be repeated)."),
     ] = None,
-    metadata: Annotated[str | None, typer.Option("--metadata", help="A JSON object.")] = None,
+    metadata: Metadata = None,
     fingerprint: Annotated[
         str | None, typer.Option("--fingerprint", help="Same fingerprint, same event.")
     ] = None,
@@ -542,9 +533,7 @@ def diff(
 @app.command()
 def query(
     store: Store,
-    cypher: Annotated[
-        str, typer.Argument(metavar="CYPHER", help="A reading statement; - reads standard input.")
-    ],
+    cypher: Annotated[str, typer.Argument(metavar="CYPHER", help="What to ask; - reads standard input.")],
     valid: Valid = None,
     tx: Tx = None,
     tables: Annotated[bool, typer.Option("--tables", help="The whole history, periods as columns.")] = False,

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import graphstore
 from graphstore.errors import GraphStoreError, NotFoundError
 from graphstore.models import Chain, Event, Node, Step, Supersession
+from graphstore.queries import text
 from graphstore.tell import console, label, table, walked, when
 
 if TYPE_CHECKING:
@@ -32,16 +33,6 @@ FIRST_STOP = "graphstore/models.py"
 COMMIT_FILES_MAX = 8
 """A commit with more files than this makes a dull answer."""
 SHOWN = 6
-
-HOTTEST = """\
-MATCH (f:Node)-[:CAUSED_BY]->(c:Event)
-RETURN f.text AS file, count(*) AS commits, max(c.occurred_at) AS last_changed
-ORDER BY commits DESC, file LIMIT 5"""
-
-LED_TO = """\
-MATCH (what:Node)-[:CAUSED_BY]->(why)
-RETURN why.id AS why, why.standing AS standing, what.text AS what, what.valid_from AS since
-ORDER BY since"""
 
 
 @dataclass(slots=True)
@@ -64,6 +55,7 @@ class Tour:
     kept: bool
     imported: str
     seconds: float
+    subject: str
     answers: list[Answer] = field(default_factory=list)
     open_next: str = ""
 
@@ -115,7 +107,7 @@ def _git(repository: Path | None, below: Path, kept: bool, progress: Progress) -
                 return None
             said = str(report) if getattr(report, "commits", 1) else "nothing new since the last time"
             title = f"The history of {path.resolve().name}"
-            tour = Tour(title, str(store.path), kept, said, seconds, _ask(store, plan))
+            tour = Tour(title, str(store.path), kept, said, seconds, plan.subject, _ask(store, plan))
             tour.open_next = _open_next(store, plan)
             return tour
     except GraphStoreError:
@@ -145,10 +137,10 @@ def _example(below: Path, kept: bool, progress: Progress) -> Tour:
             replaced="login_sessions",
             cause="login_outage",
             known_at=at("2026-02-17T00:00:00+00:00"),
-            cypher=LED_TO,
+            cypher=text("demo_led_to"),
         )
         title = "What a small team knew (there is no git history here that is long enough)"
-        tour = Tour(title, str(store.path), kept, said, seconds, _ask(store, plan))
+        tour = Tour(title, str(store.path), kept, said, seconds, plan.subject, _ask(store, plan))
         tour.open_next = "examples/team.jsonl (the ten lines this came from), then graphstore/models.py"
         return tour
 
@@ -172,7 +164,7 @@ def _plan(store: GraphStore) -> Plan | None:
         replaced=f"{subject.id}-v{max(1, subject.number - 3)}",
         cause=_telling_commit(commits).id,
         known_at=_between(told[half], told[half + 1] if half + 1 < len(told) else None),
-        cypher=HOTTEST,
+        cypher=text("demo_most_changed"),
     )
 
 
@@ -207,7 +199,7 @@ def _ask(store: GraphStore, plan: Plan) -> list[Answer]:
         f'store.as_of(valid="{_iso(plan.date)}").node("{plan.subject}")',
         lambda: then.node(plan.subject),
     )
-    first.note = _why(store, first.value)
+    first.note = f"told {when(_told(store, first.value))}\n{_why(store, first.value)}"
     compared = _timed(
         f"What did we know on {known_at}, about that moment?",
         f'store.knowledge_at("{_iso(plan.known_at)}").compare(store.as_of())',
@@ -253,14 +245,18 @@ def _counted(answer: Answer, before: int, after: int) -> Answer:
     return answer
 
 
+def _told(store: GraphStore, node: Node) -> datetime:
+    """When this description was first told: its rows are told anew each time a part of their period is taken."""
+    return min(row.tx_from for row in store.versions(node.id) if row.number == node.number)
+
+
 def _why(store: GraphStore, node: Node) -> str:
     """The last thing said to have led to this description."""
     causes = [
         link for link in store.links_from(node.id, ("caused_by",)) if link.valid_from <= node.valid_from
     ]
     if not causes:
-        step = next((v for v in store.history(node.id) if v.number == node.number), None)
-        return f"source: {step.source}" if step and step.source else ""
+        return f"source: {node.source}" if node.source else ""
     cause = store.inspect(max(causes, key=lambda link: link.valid_from).target).node
     who = f", by {node.content['author']}" if "author" in node.content else ""
     return f"because: {label(cause)}{who}"
@@ -328,9 +324,7 @@ def tell(tour: Tour) -> None:
     out.print(tour.open_next)
     if tour.kept:
         out.print("Ask it yourself: ", style="bold", end="")
-        out.print(
-            f'graphstore query {tour.store} "MATCH (n:Node) RETURN n.id, n.kind LIMIT 5"', soft_wrap=True
-        )
+        out.print(f"graphstore history {tour.store} {tour.subject}", soft_wrap=True)
     out.print()
 
 
@@ -356,7 +350,7 @@ def _tell_node(node: Node, out: Console) -> None:
     else:
         said = label(node)
     out.print(f"   version {node.number}: {said}", style="green")
-    out.print(f"   true {when(node.valid_from)} → {when(node.valid_to)}, told {when(node.tx_from)}")
+    out.print(f"   true {when(node.valid_from)} → {when(node.valid_to)}")
 
 
 def _tell_supersession(found: Supersession, out: Console) -> None:

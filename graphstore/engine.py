@@ -15,6 +15,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -518,12 +519,19 @@ def _interruptible(connection: Any, cypher: str, bound: dict[str, Any]) -> Any:
     try:
         done.wait()
     except BaseException:
-        connection.interrupt()
-        done.wait()
+        _stop(connection, done)
         raise
     if failure:
         raise failure[0]
     return outcome[0]
+
+
+def _stop(connection: Any, done: threading.Event) -> None:
+    """Interrupt what runs until it has ended: an interrupt can be lost, and a running connection must not be closed."""
+    while not done.is_set():
+        connection.interrupt()
+        with suppress(KeyboardInterrupt):
+            done.wait(0.05)
 
 
 # ------------------------------------------------------------------------------------------------------ the self-test

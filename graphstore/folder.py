@@ -141,12 +141,14 @@ def locate(path: str | os.PathLike[str], *, read_only: bool, create: bool) -> Fo
             raise InvalidError("a store in memory has no other process to follow. Leave read_only out.")
         return Folder(None)
     place = Path(path)
+    if not os.fspath(path) or "\0" in os.fspath(path):
+        raise InvalidError(f"{path!r} is no path. Give the name of a folder, such as 'memory.gs'.")
     if place.exists() and not place.is_dir():
         raise InvalidError(
             f"{place} is a file, not a store. A store is a folder such as memory.gs; a dump is opened with graphstore.restore."
         )
     if not (place / _JOURNAL / "00000001.jsonl").exists():
-        if place.is_dir() and {entry.name for entry in place.iterdir()} - {_LOCK, _JOURNAL}:
+        if _holds_other_things(place):
             raise InvalidError(
                 f"{place} is a folder with other things in it and no store. Give a new name, or an empty folder."
             )
@@ -157,6 +159,14 @@ def locate(path: str | os.PathLike[str], *, read_only: bool, create: bool) -> Fo
         except OSError as error:
             raise EngineError(f"cannot make {place}: {error.strerror}.") from error
     return Folder(place, read_only=read_only)
+
+
+def _holds_other_things(place: Path) -> bool:
+    if not place.is_dir():
+        return False
+    if {entry.name for entry in place.iterdir()} - {_LOCK, _JOURNAL}:
+        return True
+    return (place / _JOURNAL).is_dir() and any((place / _JOURNAL).iterdir())
 
 
 def verify_index(place: Folder, index: Index) -> list[Problem]:

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 from dulwich.diff_tree import RenameDetector, TreeChange, tree_changes
 from dulwich.errors import NotGitRepository, ObjectFormatException
-from dulwich.objects import S_ISGITLINK, Blob, Commit
+from dulwich.objects import S_ISGITLINK, Blob, Commit, Tag
 from dulwich.repo import Repo
 
 from graphstore.errors import ConflictError, InvalidError
@@ -86,7 +86,8 @@ class GitReport(Value):
         odd = [
             f"{value} {name.replace('_', ' ')}"
             for name, value in self
-            if name.endswith(("raised", "lowered", "moved", "unlinked", "unresolved", "escaped", "missing")) and value
+            if name.endswith(("raised", "lowered", "moved", "unlinked", "unresolved", "escaped", "missing"))
+            and value
         ]
         return f"{told} ({', '.join(odd)})" if odd else told
 
@@ -135,7 +136,9 @@ def _opened(path: str | Path) -> Repo:
     try:
         return Repo.discover(str(path))
     except (NotGitRepository, FileNotFoundError, NotADirectoryError):
-        raise InvalidError(f"{str(path)!r} is in no git repository. Give a clone's folder, bare or not.") from None
+        raise InvalidError(
+            f"{str(path)!r} is in no git repository. Give a clone's folder, bare or not."
+        ) from None
 
 
 def _head(repo: Repo, ref: str) -> bytes | None:
@@ -145,9 +148,10 @@ def _head(repo: Repo, ref: str) -> bytes | None:
             found: Any = repo[repo.refs[name.encode()]]  # type: ignore[index]
         except (KeyError, ValueError):
             continue
-        while not isinstance(found, Commit):  # an annotated tag
+        while isinstance(found, Tag):
             found = repo[found.object[1]]
-        return found.id
+        if isinstance(found, Commit):
+            return found.id
     if ref == "HEAD":
         return None
     raise InvalidError(f"the repository has no ref {ref!r}. Give a branch, a tag or HEAD.")
@@ -202,7 +206,7 @@ def _pending(
 
 
 def _commit(repo: Repo, sha: bytes) -> Commit:
-    found = repo[sha]  # type: ignore[index]
+    found = repo[sha]
     assert isinstance(found, Commit)
     return found
 
@@ -219,17 +223,24 @@ def _changes(repo: Repo, commit: Commit) -> Iterator[_Change]:
     found: list[TreeChange] = []
     for tree in trees:
         found += _diff(repo, tree, commit.tree, renames=len(trees) == 1)
-    there = {change.new.path: change for change in found if change.new is not None and change.new.path is not None}
+    there = {change.new.path: change for change in found if change.new is not None}
     for path, change in there.items():
-        entry = _Entry(change.new.mode, change.new.sha.decode())  # type: ignore[union-attr, arg-type]
-        yield _Change(path, entry, change.old.path if change.type == "rename" else None)  # type: ignore[union-attr]
+        new: Any = change.new
+        before = change.old.path if change.type == "rename" and change.old is not None else None
+        yield _Change(path, _Entry(new.mode, new.sha.decode()), before)
     for change in found:
         if change.old is not None and change.type in ("delete", "rename") and change.old.path not in there:
-            yield _Change(change.old.path, None)  # type: ignore[arg-type]
+            yield _Change(change.old.path, None)
 
 
 def _diff(repo: Repo, old: Any, new: Any, *, renames: bool) -> list[TreeChange]:
-    found = list(tree_changes(repo.object_store, old, new))
+    try:
+        found = list(tree_changes(repo.object_store, old, new))
+    except KeyError as missing:
+        raise InvalidError(
+            f"the repository lacks object {missing}: a clone without folders (--filter=tree:0) cannot be read. "
+            "Clone it whole, or with --filter=blob:none."
+        ) from None
     kinds = {change.type for change in found}
     if not renames or not kinds >= {"add", "delete"}:
         return found
@@ -381,7 +392,9 @@ class _Writing:
         author = f"{told.author} <{told.email}>"
         for at in options:
             try:
-                stack.enter_context(self.store.transaction(at=moment(at), author=author, reason=told.subject or None))
+                stack.enter_context(
+                    self.store.transaction(at=moment(at), author=author, reason=told.subject or None)
+                )
             except (InvalidError, ConflictError):
                 continue
             if at < wanted:
@@ -423,8 +436,22 @@ class _Writing:
             self.counts["deletions"] += 1
             return
         renamed_from = self._path(change.renamed_from) if change.renamed_from else None
-        how = "renamed" if renamed_from else "merged" if len(told.parents) > 1 else "modified" if file else "added"
-        content = {"path": path, "change": how, **self._content(change.entry), "commit": told.sha, "author": told.author}
+        how = (
+            "renamed"
+            if renamed_from
+            else "merged"
+            if len(told.parents) > 1
+            else "modified"
+            if file
+            else "added"
+        )
+        content = {
+            "path": path,
+            "change": how,
+            **self._content(change.entry),
+            "commit": told.sha,
+            "author": told.author,
+        }
         if renamed_from:
             content["renamed_from"] = renamed_from
         written = self._describe(path, file, content, at)
@@ -437,7 +464,12 @@ class _Writing:
             self._continue(renamed_from, written, told)
 
     def _content(self, entry: _Entry) -> dict[str, Any]:
-        content: dict[str, Any] = {"mode": f"{entry.mode:06o}", "blob": entry.blob, "size": None, "lines": None}
+        content: dict[str, Any] = {
+            "mode": f"{entry.mode:06o}",
+            "blob": entry.blob,
+            "size": None,
+            "lines": None,
+        }
         try:
             blob = self.repo.object_store[entry.blob.encode()]  # type: ignore[index]
         except KeyError:
@@ -474,7 +506,9 @@ class _Writing:
             else:
                 self.counts["files"] += 1
             return _File(id, at, None)
-        raise ConflictError(f"the store has other things under the ids 'file:{name}' and 'file:{self.scope}/{name}'.")
+        raise ConflictError(
+            f"the store has other things under the ids 'file:{name}' and 'file:{self.scope}/{name}'."
+        )
 
     def _continue(self, renamed_from: str, written: _File, told: _Told) -> None:
         self.counts["renames"] += 1
@@ -504,5 +538,7 @@ class _Writing:
         return found[0] if len(found) == 1 else None
 
     def _link(self, source: str, kind: str, target: str, at: Instant, reason: str) -> None:
-        self.store.link(source, kind, target, valid_from=moment(at), reason=reason or None, created_by="agent")
+        self.store.link(
+            source, kind, target, valid_from=moment(at), reason=reason or None, created_by="agent"
+        )
         self.counts["links"] += 1

@@ -24,7 +24,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import orjson
 
 from graphstore.errors import ConflictError, GraphStoreError, InvalidError
-from graphstore.models import Value
+from graphstore.models import Event, Value
 from graphstore.period import OPEN, Instant, instant, moment
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def import_git(
     except ModuleNotFoundError as missing:
         if not (missing.name or "").startswith("dulwich"):
             raise
-        raise InvalidError("reading git needs dulwich. Install it with: pip install 'graphstore[git]'") from None
+        raise InvalidError("git needs dulwich. Install it: pip install 'graphstore[git]'") from None
     return git_history.import_git(store, path, ref=ref, progress=progress)
 
 
@@ -239,7 +239,9 @@ def _read_mapping(mapping: Row | str | Path) -> dict[str, Any]:
     except OSError as error:
         raise InvalidError(f"the mapping {str(path)!r} cannot be read: {error.strerror or error}.") from None
     except ValueError as error:
-        raise InvalidError(f"the mapping {str(path)!r} is no {'JSON' if path.suffix == '.json' else 'TOML'}: {error}") from None
+        raise InvalidError(
+            f"the mapping {str(path)!r} is no {'JSON' if path.suffix == '.json' else 'TOML'}: {error}"
+        ) from None
     if not isinstance(found, dict):
         raise InvalidError(f"the mapping {str(path)!r} is no table of settings.")
     return found
@@ -275,7 +277,7 @@ class _Template:
 
     def __init__(self, setting: str, text: Any) -> None:
         if not isinstance(text, str):
-            raise InvalidError(f"the mapping's {setting} {text!r} is no text. Give a column or a template like '{{column}}'.")
+            raise InvalidError(f"the mapping's {setting} {text!r} is no text. Give a column or '{{column}}'.")
         self.setting = setting
         self.text = text
         self.columns = _COLUMN.findall(text)
@@ -284,9 +286,13 @@ class _Template:
         """Decide what a plain text is. Raises InvalidError for a column the file does not have."""
         if not self.columns and self.text in columns:
             self.text, self.columns = f"{{{self.text}}}", [self.text]
-        wrong = [column for column in self.columns if column.split(".")[0] not in columns and column not in columns]
-        if wrong or not (self.columns or constant):
-            raise InvalidError.choice(f"column in the mapping's {self.setting}", *wrong[:1] or [self.text], columns)
+        wrong = [
+            column for column in self.columns if column.split(".")[0] not in columns and column not in columns
+        ]
+        if not (self.columns or constant):
+            wrong = [self.text]
+        if wrong:
+            raise InvalidError.choice(f"column in the mapping's {self.setting}", wrong[0], columns)
 
     def of(self, row: Row) -> str:
         """The filled template; empty when a column of it is."""
@@ -301,7 +307,11 @@ class _Template:
             return [filled for filled in [self.of(row)] if filled]
         [column] = self.columns
         value = _cell(row, column)
-        parts = [_written(part) for part in value] if isinstance(value, list) else _written(value).split(separator)
+        parts = (
+            [_written(part) for part in value]
+            if isinstance(value, list)
+            else _written(value).split(separator)
+        )
         return [self.of({column: part.strip()}) for part in parts if part.strip()]
 
 
@@ -326,14 +336,14 @@ class _Record:
     links: list[tuple[str, str, str | None]] = field(default_factory=list)
 
 
-_TYPES: dict[str, Callable[[Any], Any]] = {"int": int, "float": float, "json": json.loads, "bool": lambda text: _bool(text)}
-
-
 def _bool(text: str) -> bool:
     known = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
     if text.lower() not in known:
         raise ValueError(f"{text!r} is neither true nor false")
     return known[text.lower()]
+
+
+_TYPES: dict[str, Callable[[str], Any]] = {"int": int, "float": float, "json": json.loads, "bool": _bool}
 
 
 def _checked(content: dict[str, Any]) -> dict[str, Any]:
@@ -356,7 +366,7 @@ class _Plan:
                 raise InvalidError.choice("setting in the mapping", setting, SETTINGS)
         for setting in ("id", "kind"):
             if setting not in mapping:
-                raise InvalidError(f"the mapping has no {setting}. Give a column or a template like '{{column}}'.")
+                raise InvalidError(f"the mapping has no {setting}. Give a column or '{{column}}'.")
         plain = ("id", "kind", "key", "scope", "text", "source", "reason", *TIMES)
         self.templates = {name: _Template(name, mapping[name]) for name in plain if name in mapping}
         tags = mapping.get("tags", [])
@@ -380,7 +390,7 @@ class _Plan:
         if isinstance(content, (list, tuple)):
             content = {column: f"{{{column}}}" for column in content}
         if not isinstance(content, Mapping):
-            raise InvalidError(f"the mapping's content {content!r} is neither '*', a list of columns nor a table.")
+            raise InvalidError(f"the mapping's content {content!r} is neither '*', a list nor a table.")
         self.fields = {name: _Template("content", text) for name, text in content.items()}
         for name, template in self.templates.items():
             template.settle(columns, constant=name not in MUST_NAME_A_COLUMN)
@@ -392,7 +402,7 @@ class _Plan:
             if link.reason:
                 link.reason.settle(columns, constant=True)
             if link.separator is not None and len(link.target.columns) != 1:
-                raise InvalidError(f"the target {link.target.text!r} of a link with a separator must name one column.")
+                raise InvalidError(f"with a separator, target {link.target.text!r} must name one column.")
 
     def record(self, row: Row) -> _Record:
         """The row as it will be written. Raises _Unreadable, or InvalidError for a time that is none."""
@@ -417,14 +427,18 @@ class _Plan:
             for link in self.links
             for target in link.target.each(row, link.separator)
         ]
-        return _Record(told["id"], told["kind"], told.get("key") or None, told.get("scope", ""), version, times, links)
+        return _Record(
+            told["id"], told["kind"], told.get("key") or None, told.get("scope", ""), version, times, links
+        )
 
     def _check_times(self, times: dict[str, Instant | None]) -> None:
         for start, stop in (("valid_from", "valid_to"), ("tx_from", "tx_to")):
             first, last = times[start], times[stop]
             if first is not None and last is not None and first >= last:
                 word = "empty" if first == last else "inverted"
-                raise _Unreadable(f"{word} period: {start} {moment(first).isoformat()}, {stop} {moment(last).isoformat()}")
+                raise _Unreadable(
+                    f"{word} period: {start} {moment(first).isoformat()}, {stop} {moment(last).isoformat()}"
+                )
         if "tx_from" in self.templates and times["tx_from"] is None:
             raise _Unreadable("no tx_from")
         if times["tx_to"] is not None and times["tx_from"] is None:
@@ -434,8 +448,8 @@ class _Plan:
         """A field of the content. A lone column keeps what JSON made of it."""
         plain = len(template.columns) == 1 and template.text == f"{{{template.columns[0]}}}"
         value = _cell(row, template.columns[0]) if plain else template.of(row)
-        if value is None or value != value or (isinstance(value, str) and not value.strip()):  # NaN: nothing, in pandas
-            return None
+        if value is None or value != value or (isinstance(value, str) and not value.strip()):
+            return None  # NaN is how pandas writes nothing
         if not isinstance(value, (str, bool, int, float, list, dict)):
             return _written(value)
         if name not in self.types or not isinstance(value, str):
@@ -461,7 +475,9 @@ def _zone(name: Any) -> tzinfo | None:
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, TypeError, OSError):
-        raise InvalidError(f"unknown timezone {name!r} in the mapping. Give a name such as 'UTC' or 'Europe/Berlin'.") from None
+        raise InvalidError(
+            f"unknown timezone {name!r} in the mapping. Give 'UTC', 'Europe/Berlin' …"
+        ) from None
 
 
 def _link_plan(link: Any) -> _LinkPlan:
@@ -531,33 +547,35 @@ class _Table:
         elif self.rows and not self._load_at_once(progress):
             with self.store.transaction():
                 self._write(_Batch(opened=self.rows), progress)
-        self.damaged += [
-            (row.line, _no_target(row.record.links[at], target)) for target, waiting in self.waiting.items() for row, at in waiting
-        ]
+        for target, waiting in self.waiting.items():
+            self.damaged += [(row.line, _no_target(row.record.links[at][0], target)) for row, at in waiting]
         return self.counts
 
+    def _is_known(self, id: str) -> bool:
+        """Whether the store has exactly this id: a prefix of another one is not meant here."""
+        return id in self.store._core.index.ids
+
     def _kind_of(self, id: str) -> str | None:
-        """The kind of what is known by exactly this id; a prefix of another id is not meant here."""
         if id in self.kinds:
             return self.kinds[id]
-        index = self.store._core.index
-        return index.kind[index.ids[id]] if id in index.ids else None
+        thing = self.store.inspect(id).node if self._is_known(id) else None
+        return thing.type if isinstance(thing, Event) else thing.kind if thing else None
 
     # everything at the present: one bulk load, unless a row of it is refused
 
     def _load_at_once(self, progress: Progress | None) -> bool:
-        new = {row.record.id: row.record for row in reversed(self.rows) if row.record.id not in self.store._core.index.ids}
+        new = {row.record.id: row.record for row in reversed(self.rows) if not self._is_known(row.record.id)}
         nodes = [{"id": id, "kind": one.kind, "key": one.key, "scope": one.scope} for id, one in new.items()]
-        versions = [{**row.record.version, **_period(row.record)} for row in self.rows]
+        versions = [{**row.record.version, "trigger": "import", **_period(row.record)} for row in self.rows]
         links, missing = [], []
         for row in self.rows:
-            for link in row.record.links:
-                kind, target, reason = link
-                if self._kind_of(target) is None:
-                    missing.append((row.line, _no_target(link, target)))
+            for kind, target, reason in row.record.links:
+                if not (target in self.kinds or self._is_known(target)):
+                    missing.append((row.line, _no_target(kind, target)))
                     continue
                 period = {} if kind in _SUPERSEDING else _period(row.record)
-                links.append({"source": row.record.id, "kind": kind, "target": target, "reason": reason, **period})
+                ends = {"source": row.record.id, "kind": kind, "target": target}
+                links.append({**ends, "reason": reason, "created_by": "extractor", **period})
         try:
             done = self.store.bulk_load(nodes=nodes, versions=versions, links=links, progress=progress)
         except (InvalidError, ConflictError):
@@ -613,7 +631,7 @@ class _Table:
         began = store.at.tx if start is None else moment(start)
         end = moment(OPEN if record.times["valid_to"] is None else record.times["valid_to"])
         content = record.version["content"]
-        if record.id in self.written or record.id in store._core.index.ids:
+        if self._is_known(record.id):
             node = store.revise(record.id, content, valid_from=began, valid_to=end, trigger="import", **told)
         else:
             node = store.add_node(
@@ -622,8 +640,8 @@ class _Table:
             )  # fmt: skip
             self.counts["nodes"] += 1
         before = self.written.get(record.id)
-        if before and before.number == node.number:  # of the same instant and wholly replaced: its number is used again
-            before.number = 0
+        if before and before.number == node.number:
+            before.number = 0  # of the same instant and wholly replaced: its number is used again
         row.number = node.number
         self.written[record.id] = row
         self.counts["versions"] += 1
@@ -635,20 +653,25 @@ class _Table:
         for version in self.store.history(row.record.id):
             if version.number == row.number:
                 self.store.retract(
-                    row.record.id, valid_from=version.valid_from, valid_to=version.valid_to, reason="not in the source any more"
+                    row.record.id,
+                    valid_from=version.valid_from,
+                    valid_to=version.valid_to,
+                    reason="not in the source any more",
                 )
 
     def _link(self, row: _Row, at: int) -> None:
         kind, target, reason = row.record.links[at]
-        if target not in self.written and self._kind_of(target) is not None and target not in self.store._core.index.ids:
-            self.waiting.setdefault(target, []).append((row, at))
+        if not self._is_known(target):
+            if target in self.kinds:  # a row that comes later
+                self.waiting.setdefault(target, []).append((row, at))
+            else:
+                self.damaged.append((row.line, _no_target(kind, target)))
             return
-        if target not in self.store._core.index.ids:
-            self.damaged.append((row.line, _no_target(row.record.links[at], target)))
-            return
-        period = {} if kind in _SUPERSEDING else _period(row.record)
+        period: dict[str, Any] = {} if kind in _SUPERSEDING else _period(row.record)
         try:
-            link = self.store.link(row.record.id, kind, target, reason=reason, created_by="extractor", **period)
+            link = self.store.link(
+                row.record.id, kind, target, reason=reason, created_by="extractor", **period
+            )
         except GraphStoreError as refused:
             self.damaged.append((row.line, f"link {kind} {target!r}: {refused}"))
             return
@@ -672,5 +695,5 @@ def _period(record: _Record) -> dict[str, datetime | None]:
     }
 
 
-def _no_target(link: tuple[str, str, str | None], target: str) -> str:
-    return f"link {link[0]}: there is no {target!r}"
+def _no_target(kind: str, target: str) -> str:
+    return f"link {kind}: there is no {target!r}"

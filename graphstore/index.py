@@ -135,6 +135,7 @@ class Index:
             del column[mark.entities :]
         for column in (self.o_tx, self.o_pos, self.o_len, self.o_verb, self.o_subject, self.o_author):
             del column[mark.ops :]
+        self._sorted.clear()
         if not open_still:
             self._committed = None
 
@@ -503,7 +504,7 @@ class Index:
 
     def starting_with(self, prefix: str) -> Iterator[int]:
         """The entities whose id begins with `prefix`, in order of id."""
-        if len(self._sorted) != len(self.names):
+        if len(self._sorted) != len(self.names):  # cleared by an undo, shorter after an add
             self._sorted = sorted(self.names)
         at = bisect_left(self._sorted, prefix)
         while at < len(self._sorted) and self._sorted[at].startswith(prefix):

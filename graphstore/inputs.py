@@ -48,20 +48,31 @@ def json_object(what: str, value: Any) -> Json:
         raise InvalidError(
             f"{what} is not JSON: {error}. Allowed: objects with text keys, lists, text, 64-bit whole numbers, finite numbers, true, false, null."
         ) from None
-    if b"null" in raw:
-        _refuse_nan(what, plain)
-    return plain
+    kept: Json = orjson.loads(raw)
+    if kept != plain:
+        _refuse_changed(what, plain)
+    return kept
 
 
-def _refuse_nan(what: str, value: Any) -> None:
-    if isinstance(value, float) and not math.isfinite(value):
-        raise InvalidError(
-            f"{what} is not JSON: it holds {value!r}. Allowed: finite numbers; use null for a number that is not known."
-        )
-    for part in (
-        value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
+def _refuse_changed(what: str, value: Any) -> None:
+    """Raise InvalidError for a part that JSON would silently turn into something else: NaN, a UUID, an enum. A tuple is a list."""
+    if isinstance(value, dict):
+        parts: Iterable[Any] = value.values()
+    elif isinstance(value, (list, tuple)):
+        parts = value
+    elif (
+        value is None
+        or isinstance(value, (bool, int, str))
+        or (isinstance(value, float) and math.isfinite(value))
     ):
-        _refuse_nan(what, part)
+        return
+    else:
+        raise InvalidError(
+            f"{what} is not JSON: it holds {_short(value)}. Allowed: objects with text keys, lists, text, 64-bit whole numbers, "
+            "finite numbers, true, false, null."
+        )
+    for part in parts:
+        _refuse_changed(what, part)
 
 
 def _short(value: Any) -> str:

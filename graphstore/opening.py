@@ -10,6 +10,7 @@ from typing import Literal
 from graphstore import folder, journal
 from graphstore.errors import ConflictError, InvalidError
 from graphstore.folder import verify
+from graphstore.inputs import text_of
 from graphstore.store import Clock, GraphStore
 
 __all__ = ["open", "restore", "verify"]
@@ -40,6 +41,10 @@ def open(
         raise InvalidError.choice("driver", driver, _DRIVERS)
     if durability not in _DURABILITY:
         raise InvalidError.choice("durability", durability, _DURABILITY)
+    if clock is not None and not callable(clock):
+        raise InvalidError(f"clock {clock!r} is no clock. Give a callable that returns an aware datetime.")
+    if author is not None:
+        text_of("author", author)
     place = folder.locate(path, read_only=read_only, create=create)
     place.hold()
     try:

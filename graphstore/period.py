@@ -37,10 +37,10 @@ def instant(value: TimeLike, what: str = "time") -> Instant:
                 f"{what} {value!r} has no time zone. Give an aware datetime, for example "
                 f"{value.isoformat()}+00:00 or datetime(…, tzinfo=timezone.utc)."
             )
-        try:
-            return (value - EPOCH) // MICROSECOND
-        except OverflowError:
-            raise InvalidError(f"{what} {value!r} lies outside the years 1 to 9999.") from None
+        at = (value - EPOCH) // MICROSECOND
+        if not BEGINNING <= at <= OPEN:
+            raise InvalidError(f"{what} {value!r} lies outside the years 1 to 9999 in UTC.")
+        return at
     if isinstance(value, date):
         return (datetime(value.year, value.month, value.day, tzinfo=UTC) - EPOCH) // MICROSECOND
     raise InvalidError(

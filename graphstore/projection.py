@@ -7,9 +7,12 @@ tables are made anew from the index. Nothing is deleted or rolled back in them, 
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import os
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -29,7 +32,9 @@ from graphstore.period import OPEN, Instant, moment
 from graphstore.queries import schema, text
 
 SCHEMA = 1
-CHUNK = 2 * 131_072  # whole groups of the engine: a COPY that fills them is twice as fast as one that does not
+CHUNK = (
+    2 * 131_072
+)  # whole groups of the engine: a COPY that fills them is twice as fast as one that does not
 CHECKPOINT_AFTER = 2_000  # each closing holds memory in the engine until a checkpoint
 POOL = 256 << 20
 GENERIC = "LINK"
@@ -44,6 +49,40 @@ Progress = Callable[[int, int], None]
 Notify = Callable[[str], None]
 Place = tuple[int, int]
 Raw = Callable[[int, int], bytes]
+
+
+class Pen:
+    """Writes in a thread of its own while the next columns are made: the engine works with no hold on the interpreter. One write at a time."""
+
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="graphstore-tables")
+        self._last: Future[None] | None = None
+
+    def write(self, act: Callable[..., None], *args: Any) -> None:
+        """Do `act` when the write before it is done. Raises what that one raised."""
+        self.wait()
+        self._last = self._thread.submit(act, *args)
+
+    def wait(self) -> None:
+        """Until everything is written. Raises what went wrong."""
+        last, self._last = self._last, None
+        if last is not None:
+            last.result()
+
+    def __enter__(self) -> Pen:
+        # Millions of fresh values that all stay: looking for garbage among them costs more than making them.
+        self._collects = gc.isenabled()
+        gc.disable()
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if self._collects:
+            gc.enable()
+        try:
+            if kind is None:
+                self.wait()
+        finally:
+            self._thread.shutdown()
 
 
 class Projection:
@@ -79,9 +118,10 @@ class Projection:
     def behind(self) -> int:
         """How many rows and closings the tables wait for."""
         done = self._done
-        if self._engine is None and self._file is not None:
-            state = self._read_state()
-            done = _mark(state) if state and state.get("clean") and self._file.exists() else done
+        if self._engine is None and self._file is not None and self._file.exists():
+            state = self._read_state() or {}
+            with contextlib.suppress(KeyError, TypeError, ValueError, AttributeError):
+                done = _mark(state)
         return sum(max(0, goal - at) for goal, at in zip(self._index.mark(), done, strict=True))
 
     def rebuild(self, progress: Progress | None = None) -> None:
@@ -96,7 +136,7 @@ class Projection:
         for statement in schema(self._driver):
             self._engine.run(statement)
         self._tables = {GENERIC, *(link_table(kind.name) for kind in KINDS.values() if kind.table)}
-        self._follow(self._engine, progress)
+        self._follow(progress)
         self._engine.checkpoint()
 
     def close(self) -> None:
@@ -153,7 +193,11 @@ class Projection:
             self._notify(f"graph tables rebuilt: {fault}.")
 
     def _probe(self, engine: Engine) -> None:
-        nodes = sum(int(count) for label in ("Node", "Event") for (count,) in engine.run(text("count_things", LABEL=label)))
+        nodes = sum(
+            int(count)
+            for label in ("Node", "Event")
+            for (count,) in engine.run(text("count_things", driver=self._driver, LABEL=label))
+        )
         if nodes != self._done.entities:
             raise EngineError(f"they hold {nodes} things, not {self._done.entities}")
 
@@ -171,8 +215,12 @@ class Projection:
         if state.get("engine") != self._version() or state.get("schema") != SCHEMA:
             return "they were made by another version"
         try:
-            done = _mark(state)
-        except (KeyError, TypeError, ValueError):
+            done, tables, shared = (
+                _mark(state),
+                set(map(str, state["tables"])),
+                set(map(str, state["shared"])),
+            )
+        except (KeyError, TypeError, ValueError, AttributeError):
             return f"{self._state.name} is damaged"
         if not self._belongs(done, state):
             return "they do not belong to this journal"
@@ -181,8 +229,7 @@ class Projection:
             return "they were not closed well"
         if [self._file.stat().st_size, _checksum(self._file)] != [state.get("size"), state.get("checksum")]:
             return f"{self._file.name} is damaged"
-        self._done, self._clean = done, True
-        self._tables, self._shared = set(state["tables"]), set(state["shared"])
+        self._done, self._tables, self._shared, self._clean = done, tables, shared, True
         return None
 
     def _belongs(self, done: Mark, state: dict[str, Any]) -> bool:
@@ -260,79 +307,96 @@ class Projection:
         if self._clean:
             self._mark_dirty()
         try:
-            self._follow(self._engine, progress)
+            self._follow(progress)
         except (EngineError, QueryError) as error:
             self.rebuild(progress)
-            self._notify(f"graph tables rebuilt: the engine failed while they caught up ({_first_line(error)}).")
+            self._notify(
+                f"graph tables rebuilt: the engine failed while they caught up ({_first_line(error)})."
+            )
 
-    def _follow(self, engine: Engine, progress: Progress | None) -> None:
+    def _follow(self, progress: Progress | None) -> None:
         done, goal = self._done, self._index.mark()
         steps = [
             *((self._add_things, lo, hi) for lo, hi in _chunks(done.entities, goal.entities)),
             *((self._add_ops, lo, hi) for lo, hi in _chunks(done.ops, goal.ops)),
             *((self._add_versions, lo, hi) for lo, hi in _chunks(done.rows, goal.rows)),
             *((self._add_links, lo, hi) for lo, hi in _chunks(done.link_rows, goal.link_rows)),
-            *((self._close_rows, lo, hi) for lo, hi in _chunks(done.closings, goal.closings, CHECKPOINT_AFTER)),
-            *((self._close_links, lo, hi) for lo, hi in _chunks(done.link_closings, goal.link_closings, CHECKPOINT_AFTER)),
+            *(
+                (self._close_rows, lo, hi)
+                for lo, hi in _chunks(done.closings, goal.closings, CHECKPOINT_AFTER)
+            ),
+            *(
+                (self._close_links, lo, hi)
+                for lo, hi in _chunks(done.link_closings, goal.link_closings, CHECKPOINT_AFTER)
+            ),
         ]
         total, at = sum(hi - lo for _, lo, hi in steps), 0
-        for step, lo, hi in steps:
-            step(engine, lo, hi)
-            at += hi - lo
-            if progress:
-                progress(at, total)
+        with Pen() as pen:
+            for step, lo, hi in steps:
+                step(pen, lo, hi)
+                at += hi - lo
+                if progress:
+                    progress(at, total)
         self._done = goal
 
     def _write(self, table: str, rows: pa.Table, pair: tuple[str, str] | None = None) -> None:
-        """Add rows, columns in the order of the schema. Into empty tables always by COPY: the file is a sixth of the size."""
+        """Add rows. Into empty tables always by COPY: the file is a sixth of the size."""
         assert self._engine is not None
         if any(self._done):
             self._engine.copy(table, rows, pair=pair)
-        elif pair:
-            self._engine.load(text("copy_links", driver=self._driver, TABLE=table, SOURCE=pair[0], TARGET=pair[1]), rows)
         else:
-            self._engine.load(text("copy_nodes", driver=self._driver, TABLE=table), rows)
+            fill(self._engine, table, rows, pair)
 
-    def _add_things(self, engine: Engine, lo: int, hi: int) -> None:
+    def _add_things(self, pen: Pen, lo: int, hi: int) -> None:
         flags = self._index.is_event[lo:hi]
         nodes = [ent for ent, event in enumerate(flags, lo) if not event]
         events = [ent for ent, event in enumerate(flags, lo) if event]
         if nodes:
-            self._write("Node", node_table(self._index, nodes))
+            pen.write(self._write, "Node", node_table(self._index, nodes))
         if events:
-            self._write("Event", self._event_table(events))
+            pen.write(self._write, "Event", self._event_table(events))
 
     def _event_table(self, events: list[int]) -> pa.Table:
         index = self._index
+        # an event recorded and taken back in one transaction held at no instant, but a link may name it
         rows = [index.rows_of[ent][0] if index.rows_of[ent] else -1 for ent in events]
-        bodies = read_bodies(self._journal.raw, [(index.v_pos[v], index.v_len[v]) for v in (index.r_ver[r] for r in rows if r >= 0)])
-        each = iter(bodies)
-        of_event = [next(each) if row >= 0 else {} for row in rows]
-        pending = self._pending()
-        born = index.born
-        # an event recorded and taken back in one transaction was never believed, but a link may name it
-        closed = [row < 0 or (index.r_close[row] >= 0 and row not in pending) for row in rows]
+        both = list(zip(events, rows, strict=True))
+        versions = [index.versions_of[ent][0] for ent in events]
+        bodies = read_bodies(self._journal.raw, [(index.v_pos[ver], index.v_len[ver]) for ver in versions])
+        pending = self._pending
+        closes = [-1 if row < 0 or row in pending else index.r_close[row] for row in rows]
+        ends = [
+            index.born[ent] if row < 0 else index.r_end[row] if op >= 0 else OPEN
+            for (ent, row), op in zip(both, closes, strict=True)
+        ]
         return pa.table(
             {
                 "id": texts([index.names[ent] for ent in events]),
                 "type": texts([index.kind[ent] for ent in events]),
-                "occurred_at": instants([index.r_from[r] if r >= 0 else born[e] for r, e in zip(rows, events, strict=True)]),
-                **event_columns(of_event),
-                "tx_from": instants([index.r_tx[r] if r >= 0 else born[e] for r, e in zip(rows, events, strict=True)]),
-                "tx_to": instants(
-                    [(index.r_end[r] if r >= 0 else born[e]) if c else OPEN for r, e, c in zip(rows, events, closed, strict=True)]
+                "occurred_at": instants(
+                    [index.r_from[row] if row >= 0 else index.born[ent] for ent, row in both]
                 ),
-                "opened_by": texts([str(index.r_op[r]) if r >= 0 else None for r in rows]),
-                "closed_by": texts([str(index.r_close[r]) if c and r >= 0 else None for r, c in zip(rows, closed, strict=True)]),
+                **event_columns(bodies),
+                "tx_from": instants([index.born[ent] for ent in events]),
+                "tx_to": instants(ends),
+                "opened_by": names_of([index.r_op[row] if row >= 0 else -1 for row in rows]),
+                "closed_by": names_of(closes),
             }
         )
 
-    def _add_ops(self, engine: Engine, lo: int, hi: int) -> None:
+    def _add_ops(self, pen: Pen, lo: int, hi: int) -> None:
         index = self._index
         places = list(zip(index.o_pos[lo:hi], index.o_len[lo:hi], strict=True))
         distinct = list(dict.fromkeys(places))
-        reasons = dict(zip(distinct, (body.get("reason") for body in read_bodies(self._journal.raw, distinct)), strict=True))
-        self._write(
+        reasons = dict(
+            zip(
+                distinct,
+                (body.get("reason") for body in read_bodies(self._journal.raw, distinct)),
+                strict=True,
+            )
+        )
+        pen.write(
+            self._write,
             "Op",
             pa.table(
                 {
@@ -346,18 +410,23 @@ class Projection:
             ),
         )
 
-    def _add_versions(self, engine: Engine, lo: int, hi: int) -> None:
+    def _add_versions(self, pen: Pen, lo: int, hi: int) -> None:
         columns = self._row_columns(lo, hi)
         if not len(columns["row"]):
             return
         table = pa.table(columns)
-        self._write("Version", table)
-        self._write("HAS_VERSION", pa.table({"source": table["node_id"], "target": table["row"]}), pair=("Node", "Version"))
+        pen.write(self._write, "Version", table)
+        pen.write(
+            self._write,
+            "HAS_VERSION",
+            pa.table({"source": table["node_id"], "target": table["row"]}),
+            ("Node", "Version"),
+        )
 
     def _row_columns(self, lo: int, hi: int, *, contents: bool = True) -> dict[str, pa.Array]:
         index = self._index
         ends, closes = index.r_end[lo:hi], index.r_close[lo:hi]
-        for row in self._pending():
+        for row in self._pending:
             if lo <= row < hi:
                 ends[row - lo], closes[row - lo] = OPEN, -1
         keep = [at for at, ent in enumerate(index.r_ent[lo:hi]) if not index.is_event[ent]]
@@ -383,22 +452,28 @@ class Projection:
 
     def _descriptions(self, versions: list[int]) -> dict[str, pa.Array]:
         index = self._index
-        contents, rests = read_contents(self._journal.raw, [(index.v_pos[v], index.v_len[v]) for v in versions])
+        contents, rests = read_contents(
+            self._journal.raw, [(index.v_pos[v], index.v_len[v]) for v in versions]
+        )
         return {"content": contents, **description_columns(rests)}
 
-    def _add_links(self, engine: Engine, lo: int, hi: int) -> None:
+    def _add_links(self, pen: Pen, lo: int, hi: int) -> None:
         index = self._index
         groups: dict[tuple[str, bool, bool], list[int]] = {}
         for at, link in enumerate(index.k_link[lo:hi]):
-            pair = (index.l_kind[link], bool(index.is_event[index.l_src[link]]), bool(index.is_event[index.l_tgt[link]]))
+            pair = (
+                index.l_kind[link],
+                bool(index.is_event[index.l_src[link]]),
+                bool(index.is_event[index.l_tgt[link]]),
+            )
             groups.setdefault(pair, []).append(at)
         whole = pa.table(self._link_columns(lo, hi))
         by_table: dict[tuple[str, bool, bool], list[int]] = {}
         for (kind, source, target), rows in groups.items():
-            by_table.setdefault((self._table(kind, engine), source, target), []).extend(rows)
+            by_table.setdefault((self._table(kind), source, target), []).extend(rows)
         for (table, source, target), rows in by_table.items():
             part = whole if len(rows) == len(whole) else whole.take(pa.array(rows, pa.int64()))
-            self._write(table, part, pair=(_label(source), _label(target)))
+            pen.write(self._write, table, part, (_label(source), _label(target)))
 
     def _link_columns(self, lo: int, hi: int) -> dict[str, pa.Array]:
         index = self._index
@@ -407,7 +482,9 @@ class Projection:
             if lo <= row < hi:
                 ends[row - lo], closes[row - lo] = OPEN, -1
         links, claims = index.k_link[lo:hi], index.k_claim[lo:hi]
-        bodies = read_bodies(self._journal.raw, [(index.c_pos[claim], index.c_len[claim]) for claim in claims])
+        bodies = read_bodies(
+            self._journal.raw, [(index.c_pos[claim], index.c_len[claim]) for claim in claims]
+        )
         return {
             **end_columns(index, links),
             "row": names_of(range(lo, hi)),
@@ -420,36 +497,44 @@ class Projection:
             "closed_by": names_of(closes),
         }
 
-    def _table(self, kind: str, engine: Engine | None = None) -> str:
+    def _table(self, kind: str) -> str:
         """The table of a kind of link, made when it is not there yet."""
         own = kind in self._index.promoted or (kind in KINDS and KINDS[kind].table)
         name = link_table(kind) if own else GENERIC
         if not own:
             self._shared.add(kind)
         if name not in self._tables:
-            engine = engine or self._engine
-            assert engine is not None
-            engine.script(text("link_table", KIND=name))
+            assert self._engine is not None
+            self._engine.script(text("link_table", driver=self._driver, KIND=name))
             self._tables.add(name)
         return name
 
     # ------------------------------------------------------------------ closing
 
+    @property
     def _pending(self) -> set[int]:
         """Rows closed by a transaction that is not committed: they are still open."""
         return set(self._index.closings[self._index.mark().closings :])
 
-    def _close_rows(self, engine: Engine, lo: int, hi: int) -> None:
+    def _close_rows(self, pen: Pen, lo: int, hi: int) -> None:
         index = self._index
         # a row that was closed when it was first written is written closed
         rows = [row for row in index.closings[lo:hi] if row < self._done.rows]
         versions = [row for row in rows if not index.is_event[index.r_ent[row]]]
         events = [row for row in rows if index.is_event[index.r_ent[row]]]
         if versions:
-            self._close(engine, text("close_versions"), {"row": names_of(versions), **self._closings(versions)})
+            pen.write(
+                self._close,
+                text("close_versions", driver=self._driver),
+                {"row": names_of(versions), **self._closings(versions)},
+            )
         if events:
             names = texts(index.names[index.r_ent[row]] for row in events)
-            self._close(engine, text("close_events"), {"id": names, **self._closings(events)})
+            pen.write(
+                self._close,
+                text("close_events", driver=self._driver),
+                {"id": names, **self._closings(events)},
+            )
 
     def _closings(self, rows: list[int]) -> dict[str, pa.Array]:
         index = self._index
@@ -458,18 +543,26 @@ class Projection:
             "op": names_of([index.r_close[row] for row in rows]),
         }
 
-    def _close_links(self, engine: Engine, lo: int, hi: int) -> None:
+    def _close_links(self, pen: Pen, lo: int, hi: int) -> None:
         index = self._index
         groups: dict[tuple[str, bool, bool], list[int]] = {}
         for row in index.link_closings[lo:hi]:
             if row < self._done.link_rows:
                 link = index.k_link[row]
                 source, target = index.is_event[index.l_src[link]], index.is_event[index.l_tgt[link]]
-                groups.setdefault((self._table(index.l_kind[link]), bool(source), bool(target)), []).append(row)
+                groups.setdefault((self._table(index.l_kind[link]), bool(source), bool(target)), []).append(
+                    row
+                )
         for (table, from_event, to_event), rows in groups.items():
-            statement = text("close_links", KIND=table, SOURCE=_label(from_event), TARGET=_label(to_event))
-            self._close(
-                engine,
+            statement = text(
+                "close_links",
+                driver=self._driver,
+                KIND=table,
+                SOURCE=_label(from_event),
+                TARGET=_label(to_event),
+            )
+            pen.write(
+                self._close,
                 statement,
                 {
                     **end_columns(index, [index.k_link[row] for row in rows]),
@@ -479,12 +572,13 @@ class Projection:
                 },
             )
 
-    def _close(self, engine: Engine, statement: str, columns: dict[str, pa.Array]) -> None:
+    def _close(self, statement: str, columns: dict[str, pa.Array]) -> None:
+        assert self._engine is not None
         rows = pa.table(columns)
-        engine.load(statement, rows)
+        self._engine.load(statement, rows)
         self._closed += len(rows)
         if self._closed >= CHECKPOINT_AFTER:
-            engine.checkpoint()
+            self._engine.checkpoint()
             self._closed = 0
 
     # ------------------------------------------------------------------ checking
@@ -493,24 +587,47 @@ class Projection:
         index, count = self._index, self._done.entities
         events = [ent for ent in range(count) if index.is_event[ent]]
         nodes = [ent for ent in range(count) if not index.is_event[ent]]
-        yield from _differences("Node", engine.arrow(text("all_nodes")), node_table(index, nodes), "id")
+        yield from _differences(
+            "Node", engine.arrow(text("all_nodes", driver=self._driver)), node_table(index, nodes), "id"
+        )
         columns = ["id", "type", "occurred_at", "tx_from", "tx_to", "opened_by", "closed_by"]
-        yield from _differences("Event", engine.arrow(text("all_events")), self._event_table(events).select(columns), "id")
+        yield from _differences(
+            "Event",
+            engine.arrow(text("all_events", driver=self._driver)),
+            self._event_table(events).select(columns),
+            "id",
+        )
 
     def _verify_versions(self, engine: Engine) -> Iterator[str]:
         columns = self._row_columns(0, self._done.rows, contents=False)
-        yield from _differences("Version", engine.arrow(text("all_versions")), pa.table(columns), "row")
+        yield from _differences(
+            "Version", engine.arrow(text("all_versions", driver=self._driver)), pa.table(columns), "row"
+        )
 
     def _verify_links(self, engine: Engine) -> Iterator[str]:
         columns = self._link_columns(0, self._done.link_rows)
-        expected = pa.table({name: columns[name] for name in ("row", "id", "source", "target", *_LINK_PERIODS)})
+        expected = pa.table(
+            {name: columns[name] for name in ("row", "id", "source", "target", *_LINK_PERIODS)}
+        )
         names = pa.array([self._table(kind) for kind in columns["kind"].to_pylist()], pa.string())
         for name in sorted(self._tables):
             part = expected.filter(pc.equal(names, name))
-            yield from _differences(name, engine.arrow(text("all_links", KIND=name)), part, "row")
+            yield from _differences(
+                name, engine.arrow(text("all_links", driver=self._driver, KIND=name)), part, "row"
+            )
 
 
 # ------------------------------------------------------------------------------------------------ columns from the index
+
+
+def fill(engine: Engine, table: str, rows: pa.Table, pair: tuple[str, str] | None = None) -> None:
+    """Add rows by COPY: columns in the order of the schema, for links after `source` and `target`."""
+    if pair:
+        engine.load(
+            text("copy_links", driver=engine.driver, TABLE=table, SOURCE=pair[0], TARGET=pair[1]), rows
+        )
+    else:
+        engine.load(text("copy_nodes", driver=engine.driver, TABLE=table), rows)
 
 
 def node_table(index: Index, nodes: Sequence[int]) -> pa.Table:
@@ -559,7 +676,9 @@ def end_columns(index: Index, links: Sequence[int]) -> dict[str, pa.Array]:
     }
 
 
-def claim_columns(index: Index, bodies: Sequence[Json], links: Sequence[int], claims: Sequence[int]) -> dict[str, pa.Array]:
+def claim_columns(
+    index: Index, bodies: Sequence[Json], links: Sequence[int], claims: Sequence[int]
+) -> dict[str, pa.Array]:
     """What a link says: its name, kind and attributes."""
     return {
         "id": texts([index.l_name[link] for link in links]),

@@ -43,7 +43,7 @@ class GraphStore(Reader):
     ) -> None:
         self._place = place
         self._clock = clock
-        self._author = None if author is None else text_of("author", author)
+        self._author = author
         self._handed: Instant = -OPEN
         self._open: Transaction | None = None
         self._owner = 0
@@ -112,6 +112,7 @@ class GraphStore(Reader):
         return max(clock, self._core.index.last_tx)
 
     def _coordinate(self) -> tuple[Instant, Instant]:
+        self._usable()
         work = self._open
         if work is not None and self._owner == threading.get_ident():
             return work.tx, work.tx

@@ -368,8 +368,6 @@ class Reader:
     def _resolve(self, id: str, tx: Instant) -> tuple[int, int]:
         """The entity an id, a unique prefix or a `{id}-v{n}` names among what is known at `tx`, and n or 0."""
         index = self._core.index
-        if self._core.closed:
-            raise InvalidError(self._core.closed)
         ent = index.ids.get(id, -1) if isinstance(id, str) else -2
         if ent >= 0 and index.born[ent] <= tx:
             return ent, 0
@@ -693,10 +691,12 @@ class View(Reader):
         self._tx = tx
 
     def _coordinate(self) -> tuple[Instant, Instant]:
+        if self._core.closed:
+            raise InvalidError(self._core.closed)
         return self._valid, self._tx
 
     def __repr__(self) -> str:
-        return f"<View {self.at}>"
+        return f"<View valid {iso(self._valid)}, as known at {iso(self._tx)}>"
 
     def __eq__(self, other: object) -> bool:
         return (

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -23,10 +23,12 @@ from graphstore.models import Json
 from graphstore.period import Instant
 from graphstore.projection import (
     POOL,
+    Pen,
     Raw,
     claim_columns,
     description_columns,
     event_columns,
+    fill,
     instants,
     link_table,
     numbers,
@@ -36,17 +38,28 @@ from graphstore.projection import (
 from graphstore.queries import text
 
 LABELS = ("Node", "Absent", "Event")
-FIELDS = 256
+FIELDS = 100
 """Content fields that become columns, the most frequent first; the others are in `content` only."""
 
 _NODE, _ABSENT, _EVENT = range(3)
 _BASE = ("id", "kind", "key", "scope", "number", "text", "tags", "trigger", "source", "standing",
          "valid_from", "valid_to", "tx_from", "content")  # fmt: skip
-_EVENT_TEXTS = ("type", "description", "origin", "agent", "fingerprint", "metadata", "trace_id", "span_id", "parent_span_id")
+_EVENT_TEXTS = (
+    "type",
+    "description",
+    "origin",
+    "agent",
+    "fingerprint",
+    "metadata",
+    "trace_id",
+    "span_id",
+    "parent_span_id",
+)
 _RESERVED = frozenset({*_BASE, "occurred_at", "_id", "_label", "_src", "_dst"})
 _UNUSABLE = re.compile(r"[`\x00-\x1f\x7f]")
 _NO_PROPERTY = re.compile(r"Cannot find property (.+) for (.+?)\.?\Z", re.DOTALL)
 _LONGEST_NAME = 200
+_COLUMN = 8 << 20  # what the engine takes at once for a column
 
 
 def build(
@@ -70,23 +83,35 @@ def build(
     for row in rows:
         ent = index.r_ent[row]
         labels[ent] = _EVENT if index.is_event[ent] else _NODE
-    nodes = _Things(index, raw, [row for row in rows if labels[index.r_ent[row]] == _NODE])
-    events = _Things(index, raw, [row for row in rows if labels[index.r_ent[row]] == _EVENT])
+    nodes = _Things(
+        index, raw, [(index.r_ent[row], row) for row in rows if labels[index.r_ent[row]] == _NODE]
+    )
+    events = _Things(
+        index, raw, [(index.r_ent[row], row) for row in rows if labels[index.r_ent[row]] == _EVENT]
+    )
     absent = [ent for ent, born in enumerate(index.born) if labels[ent] == 0xFF and born <= tx]
     for ent in absent:
         labels[ent] = _ABSENT
 
     fields = _fields(nodes.contents())
-    engine = ViewGraph(driver, _memory(index, rows, link_rows), fields)
+    engine = ViewGraph(driver, _memory(index, rows, link_rows) + len(fields.columns) * _COLUMN, fields)
     try:
         shape = "".join(f",\n  `{name}` {kind}" for name, kind, _ in fields.columns)
         engine.run(text("view_node", driver=driver).replace("__FIELDS__", shape))
         engine.run(text("view_absent", driver=driver))
         engine.run(text("view_event", driver=driver))
-        engine.fill("Node", nodes.table(["stands"] * len(nodes.rows), fields))
-        engine.fill("Event", events.event_table([index.standing(ent, valid, tx) for ent in events.ents]))
-        engine.fill("Absent", _absent_table(index, raw, absent, valid, tx))
-        _add_links(engine, index, raw, link_rows, labels, vocabulary)
+        for kind in {*vocabulary.kinds, *index.l_kind}:
+            engine.run(text("view_link", driver=driver, KIND=link_table(kind)))
+        with Pen() as pen:
+            pen.write(fill, engine, "Node", nodes.table(["stands"] * len(nodes.ents), fields))
+            pen.write(
+                fill,
+                engine,
+                "Event",
+                events.event_table([index.standing(ent, valid, tx) for ent in events.ents]),
+            )
+            pen.write(fill, engine, "Absent", _absent_table(index, raw, absent, valid, tx))
+            _add_links(engine, pen, index, raw, link_rows, labels)
     except BaseException:
         engine.close()
         raise
@@ -100,7 +125,9 @@ class ViewGraph(Engine):
         super().__init__(None, driver=driver, buffer_pool=memory)
         self._fields = fields
 
-    def query(self, cypher: str, params: Mapping[str, Any] | None = None, *, timeout: float | None = None) -> Result:
+    def query(
+        self, cypher: str, params: Mapping[str, Any] | None = None, *, timeout: float | None = None
+    ) -> Result:
         """`Engine.query`. A column that is not there raises a QueryError that lists those that are."""
         try:
             return super().query(cypher, params, timeout=timeout)
@@ -108,14 +135,9 @@ class ViewGraph(Engine):
             missing = _NO_PROPERTY.search(str(error))
             if missing is None:
                 raise
-            raise QueryError(f"no property {missing[1]!r} for {missing[2]!r}. {self._fields.known()}") from error
-
-    def fill(self, table: str, rows: pa.Table, pair: tuple[str, str] | None = None) -> None:
-        """Add rows in the order of the table's columns. In memory COPY is the faster way from few rows on."""
-        if pair:
-            self.load(text("copy_links", driver=self.driver, TABLE=table, SOURCE=pair[0], TARGET=pair[1]), rows)
-        else:
-            self.load(text("copy_nodes", driver=self.driver, TABLE=table), rows)
+            raise QueryError(
+                f"no property {missing[1]!r} for {missing[2]!r}. {self._fields.known()}"
+            ) from error
 
 
 # ---------------------------------------------------------------------------------------------------------------- what holds
@@ -142,13 +164,20 @@ def _memory(index: Index, rows: list[int], link_rows: list[int]) -> int:
 
 
 class _Things:
-    """Rows of the index with their bodies, as columns."""
+    """Things of the index, each with the row that shows it and its body, as columns. A row of -1: the thing held at no instant."""
 
-    def __init__(self, index: Index, raw: Raw, rows: list[int]) -> None:
+    def __init__(self, index: Index, raw: Raw, shown: Iterable[tuple[int, int]]) -> None:
         self.index = index
-        self.rows = rows
-        self.ents = [index.r_ent[row] for row in rows]
-        self.versions = [index.r_ver[row] for row in rows]
+        self.ents: list[int] = []
+        self.versions: list[int] = []
+        self.since, self.until, self.told = array("q"), array("q"), array("q")
+        for ent, row in shown:
+            born = index.born[ent]
+            self.ents.append(ent)
+            self.versions.append(index.r_ver[row] if row >= 0 else index.versions_of[ent][0])
+            self.since.append(index.r_from[row] if row >= 0 else born)
+            self.until.append(index.r_to[row] if row >= 0 else born)
+            self.told.append(index.r_tx[row] if row >= 0 else born)
         self.bodies = read_bodies(raw, [(index.v_pos[ver], index.v_len[ver]) for ver in self.versions])
 
     def contents(self) -> list[Json]:
@@ -156,8 +185,7 @@ class _Things:
 
     def table(self, standings: list[str], fields: _Fields) -> pa.Table:
         """The rows as nodes: base columns, then the fields of their contents."""
-        index, rows, ents = self.index, self.rows, self.ents
-        described = description_columns(self.bodies)
+        index, ents = self.index, self.ents
         return pa.table(
             {
                 "id": texts([index.names[ent] for ent in ents]),
@@ -165,12 +193,14 @@ class _Things:
                 "key": texts([index.key[ent] for ent in ents]),
                 "scope": texts([index.scope[ent] for ent in ents]),
                 "number": numbers([index.v_num[ver] for ver in self.versions]),
-                **described,
+                **description_columns(self.bodies),
                 "standing": texts(standings),
-                "valid_from": instants([index.r_from[row] for row in rows]),
-                "valid_to": instants([index.r_to[row] for row in rows]),
-                "tx_from": instants([index.r_tx[row] for row in rows]),
-                "content": texts([dumps(body["content"]).decode() if "content" in body else None for body in self.bodies]),
+                "valid_from": instants(self.since),
+                "valid_to": instants(self.until),
+                "tx_from": instants(self.told),
+                "content": texts(
+                    [dumps(body["content"]).decode() if "content" in body else None for body in self.bodies]
+                ),
                 **{name: column for name, _, column in fields.columns},
             }
         )
@@ -182,36 +212,27 @@ class _Things:
             {
                 "id": texts([index.names[ent] for ent in self.ents]),
                 "type": texts([index.kind[ent] for ent in self.ents]),
-                "occurred_at": instants([index.r_from[row] for row in self.rows]),
+                "occurred_at": instants(self.since),
                 **event_columns(self.bodies),
                 "standing": texts(standings),
-                "tx_from": instants([index.r_tx[row] for row in self.rows]),
+                "tx_from": instants(self.told),
             }
         )
 
 
 def _absent_table(index: Index, raw: Raw, ents: list[int], valid: Instant, tx: Instant) -> pa.Table:
     """What is known and does not hold, with its last content known at tx."""
-    shown = [(ent, _last_row(index, ent, valid, tx)) for ent in ents]
-    found = _Things(index, raw, [row for _, row in shown if row >= 0])
-    for at, ent in enumerate(found.ents):
+    found = _Things(index, raw, [(ent, _last_row(index, ent, valid, tx)) for ent in ents])
+    for at, ent in enumerate(ents):
         if index.is_event[ent]:
             event = {name: value for name, value in found.bodies[at].items() if name != "salt"}
-            found.bodies[at] = {"content": event, "text": event.get("description"), "source": event.get("source"), "trigger": None}
-    table = found.table([index.standing(ent, valid, tx) for ent in found.ents], _Fields([], 0))
-    # told and taken back in one transaction: nothing was ever believed of it, but a link may name it
-    bare = [ent for ent, row in shown if row < 0]
-    if not bare:
-        return table
-    known = {
-        "id": [index.names[ent] for ent in bare],
-        "kind": [index.kind[ent] for ent in bare],
-        "key": [index.key[ent] for ent in bare],
-        "scope": [index.scope[ent] for ent in bare],
-        "standing": [index.standing(ent, valid, tx) for ent in bare],
-    }
-    columns = [pa.array(known.get(field.name, [None] * len(bare)), field.type) for field in table.schema]
-    return pa.concat_tables([table, pa.table(columns, schema=table.schema)])
+            found.bodies[at] = {
+                "content": event,
+                "text": event.get("description"),
+                "source": event.get("source"),
+                "trigger": None,
+            }
+    return found.table([index.standing(ent, valid, tx) for ent in ents], _Fields([], 0))
 
 
 def _last_row(index: Index, ent: int, valid: Instant, tx: Instant) -> int:
@@ -219,23 +240,23 @@ def _last_row(index: Index, ent: int, valid: Instant, tx: Instant) -> int:
     row = index.last_cover(ent, valid, tx)
     if row < 0:
         believed = index.believed(ent, tx)
-        row = believed[-1] if believed else max((r for r in index.rows_of[ent] if index.r_tx[r] <= tx), default=-1)
+        row = (
+            believed[-1]
+            if believed
+            else max((r for r in index.rows_of[ent] if index.r_tx[r] <= tx), default=-1)
+        )
     return row
 
 
 # -------------------------------------------------------------------------------------------------------------------- links
 
 
-def _add_links(
-    engine: ViewGraph, index: Index, raw: Raw, rows: list[int], labels: bytearray, vocabulary: Vocabulary
-) -> None:
+def _add_links(engine: Engine, pen: Pen, index: Index, raw: Raw, rows: list[int], labels: bytearray) -> None:
     links = [index.k_link[row] for row in rows]
     groups: dict[tuple[str, int, int], list[int]] = {}
     for at, link in enumerate(links):
         group = (index.l_kind[link], labels[index.l_src[link]], labels[index.l_tgt[link]])
         groups.setdefault(group, []).append(at)
-    for kind in {*vocabulary.kinds, *(kind for kind, _, _ in groups)}:
-        engine.run(text("view_link", driver=engine.driver, KIND=link_table(kind)))
     if not rows:
         return
     claims = [index.k_claim[row] for row in rows]
@@ -254,7 +275,7 @@ def _add_links(
         table, ends = link_table(kind), (LABELS[source], LABELS[target])
         if ends != ("Node", "Node"):
             engine.run(text("view_pair", driver=engine.driver, KIND=table, SOURCE=ends[0], TARGET=ends[1]))
-        engine.fill(table, whole.take(numbers(members)), ends)
+        pen.write(fill, engine, table, whole.take(numbers(members)), ends)
 
 
 # ----------------------------------------------------------------------------------------------------------- content fields
@@ -269,7 +290,9 @@ class _Fields:
 
     def known(self) -> str:
         """A sentence that names what can be asked for."""
-        names = ", ".join(f"`{n}`" if not n.isidentifier() else n for n in [*_BASE, *(name for name, _, _ in self.columns)])
+        names = ", ".join(
+            f"`{n}`" if not n.isidentifier() else n for n in [*_BASE, *(name for name, _, _ in self.columns)]
+        )
         rare = f" {self.left_out} rarer content fields are in content only." if self.left_out else ""
         return f"Node has {names}.{rare} A content field that no node has here is no column."
 
@@ -281,7 +304,9 @@ def _fields(contents: list[Json]) -> _Fields:
     columns = []
     for name in sorted(chosen):
         column = _column_name(name, taken)
-        kind, values = _typed([content.get(name) for content in contents], as_text=column.lower() in _EVENT_TEXTS)
+        kind, values = _typed(
+            [content.get(name) for content in contents], as_text=column.lower() in _EVENT_TEXTS
+        )
         columns.append((column, kind, values))
     return _Fields(columns, len(seen) - len(chosen))
 
@@ -308,5 +333,7 @@ def _typed(values: list[Any], *, as_text: bool) -> tuple[str, pa.Array]:
         if kinds == {int} and all(value is None or -(2**63) <= value < 2**63 for value in values):
             return "INT64", pa.array(values, pa.int64())
         if float in kinds and kinds <= {int, float}:
-            return "DOUBLE", pa.array([None if value is None else float(value) for value in values], pa.float64())
+            return "DOUBLE", pa.array(
+                [None if value is None else float(value) for value in values], pa.float64()
+            )
     return "STRING", texts([None if value is None else dumps(value).decode() for value in values])

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from graphstore.errors import ConflictError
 from graphstore.index import Index, Mark
+from graphstore.inputs import text_of
 from graphstore.journal import Place, dumps
 from graphstore.models import Json
 from graphstore.period import OPEN, Instant, Period, coalesce, moment, overlap, without, without_all
@@ -67,7 +68,7 @@ class Transaction:
 
     def op(self, verb: str, subject: str, reason: str | None = None) -> int:
         """Note one operation; gives its number, which the rows it opens and closes carry."""
-        place = self._why if reason is None else self.body({"reason": reason})
+        place = self._why if reason is None else self.body({"reason": text_of("reason", reason, empty=True)})
         return self.index.add_op(self.tx, verb, subject, self.author, *place)
 
     def point(self) -> _Point:
@@ -180,6 +181,8 @@ class Transaction:
         number = 1 + max((index.c_num[claim] for claim in index.claims_of[link]), default=0)
         place = self.body(body) if body else (0, 0)
         made = index.add_claim(link, number, strength or 0, int(inferred), by, *place)
+        if index.o_len[op] == 0:  # what is said of the link is why it was made
+            index.o_pos[op], index.o_len[op] = place
         return index.open_link_row(made, period, self.tx, op)
 
     # ------------------------------------------------------------------ what a supersession took

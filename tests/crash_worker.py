@@ -134,6 +134,8 @@ def until_enough_interrupts(path: str, run: int) -> None:
         try:
             while True:
                 writer.step()
+                if writer.count % 10 == 0:
+                    count_in_tables(store)
         except KeyboardInterrupt:
             hits += 1
         except graphstore.EngineError as error:
@@ -145,6 +147,8 @@ def until_enough_interrupts(path: str, run: int) -> None:
     signal.setitimer(signal.ITIMER_REAL, 0)
     tx = store.stats()["last_tx"]
     held = {node.id: [row.model_dump(mode="json") for row in store.versions(node.id)] for node in store.as_of().nodes()}
+    found = store.verify()
+    assert found.ok, found.problems
     store.close()
     with graphstore.open(path) as again:
         seen = {node.id: [row.model_dump(mode="json") for row in again.versions(node.id)] for node in again.as_of().nodes()}

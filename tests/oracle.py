@@ -343,8 +343,14 @@ class Oracle:
     def supersede(
         self, *old: str, by: str, reason: str | None = None, valid_from: datetime | None = None
     ) -> list[str]:
-        self._known(*old, by)
-        return [self._supersede(by, one, reason=reason, valid_from=valid_from) for one in old]
+        try:
+            self._known(*old, by)
+            return [self._supersede(by, one, reason=reason, valid_from=valid_from) for one in old]
+        except Refused as refused:
+            if len(old) == 1 and by not in old:
+                raise
+            # which of several faults is named first is nobody's promise
+            raise Refused(*refused.classes, NotFoundError, InvalidError, ConflictError) from None
 
     def _supersede(self, new: str, old: str, *, reason: str | None = None, strength: int | None = None,
                    valid_from: datetime | None = None, valid_to: datetime | None = None) -> str:  # fmt: skip
@@ -672,12 +678,13 @@ class Oracle:
                     how = "superseded" if link["kind"] == "supersedes" else "corrected"
                     steps.append((how, link["id"], link["source"]))
             for one in level:
-                if not any(link["target"] == one and link["kind"] == "supersedes" for link in links):
-                    standing = self.standing(one, v, t)
-                    if standing == "stands":
-                        current.append(one)
-                    elif standing in ("ended", "retracted"):
-                        closed.append(standing)
+                standing = self.standing(one, v, t)
+                if standing == "stands":
+                    current.append(one)
+                elif standing in ("ended", "retracted") and not any(
+                    link["target"] == one and link["kind"] == "supersedes" for link in links
+                ):
+                    closed.append(standing)
             level = following
         return {
             "steps": steps, "closed": sorted(closed), "current": sorted(current), "standing": self.standing(id, v, t),

@@ -122,7 +122,7 @@ REFUSED = [
     ("CALL drop_fts_index('Person', 'i')", "CALL drop_fts_index"),
     ("CALL project_graph('g', ['Person'], ['KNOWS'])", "CALL project_graph"),
     ("CALL read_csv_serial('people.csv') RETURN *", "CALL read_csv_serial"),
-    ("CALL { CREATE (:Person {id: 'x'}) } RETURN 1", "CREATE"),
+    ("CALL { CREATE (:Person {id: 'x'}) } RETURN 1", "CALL"),
     ("MATCH (n:Person) CALL clear_warnings() RETURN n", "CALL clear_warnings"),
     ("RETURN nextval('s')", "nextval"),
     ("EXPLAIN CREATE (:Person {id: 'x'})", "CREATE"),

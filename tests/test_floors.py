@@ -14,17 +14,21 @@ PACKAGE = Path(graphstore.__file__).parent
 
 # From the ground up. A module imports from its own floor and from those below.
 FLOORS = {
-    "pure": {"errors", "period", "models", "links", "diff"},
-    "truth": {"journal", "index"},
+    "pure": {"errors", "period", "models", "links", "diff", "inputs", "result"},
+    "truth": {"journal", "index", "saved", "folder"},
     "engine": {"guard", "queries", "engine", "projection", "viewgraph", "graphs"},
-    "core": {"writing", "view", "store"},
+    "core": {"writing", "linking", "bulk", "view", "store", "opening"},
     "rooms": {"events", "sessions", "topics", "memory", "timeline", "recall", "chains"},
     "doors": {"tell", "git_history", "imports", "demo", "cli", "mcp", "notebook", "server", "__main__"},
 }
 ORDER = {module: floor for floor, name in enumerate(FLOORS) for module in FLOORS[name]}
 
 # Longer than they should be, each with the reason.
-LONG_MODULES: dict[str, str] = {}
+LONG_MODULES = {
+    "store": "the one writer: a verb beside a verb, and nothing that reads",
+    "view": "the one reader: every read of the contract, and nothing that writes",
+    "projection": "the journal's rows as tables: laying, following and verifying share the tables' shapes",
+}
 LONG_FUNCTIONS: dict[str, str] = {}
 
 MODULES = sorted(path for path in PACKAGE.glob("*.py") if path.stem != "__init__")
@@ -106,21 +110,21 @@ def test_importing_the_package_is_cheap():
 
 
 def test_all_is_exact():
-    """Every name the package imports or makes is in `__all__`, and nothing else is."""
-    bound: set[str] = set()
-    for node in tree(PACKAGE / "__init__.py").body:
-        if isinstance(node, ast.ImportFrom) and node.module != "__future__":
-            bound |= {alias.asname or alias.name for alias in node.names}
-        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
-            bound.add(node.name)
-        elif isinstance(node, ast.Assign):
-            bound |= {target.id for target in node.targets if isinstance(target, ast.Name)}
-    public = {name for name in bound if not name.startswith("_")}
+    """What the type checker sees, what is fetched on first use and what `__all__` says are the same names."""
+    seen = {
+        alias.name
+        for node in ast.walk(tree(PACKAGE / "__init__.py"))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("graphstore.")
+        for alias in node.names
+    }
 
-    assert public == set(graphstore.__all__) - {"__version__"}
-    assert len(graphstore.__all__) == len(set(graphstore.__all__))
+    assert sorted(seen) == sorted(graphstore.__all__)
+    assert sorted(graphstore.__all__) == list(graphstore.__all__)
+    assert set(graphstore.__all__) <= set(dir(graphstore))
     for name in graphstore.__all__:
-        assert hasattr(graphstore, name)
+        assert getattr(graphstore, name).__module__.startswith("graphstore."), name
+    with pytest.raises(AttributeError):
+        graphstore.no_such_name  # noqa: B018
 
 
 PROMISED = ["open", "restore", "verify", "GraphStore", "View", "Result", "Node", "Version", "Event", "Link", "Recorded", "FieldChange", "ViewDiff", "Inspection", "Step", "Supersession", "Chain", "Contradiction", "Change", "Verification", "GraphStoreError", "NotFoundError", "InvalidError", "ConflictError", "QueryError", "EngineError", "DamageError", "LockedError"]
@@ -158,7 +162,7 @@ def test_every_public_method_says_what_it_means():
 # ---------------------------------------------------------------- Cypher stands in cypher/
 
 CYPHER = re.compile(
-    r"\b(MATCH\s*\(|OPTIONAL MATCH|CREATE\s+(NODE|REL)\b|CREATE\s*\(|MERGE\s*\(|UNWIND\s+\$|LOAD FROM|COPY\s+\w+\s+(FROM|TO)|"
+    r"\b(MATCH\s*\(|CREATE\s+(NODE|REL)\b|CREATE\s*\(|MERGE\s*\(|UNWIND\s+\$|LOAD FROM\s+[\$'\"]|COPY\s+\w+\s+(FROM|TO)|"
     r"DETACH DELETE|ALTER TABLE|DROP TABLE|RETURN\s+\w+\.\w+)"
 )
 
@@ -166,13 +170,7 @@ CYPHER = re.compile(
 def strings(path: Path) -> list[tuple[int, str]]:
     """Every text in a module that is not a docstring."""
     root = tree(path)
-    docs = {
-        id(node.body[0].value)
-        for node in ast.walk(root)
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
-        and node.body
-        and isinstance(node.body[0], ast.Expr)
-    }
+    docs = {id(node.value) for node in ast.walk(root) if isinstance(node, ast.Expr)}
     return [
         (node.lineno, node.value)
         for node in ast.walk(root)
@@ -192,7 +190,8 @@ def test_no_cypher_stands_in_python(path):
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
 def test_a_module_is_one_thing(path):
     lines = len(path.read_text(encoding="utf-8").splitlines())
-    assert lines <= 700 or path.stem in LONG_MODULES, f"{path.name} has {lines} lines and asks to be two"
+    most = 900 if path.stem in LONG_MODULES else 700
+    assert lines <= most, f"{path.name} has {lines} lines and asks to be two"
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -45,7 +45,9 @@ class Making:
     ) -> str:
         """A commit of the whole tree `files`; by default on top of the last one. Returns its sha."""
         commit = Commit()
-        commit.tree = commit_tree(self.repo.object_store, [self._entry(path, data) for path, data in files.items()])
+        commit.tree = commit_tree(
+            self.repo.object_store, [self._entry(path, data) for path, data in files.items()]
+        )
         commit.author, commit.committer = author, b"Charles <charles@example.org>"
         commit.author_time, commit.author_timezone = seconds(authored), zone
         commit.commit_time, commit.commit_timezone = seconds(committed or authored), zone
@@ -83,7 +85,7 @@ def seconds(text: str) -> int:
 
 def instant(text: str) -> datetime:
     found = datetime.fromisoformat(text)
-    return found if found.tzinfo else found.replace(tzinfo=timezone.utc)
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 @pytest.fixture
@@ -96,7 +98,11 @@ def paths(store: GraphStore) -> set[str]:
 
 
 def counts(report: GitReport) -> dict[str, int]:
-    return {name: value for name, value in report if value and isinstance(value, int) and not isinstance(value, bool)}
+    return {
+        name: value
+        for name, value in report
+        if value and isinstance(value, int) and not isinstance(value, bool)
+    }
 
 
 # ---- what a history becomes -------------------------------------------------------------------
@@ -108,7 +114,9 @@ def told(made: Making, store: GraphStore) -> dict[str, str]:
     shas = {
         "add": made.commit({"a.py": LINES}, "2024-01-01", "2024-01-03", message="add a\n\nwith a body"),
         "change": made.commit({"a.py": LINES + b"more\n"}, "2024-02-01", "2024-02-02"),
-        "rename": made.commit({"b.py": LINES + b"more\nand more\n"}, "2024-03-01", "2024-03-02", message="call it b"),
+        "rename": made.commit(
+            {"b.py": LINES + b"more\nand more\n"}, "2024-03-01", "2024-03-02", message="call it b"
+        ),
         "delete": made.commit({"other": b"x"}, "2024-04-01", "2024-04-02"),
     }
     shas["report"] = str(import_git(store, made.path))
@@ -192,7 +200,9 @@ def test_report_counts_what_was_written(made, store):
     made.commit({"c": LINES, "b": b"2\n"}, "2024-01-02")
     report = import_git(store, made.path)
 
-    assert {"commits": 2, "files": 3, "versions": 4, "renames": 1, "deletions": 1, "links": 6} == counts(report)
+    assert {"commits": 2, "files": 3, "versions": 4, "renames": 1, "deletions": 1, "links": 6} == counts(
+        report
+    )
     assert "project: 2 commits, 3 files, 4 versions" == str(report)
 
 
@@ -310,7 +320,9 @@ def test_nothing_is_true_later_than_it_was_committed(made, store):
     report = import_git(store, made.path)
 
     assert 1 == report.author_dates_lowered
-    assert [day("2024-01-01"), day("2024-01-02")] == [version.valid_from for version in store.history("file:a")]
+    assert [day("2024-01-01"), day("2024-01-02")] == [
+        version.valid_from for version in store.history("file:a")
+    ]
     assert sha == store.node("file:a").content["commit"]
 
 
@@ -331,7 +343,9 @@ def test_history_older_than_the_store_is_raised_to_after_it(made, store):
     report = import_git(store, made.path)
 
     assert 2 == report.commit_dates_raised
-    assert [day("2024-01-01"), day("2024-01-02")] == [version.valid_from for version in store.history("file:a")]
+    assert [day("2024-01-01"), day("2024-01-02")] == [
+        version.valid_from for version in store.history("file:a")
+    ]
 
 
 def test_history_is_imported_after_a_view_of_the_present_was_handed_out(made, store, clock):
@@ -360,7 +374,9 @@ def test_dates_keep_their_time_zone_in_the_event_and_are_utc_elsewhere(made, sto
 def test_a_merge_writes_what_it_left_different_from_the_last_description(made, store):
     base = made.commit({"ours": b"0\n", "both": b"0\n", "same": b"0\n"}, "2024-01-01")
     left = made.commit({"ours": b"left\n", "both": b"left\n", "same": b"0\n"}, "2024-01-02", parents=(base,))
-    right = made.commit({"ours": b"right\n", "both": b"right\n", "same": b"0\n"}, "2024-01-03", parents=(base,))
+    right = made.commit(
+        {"ours": b"right\n", "both": b"right\n", "same": b"0\n"}, "2024-01-03", parents=(base,)
+    )
     merge = made.commit(
         {"ours": b"left\n", "both": b"left and right\n", "same": b"0\n"}, "2024-01-04", parents=(left, right)
     )
@@ -384,7 +400,10 @@ def test_a_merge_that_only_brings_branches_together_changes_no_file(made, store)
 
 
 def test_octopus_with_several_roots(made, store):
-    roots = tuple(made.commit({name: b"1\n"}, f"2024-01-0{day_}", parents=()) for day_, name in enumerate("abc", start=1))
+    roots = tuple(
+        made.commit({name: b"1\n"}, f"2024-01-0{day_}", parents=())
+        for day_, name in enumerate("abc", start=1)
+    )
     made.commit({"a": b"1\n", "b": b"1\n", "c": b"1\n"}, "2024-01-04", parents=roots)
     report = import_git(store, made.path)
 
@@ -408,8 +427,12 @@ def test_parents_come_before_children_whatever_their_dates(made, store):
 def test_a_revert_supersedes_and_contradicts_the_commit_it_names(made, store):
     good = made.commit({"a": b"1\n"}, "2024-01-01")
     bad = made.commit({"a": b"2\n"}, "2024-01-02", message="clever")
-    revert = made.commit({"a": b"1\n"}, "2024-01-03", message=f'Revert "clever"\n\nThis reverts commit {bad}.\n')
-    again = made.commit({"a": b"2\n"}, "2024-01-04", message=f"Reapply\n\nThis reverts commit {revert[:10]}.\n")
+    revert = made.commit(
+        {"a": b"1\n"}, "2024-01-03", message=f'Revert "clever"\n\nThis reverts commit {bad}.\n'
+    )
+    again = made.commit(
+        {"a": b"2\n"}, "2024-01-04", message=f"Reapply\n\nThis reverts commit {revert[:10]}.\n"
+    )
     report = import_git(store, made.path)
 
     assert 2 == report.reverts
@@ -455,7 +478,9 @@ def test_a_file_that_becomes_a_link_or_executable_has_a_new_version(made, store)
     made.commit({"run": (0o120000, b"x\n")}, "2024-01-03")
     import_git(store, made.path)
 
-    assert ["100644", "100755", "120000"] == [version.content["mode"] for version in store.history("file:run")]
+    assert ["100644", "100755", "120000"] == [
+        version.content["mode"] for version in store.history("file:run")
+    ]
 
 
 def test_an_empty_commit_is_an_event_alone(made, store):
@@ -480,8 +505,12 @@ def test_binary_files_have_a_size_and_no_lines(made, store):
 
 
 def test_paths_and_messages_that_are_not_utf8(made, store):
-    sha = made.commit({b"caf\xe9.txt": b"1\n"}, "2024-01-01", message=b"caf\xe9", author=b"Ren\xe9 <r@example.org>")
-    shift = made.commit({b"caf\xe9.txt": b"2\n"}, "2024-01-02", message="日本".encode("shift_jis"), encoding=b"Shift_JIS")
+    sha = made.commit(
+        {b"caf\xe9.txt": b"1\n"}, "2024-01-01", message=b"caf\xe9", author=b"Ren\xe9 <r@example.org>"
+    )
+    shift = made.commit(
+        {b"caf\xe9.txt": b"2\n"}, "2024-01-02", message="日本".encode("shift_jis"), encoding=b"Shift_JIS"
+    )
     report = import_git(store, made.path)
 
     assert 1 == report.paths_escaped
@@ -494,7 +523,7 @@ def test_paths_and_messages_that_are_not_utf8(made, store):
 
 
 def test_paths_that_look_like_other_ids(made, store):
-    files = {"a": b"1\n", "a-v2": b"2\n", "src/ab": b"3\n", "it's {x} \"q\"\n": b"4\n", "ünï": b"5\n"}
+    files = {"a": b"1\n", "a-v2": b"2\n", "src/ab": b"3\n", 'it\'s {x} "q"\n': b"4\n", "ünï": b"5\n"}
     made.commit(files, "2024-01-01")
     made.commit({**files, "a": b"6\n", "src/a": b"7\n"}, "2024-01-02")
     import_git(store, made.path)

@@ -58,7 +58,12 @@ def test_rows_become_nodes_with_their_period_text_and_tags(store, table):
     node = store.node("python/3.11")
 
     assert (5, 5, 5, 2, ()) == (report.rows, report.nodes, report.versions, report.links, report.damaged)
-    assert ("release", "releases", "python 3.11", ("release", "python")) == (node.kind, node.scope, node.text, node.tags)
+    assert ("release", "releases", "python 3.11", ("release", "python")) == (
+        node.kind,
+        node.scope,
+        node.text,
+        node.tags,
+    )
     assert (day("2022-10-24"), day("2027-10-31")) == (node.valid_from, node.valid_to)
     assert ({"latest": "3.11.9"}, "releases.csv") == (node.content, node.source)
     assert "quoted, and\nover two lines" == store.node("python/3.12").content["note"]
@@ -69,7 +74,9 @@ def test_a_link_column_may_name_several_later_rows(store, table):
     import_csv(store, table, MAPPING)
     links = store.as_of(valid="2025-01-01").links_from("node/18")
 
-    assert [("precedes", "node/20"), ("precedes", "node/22")] == sorted((link.kind, link.target) for link in links)
+    assert [("precedes", "node/20"), ("precedes", "node/22")] == sorted(
+        (link.kind, link.target) for link in links
+    )
     assert {("end of life", day("2022-04-19"), day("2025-04-30"))} == {
         (link.reason, link.valid_from, link.valid_to) for link in links
     }
@@ -86,11 +93,19 @@ def test_rows_with_one_id_are_versions_of_one_node(store):
         {"who": "auth", "how": "session", "since": "2024-01-01", "until": "2025-01-01"},
         {"who": "auth", "how": "token", "since": "2025-01-01", "until": ""},
     ]
-    mapping = {"id": "who", "kind": "decision", "content": ["how"], "valid_from": "since", "valid_to": "until"}
+    mapping = {
+        "id": "who",
+        "kind": "decision",
+        "content": ["how"],
+        "valid_from": "since",
+        "valid_to": "until",
+    }
     report = import_rows(store, rows, mapping)
 
     assert (1, 2) == (report.nodes, report.versions)
-    assert ["session", "token"] == [store.as_of(valid=at).node("auth").content["how"] for at in ("2024-06-01", "2025-06-01")]
+    assert ["session", "token"] == [
+        store.as_of(valid=at).node("auth").content["how"] for at in ("2024-06-01", "2025-06-01")
+    ]
 
 
 def test_a_superseding_link_ends_the_old_where_the_new_begins(store):
@@ -98,7 +113,12 @@ def test_a_superseding_link_ends_the_old_where_the_new_begins(store):
         {"id": "one", "since": "2024-01-01", "by": "two"},
         {"id": "two", "since": "2025-01-01", "by": ""},
     ]
-    mapping = {"id": "id", "kind": "decision", "valid_from": "since", "links": [{"kind": "superseded_by", "target": "by"}]}
+    mapping = {
+        "id": "id",
+        "kind": "decision",
+        "valid_from": "since",
+        "links": [{"kind": "superseded_by", "target": "by"}],
+    }
     import_rows(store, rows, mapping)
 
     assert day("2025-01-01") == store.history("one")[0].valid_to
@@ -108,9 +128,23 @@ def test_a_superseding_link_ends_the_old_where_the_new_begins(store):
 # ---- a history --------------------------------------------------------------------------------
 
 HISTORY = [
-    {"id": "plan", "says": "monday", "from": "2024-01-01", "seen": "2024-01-10", "gone": "2024-02-10", "with": "team"},
+    {
+        "id": "plan",
+        "says": "monday",
+        "from": "2024-01-01",
+        "seen": "2024-01-10",
+        "gone": "2024-02-10",
+        "with": "team",
+    },
     {"id": "team", "says": "us", "from": "2024-01-01", "seen": "2024-01-20", "gone": "", "with": ""},
-    {"id": "plan", "says": "friday", "from": "2024-01-15", "seen": "2024-02-10", "gone": "2024-03-10", "with": "team"},
+    {
+        "id": "plan",
+        "says": "friday",
+        "from": "2024-01-15",
+        "seen": "2024-02-10",
+        "gone": "2024-03-10",
+        "with": "team",
+    },
 ]
 HISTORY_MAPPING = {
     "id": "id", "kind": "fact", "content": ["says"], "valid_from": "from", "tx_from": "seen", "tx_to": "gone",
@@ -121,7 +155,9 @@ HISTORY_MAPPING = {
 def test_each_instant_of_a_history_is_a_transaction(store):
     import_rows(store, HISTORY, HISTORY_MAPPING)
 
-    assert [day(f"2024-{at}") for at in ("01-10", "01-20", "02-10", "03-10")] == sorted({c.tx for c in store.changes()})
+    assert [day(f"2024-{at}") for at in ("01-10", "01-20", "02-10", "03-10")] == sorted(
+        {c.tx for c in store.changes()}
+    )
 
 
 def test_a_row_is_believed_from_its_tx_from_to_its_tx_to(store):
@@ -154,7 +190,9 @@ def test_a_history_in_any_order_is_replayed_in_order(store):
 
 
 def test_rows_of_the_same_instant_that_replace_each_other_leave_the_last(store):
-    twice = [{**HISTORY[1], "says": said, "gone": gone} for said, gone in (("first", "2024-05-01"), ("last", ""))]
+    twice = [
+        {**HISTORY[1], "says": said, "gone": gone} for said, gone in (("first", "2024-05-01"), ("last", ""))
+    ]
     import_rows(store, twice, HISTORY_MAPPING)
 
     assert "last" == store.node("team").content["says"]
@@ -175,7 +213,9 @@ def test_a_history_older_than_the_store_is_damage(store):
 def test_a_known_node_gets_another_version(store, table):
     import_csv(store, table, MAPPING)
     report = import_rows(
-        store, [{"id": "python/3.12", "latest": "3.12.4"}], {"id": "id", "kind": "release", "content": ["latest"]}
+        store,
+        [{"id": "python/3.12", "latest": "3.12.4"}],
+        {"id": "id", "kind": "release", "content": ["latest"]},
     )
 
     assert (0, 1) == (report.nodes, report.versions)
@@ -239,8 +279,15 @@ def test_damaged_rows_are_reported_with_line_and_reason_and_the_rest_is_kept(sto
 
 
 def test_a_circle_of_supersessions_is_refused_where_it_closes(store):
-    rows = [{"id": one, "by": two, "since": f"202{at}-01-01"} for at, (one, two) in enumerate(("ab", "bc", "ca"))]
-    mapping = {"id": "id", "kind": "fact", "valid_from": "since", "links": [{"kind": "superseded_by", "target": "by"}]}
+    rows = [
+        {"id": one, "by": two, "since": f"202{at}-01-01"} for at, (one, two) in enumerate(("ab", "bc", "ca"))
+    ]
+    mapping = {
+        "id": "id",
+        "kind": "fact",
+        "valid_from": "since",
+        "links": [{"kind": "superseded_by", "target": "by"}],
+    }
     report = import_rows(store, rows, mapping)
 
     assert [3] == [damage.line for damage in report.damaged]
@@ -249,10 +296,14 @@ def test_a_circle_of_supersessions_is_refused_where_it_closes(store):
 
 
 def test_a_row_of_another_kind_is_damage(store):
-    report = import_rows(store, [{"id": "a", "kind": "fact"}, {"id": "a", "kind": "plan"}], {"id": "id", "kind": "kind"})
+    report = import_rows(
+        store, [{"id": "a", "kind": "fact"}, {"id": "a", "kind": "plan"}], {"id": "id", "kind": "kind"}
+    )
 
     assert [(2, "'a' is a 'fact', not a 'plan'")] == reasons(report)
-    assert "rows:2: 'a' is a 'fact', not a 'plan'" == str(Damage(file="rows", line=2, reason=report.damaged[0].reason))
+    assert "rows:2: 'a' is a 'fact', not a 'plan'" == str(
+        Damage(file="rows", line=2, reason=report.damaged[0].reason)
+    )
 
 
 def test_json_lines_keep_their_types_and_report_what_is_no_object(store, tmp_path):
@@ -266,7 +317,9 @@ def test_json_lines_keep_their_types_and_report_what_is_no_object(store, tmp_pat
         '{"id": "c", "n": 123456789012345678901234567890}\n'
         '{"id": "d", "n": true}\n',
     )
-    report = import_jsonl(store, path, {"id": "id", "kind": "fact", "text": "by {deep.who}", "content": ["n", "deep", "tags"]})
+    report = import_jsonl(
+        store, path, {"id": "id", "kind": "fact", "text": "by {deep.who}", "content": ["n", "deep", "tags"]}
+    )
 
     assert [3, 4, 5, 6] == [damage.line for damage in report.damaged]
     assert "no JSON object but list" == report.damaged[1].reason
@@ -291,14 +344,16 @@ def test_types_of_csv_cells(store):
 
 def test_naive_times_are_read_in_the_zone_of_the_mapping(store):
     mapping = {"id": "id", "kind": "fact", "valid_from": "at", "timezone": "Europe/Berlin"}
-    import_rows(store, [{"id": "a", "at": "2024-07-01 12:00"}, {"id": "b", "at": "2024-07-01T12:00Z"}], mapping)
+    import_rows(
+        store, [{"id": "a", "at": "2024-07-01 12:00"}, {"id": "b", "at": "2024-07-01T12:00Z"}], mapping
+    )
 
     assert day("2024-07-01") + timedelta(hours=10) == store.node("a").valid_from
     assert day("2024-07-01") + timedelta(hours=12) == store.node("b").valid_from
 
 
 def test_cells_keep_quotes_cypher_and_odd_unicode(store):
-    odd = "it's \"quoted\" }) DETACH DELETE n // 🜚 \u202e ünï"
+    odd = 'it\'s "quoted" }) DETACH DELETE n // 🜚 \u202e ünï'
     import_rows(store, [{"id": odd, "say": odd}], {"id": "id", "kind": "fact", "content": ["say"]})
 
     assert odd == store.node(odd).content["say"]
@@ -313,13 +368,16 @@ def test_cells_keep_quotes_cypher_and_odd_unicode(store):
         ({"id": "prodct"}, "unknown column in the mapping's id 'prodct'.*Did you mean 'product'"),
         ({"text": "{nope}"}, "column in the mapping's text 'nope'"),
         ({"content": ["nope"]}, "column in the mapping's content 'nope'"),
-        ({"content": 5}, "neither '\\*', a list of columns nor a table"),
+        ({"content": 5}, "neither '\\*', a list nor a table"),
         ({"valid_from": "relesed"}, "valid_from 'relesed' is no ISO 8601 time"),
         ({"timezone": "Mars/North"}, "unknown timezone 'Mars/North'"),
         ({"types": {"latest": "number"}}, "unknown type in the mapping's types 'number'"),
         ({"colour": "red"}, "unknown setting in the mapping 'colour'"),
         ({"links": [{"kind": "uses"}]}, "needs kind and target"),
-        ({"links": [{"kind": "uses", "target": "{product}/{cycle}", "separator": ","}]}, "must name one column"),
+        (
+            {"links": [{"kind": "uses", "target": "{product}/{cycle}", "separator": ","}]},
+            "must name one column",
+        ),
         ({"kind": None}, "kind None is no text"),
     ],
 )
@@ -350,7 +408,9 @@ def test_mapping_files_in_toml_and_json(clock, table, tmp_path):
     )
     as_json = written(
         tmp_path / "mapping.json",
-        json.dumps({"id": "{product}/{cycle}", "kind": "release", "content": ["latest"], "valid_from": "released"}),
+        json.dumps(
+            {"id": "{product}/{cycle}", "kind": "release", "content": ["latest"], "valid_from": "released"}
+        ),
     )
     for mapping, links in ((toml, 2), (as_json, 0)):
         with graphstore.open(":memory:", clock=clock) as store:
@@ -359,7 +419,12 @@ def test_mapping_files_in_toml_and_json(clock, table, tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "text", "message"),
-    [("m.toml", "id = ", "no TOML"), ("m.json", "{", "no JSON"), ("m.json", "[]", "no table of settings"), ("none.toml", None, "cannot be read")],
+    [
+        ("m.toml", "id = ", "no TOML"),
+        ("m.json", "{", "no JSON"),
+        ("m.json", "[]", "no table of settings"),
+        ("none.toml", None, "cannot be read"),
+    ],
 )
 def test_a_mapping_file_that_cannot_be_read_is_named(store, table, tmp_path, name, text, message):
     path = tmp_path / name
@@ -383,6 +448,11 @@ def test_files_that_are_no_tables(store, tmp_path):
 def test_progress_is_told(store: GraphStore):
     told: list[tuple[int, int]] = []
     rows = [{"id": f"node-{number}", "seen": f"2024-01-01T00:00:{number % 60:02}Z"} for number in range(600)]
-    import_rows(store, rows, {"id": "id", "kind": "fact", "tx_from": "seen"}, progress=lambda done, total: told.append((done, total)))
+    import_rows(
+        store,
+        rows,
+        {"id": "id", "kind": "fact", "tx_from": "seen"},
+        progress=lambda done, total: told.append((done, total)),
+    )
 
     assert (512, 600) in told
