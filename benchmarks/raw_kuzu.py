@@ -20,7 +20,8 @@ END = datetime.max
 PERIODS = "valid_from TIMESTAMP, valid_to TIMESTAMP, tx_from TIMESTAMP, tx_to TIMESTAMP"
 SCHEMA = (
     "CREATE NODE TABLE Node(id STRING PRIMARY KEY, kind STRING)",
-    f"CREATE NODE TABLE Version(row STRING PRIMARY KEY, node_id STRING, number INT64, content STRING, text STRING, {PERIODS})",
+    f"CREATE NODE TABLE Version(row STRING PRIMARY KEY, node_id STRING, number INT64, content STRING, text STRING, {PERIODS}, "
+    "tags STRING[], trigger STRING, source STRING)",
     "CREATE REL TABLE HAS_VERSION(FROM Node TO Version)",
     "CREATE NODE TABLE Event(id STRING PRIMARY KEY, type STRING, description STRING, occurred_at TIMESTAMP, source STRING, "
     "metadata STRING, tx_from TIMESTAMP, tx_to TIMESTAMP)",
@@ -64,7 +65,7 @@ VIEW = (
     "MATCH (x:Version) WHERE "
     + HOLDS.format("x")
     + " RETURN x.node_id AS id, x.number AS number, x.content AS content, x.text AS text, x.valid_from AS valid_from, "
-    "x.valid_to AS valid_to, x.tx_from AS tx_from, x.tx_to AS tx_to"
+    "x.valid_to AS valid_to, x.tx_from AS tx_from, x.tx_to AS tx_to, x.tags AS tags, x.trigger AS trigger, x.source AS source"
 )
 QUESTION = "MATCH (a:Node)-[:CAUSED_BY]->(b:Node) WHERE a.state = 'open' RETURN b.kind AS kind, count(*) AS n ORDER BY kind"
 ADD = (
@@ -137,7 +138,9 @@ def prepare(data: Data) -> dict[str, pa.Table]:
     ends = pa.array([END] * data.events.num_rows, pa.timestamp("us"))
     loads = {
         "Node": data.nodes,
-        "Version": versions,
+        "Version": pa.table(
+            {**{name: versions[name] for name in versions.column_names}, **_provenance(len(rows))}
+        ),
         "HAS_VERSION": pa.table({"from": versions["node_id"], "to": rows}),
         "Event": _naive(data.events).append_column("tx_to", ends),
     }
@@ -316,6 +319,7 @@ def supersede_many(store: Store, pairs: list[tuple[str, str]], begins: datetime)
             "valid_to": column(begins),
             "tx_from": column(now),
             "tx_to": column(END),
+            **_provenance(count),
         }
     )
     store.con.execute("COPY Version FROM $given", {"given": pieces})
@@ -376,6 +380,14 @@ def _cut(store: Store, id: str, standing: list[list[Any]], begins: datetime, now
                 open=END,
             )
     return number
+
+
+def _provenance(count: int) -> dict[str, pa.Array]:
+    return {
+        "tags": pa.array([[]] * count, pa.list_(pa.string())),
+        "trigger": pa.array(["initial"] * count),
+        "source": pa.nulls(count, pa.string()),
+    }
 
 
 def _naive(table: pa.Table) -> pa.Table:

@@ -105,7 +105,7 @@ def load(
     )
     total, count = sum(map(len, tables.values())), 0
     opened: _Opened = defaultdict(list)
-    with _no_collecting(), store._core.journal.together():
+    with _no_collecting(), store._together():
         for at, steps in _steps(tables) if dated else _one_step(tables):
             with store._transact(at, None, None) as work, store._core.lock:
                 loader = _Loader(store, work, identities, opened)

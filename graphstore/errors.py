@@ -15,6 +15,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+_COMPARED = 500
+
 
 class GraphStoreError(Exception):
     """The root of all errors raised on purpose."""
@@ -26,9 +28,18 @@ class NotFoundError(GraphStoreError, LookupError):
     @classmethod
     def nearest(cls, what: str, got: str, known: Iterable[str]) -> NotFoundError:
         """`no {what} 'got'`, with the closest known ids."""
-        near = difflib.get_close_matches(got, known, n=3, cutoff=0.6)
+        near = difflib.get_close_matches(got, _alike(got, known), n=3, cutoff=0.6)
         hint = f" Nearest: {', '.join(map(repr, near))}." if near else ""
         return cls(f"no {what} {got!r}.{hint}")
+
+
+def _alike(got: str, known: Iterable[str]) -> list[str]:
+    # comparing all ids of a large store takes seconds: those that begin alike, then some others
+    names = list(known)
+    if len(names) <= _COMPARED:
+        return names
+    alike = [name for name in names if name[:3] == got[:3]][:_COMPARED]
+    return alike or names[:_COMPARED]
 
 
 class InvalidError(GraphStoreError, ValueError):

@@ -105,10 +105,11 @@ def import_git(
         pending, met, shallow = _pending(repo, head, known)
         scope = str(met.metadata.get("repository") or "") if met else ""
         writing = _Writing(store, repo, scope or _name(repo), known)
-        for done, sha in enumerate(pending, start=1):
-            writing.commit(sha)
-            if progress:
-                progress(done, len(pending))
+        with store._together():  # what a crash takes back, the next import brings again
+            for done, sha in enumerate(pending, start=1):
+                writing.commit(sha)
+                if progress:
+                    progress(done, len(pending))
         return GitReport(repository=writing.scope, shallow=shallow, **writing.counts)
 
 

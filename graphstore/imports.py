@@ -543,7 +543,8 @@ class _Table:
     def load(self, progress: Progress | None) -> dict[str, int]:
         """Write everything; rows and links that the store refuses are added to the damaged ones."""
         if any(row.record.times["tx_from"] is not None for row in self.rows):
-            self._replay(progress)
+            with self.store._together():
+                self._replay(progress)
         elif self.rows and not self._load_at_once(progress):
             with self.store.transaction():
                 self._write(_Batch(opened=self.rows), progress)

@@ -161,6 +161,7 @@ class Journal:
         self._last: tuple[int, int, int] | None = None  # segment, offset, length of the last line
         self._broken: str | None = None
         self._together = False
+        self.was_cut = False
         self._unsynced: set[int] = set()
         self._interval = interval
         self._dirty = threading.Event()
@@ -177,7 +178,14 @@ class Journal:
     def _create(self, path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
         if not self._name(0).exists():
-            self._new_segment(0)
+            try:
+                self._new_segment(0)
+            except OSError as error:
+                with contextlib.suppress(OSError):
+                    self._name(0).unlink(missing_ok=True)
+                raise EngineError(
+                    f"cannot make {self._name(0)}: {error.strerror}. Nothing was made."
+                ) from error
 
     def _name(self, segment: int) -> Path:
         assert self.path is not None
@@ -201,13 +209,16 @@ class Journal:
         return self._files[segment]
 
     def segments(self) -> int:
-        """How many segment files there are."""
+        """How many segment files there are. Raises DamageError when one between them is missing."""
         if self.path is None:
             return 1
-        count = 0
-        while self._name(count).exists():
-            count += 1
-        return count
+        numbers = sorted(int(name.stem) for name in self.path.glob("*.jsonl") if name.stem.isdigit())
+        for number, found in enumerate(numbers, 1):
+            if number != found:
+                raise DamageError(
+                    f"{self._name(number - 1)} is missing, though {self._name(found - 1)} follows. Nothing was changed. Restore a backup."
+                )
+        return len(numbers)
 
     def size(self) -> int:
         """The size of what has been read or written so far, in bytes."""
@@ -280,6 +291,8 @@ class Journal:
     def _check_header(self, segment: int, data: bytes) -> int:
         stop = data.find(b"\n")
         if stop < 0:
+            if segment + 1 < self.segments():
+                self._refuse(segment, 1, "it has no end, though another segment follows")
             if not _header(segment + 1).startswith(data.rstrip(b"\0")):
                 self._refuse_header(segment, data)
             self.torn = Torn(str(self._name(segment)), 1, len(data), None)
@@ -461,8 +474,12 @@ class Journal:
 
     @contextlib.contextmanager
     def together(self) -> Iterator[None]:
-        """Make what is appended inside durable at the end, all at once. Raises EngineError when that fails; then reopen."""
-        self._together = True
+        """Make what is appended inside durable at the end, all at once.
+
+        Raises EngineError when that fails: the journal is then as it was before the block, and `was_cut` is true.
+        """
+        start = (self.end, self.digest, self._last)
+        self._together, self.was_cut = True, False
         try:
             yield
         finally:
@@ -471,8 +488,23 @@ class Journal:
                 while self._unsynced:
                     os.fdatasync(self._file(self._unsynced.pop()).fileno())
             except OSError as error:
-                self._broken = f"Making the journal durable failed ({error.strerror})."
-                raise EngineError(f"{self._broken} Close the store and open it again.") from error
+                self._cut_back(*start)
+                raise EngineError(
+                    f"cannot make the journal durable: {error.strerror}. Nothing of it was kept."
+                ) from error
+
+    def _cut_back(self, end: Position, digest: str, last: tuple[int, int, int] | None) -> None:
+        self._unsynced.clear()
+        self.was_cut = True
+        for mapped, _ in self._maps.values():
+            mapped.close()
+        self._maps.clear()
+        for segment in range(self.end.segment, end.segment, -1):
+            self._file(segment).close()
+            del self._files[segment:]
+            self._name(segment).unlink(missing_ok=True)
+        self.end, self.digest, self._last = end, digest, last
+        self._undo(self._file(end.segment).fileno(), end.offset)
 
     def _undo(self, fd: int, offset: int) -> None:
         try:

@@ -36,6 +36,15 @@ def _address(internal: Mapping[str, int]) -> tuple[int, int]:
     return internal["table"], internal["offset"]
 
 
+_SHOUTED = frozenset({"_ID", "_NODES"})
+_INTERNAL = frozenset({"_ID", "_LABEL", "_SRC", "_DST", "_NODES", "_RELS"})
+
+
+def _lowered(key: str) -> str:
+    """ladybug writes in capitals what kuzu writes in small letters."""
+    return key.lower() if key in _INTERNAL else key
+
+
 class Reader:
     """Turns what the engine returns into what callers get. `properties` says which columns a label has: in a match of
     several labels the engine gives every row the columns of all."""
@@ -59,6 +68,8 @@ class Reader:
         return value
 
     def _mapping(self, value: dict[str, Any]) -> Any:
+        if _SHOUTED & value.keys():
+            value = {_lowered(key): item for key, item in value.items()}
         if "_nodes" in value and "_rels" in value:
             return {
                 "_nodes": [self.value(x) for x in value["_nodes"]],

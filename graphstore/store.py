@@ -238,6 +238,22 @@ class GraphStore(Reader):
                 self._core.vocabulary.reset(self._core.index.kinds)
                 raise
 
+    @contextlib.contextmanager
+    def _together(self) -> Iterator[None]:
+        """Transactions that become durable all at once at the end. When that fails nothing of them is kept."""
+        core = self._core
+        with self._writer:
+            try:
+                with core.journal.together():
+                    yield
+            except EngineError:
+                if core.journal.was_cut:
+                    with core.lock:
+                        core.index, _ = self._place.replay(core.journal)
+                        core.vocabulary.reset(core.index.kinds)
+                        core.graphs.follow(core.index)
+                raise
+
     def _usable(self) -> None:
         if self._core.closed:
             raise InvalidError(self._core.closed)
@@ -822,7 +838,7 @@ class GraphStore(Reader):
         if len(found) > 1:
             raise NotFoundError(f"{id!r} is ambiguous: {', '.join(found[:3])}. Give more of the id.")
         if not found:
-            raise NotFoundError.nearest("link", id, list(index.link_ids)[:20_000])
+            raise NotFoundError.nearest("link", id, index.link_ids)
         return index.link_ids[found[0]]
 
     def _written(self, ent: int, row: int, tx: Instant) -> Node:

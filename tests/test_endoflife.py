@@ -50,9 +50,8 @@ Loaded = tuple[GraphStore, RowsReport, float]
 
 @pytest.fixture(scope="module")
 def loaded(tmp_path_factory: pytest.TempPathFactory, rows: list[Row]) -> Iterator[Loaded]:
-    # What an import loses in a crash, it brings again: its thousands of transactions need no sync each.
     folder = tmp_path_factory.mktemp("eol") / "eol.gs"
-    with graphstore.open(folder, clock=Clock("2026-11-21"), durability="interval") as store:
+    with graphstore.open(folder, clock=Clock("2026-11-21")) as store:
         start, start_cpu = time.perf_counter(), time.process_time()
         report = import_rows(
             store, shared_data("endoflife/eol_versions.csv"), {**BELIEVED, "valid_from": "1970-01-01"}
