@@ -11,18 +11,17 @@ import os
 import signal
 import sys
 from pathlib import Path
-from time import perf_counter
 
-from benchmarks.timing import resident_bytes
+from benchmarks.timing import StopWatch, resident_bytes
 
 
 def main() -> None:
     name, act, folder, node, valid, tx, *query_at = sys.argv[1:]
     twin = importlib.import_module(f"benchmarks.{name}")
-    start = perf_counter()
+    watch = StopWatch()
     store = twin.open(Path(folder))
     answer = twin.plain(twin.node_as_of(store, node, twin.at(int(valid)), twin.at(int(tx))))
-    told = {"seconds": perf_counter() - start, "answer": answer, "resident": resident_bytes()}
+    told = {"seconds": watch.seconds(), "answer": answer, "resident": resident_bytes()}
     if act == "crash":
         for number in range(200):
             twin.append_event(store, number)

@@ -15,7 +15,9 @@ from benchmarks.data import EPOCH, OPEN, Data
 
 QUESTION = "MATCH (a:Node)-[:CAUSED_BY]->(b:Node) WHERE a.state = 'open' RETURN b.kind AS kind, count(*) AS n ORDER BY kind"
 Loads = dict[str, pa.Table]
-ANSWERS = (
+NAMES = (
+    graphstore.open,
+    graphstore.GraphStore,
     graphstore.Node,
     graphstore.Supersession,
     graphstore.Chain,

@@ -19,7 +19,7 @@ from typing import Any
 from benchmarks import data as history
 from benchmarks import duckdb_twin, ours, raw_kuzu, sqlite_twin
 from benchmarks.data import CUT, DAY, LATEST, Data
-from benchmarks.timing import BareFile, apart, computing, once, race, together
+from benchmarks.timing import BareFile, apart, once, process, race, together
 
 MICRO, MILLI, MEGA = 1e-6, 1e-3, 1e6
 TWINS: dict[str, ModuleType] = {"ours": ours, "kuzu": raw_kuzu, "sqlite": sqlite_twin, "duckdb": duckdb_twin}
@@ -90,7 +90,7 @@ class Arena:
             twin = self.twins[name]
             calls = itertools.cycle([(id, twin.at(valid), twin.at(tx)) for id, valid, tx in asked])
             work = partial(getattr(twin, verb), store)
-            lanes[name] = lambda name=name, work=work, calls=calls: computing(
+            lanes[name] = lambda name=name, work=work, calls=calls: together(
                 work, list(itertools.islice(calls, CALLS[name]))
             )
         return lanes
@@ -317,7 +317,7 @@ def batches(arena: Arena) -> Iterator[Row]:
                 sizes[verb] = ours.journal_bytes(store) - before
             _check_write(arena, name, verb, *arguments[-1])
     for verb, seconds in took.items():
-        floor = [once(partial(arena.bare.append, b"x" * sizes[verb]))[0] / 1_000 for _ in range(arena.rounds)]
+        floor = [sum(apart(arena.bare.append, [(b"x" * sizes[verb],)])) / 1_000 for _ in range(arena.rounds)]
         medians = {name: median(values) for name, values in seconds.items()} | {"floor": median(floor)}
         yield arena.row(
             f"{verb}, a thousand in one transaction, each",
@@ -404,8 +404,8 @@ def help_text(arena: Arena) -> Iterator[Row]:
     script = Path(sys.executable).with_name("graphstore")
     command = [str(script)] if script.exists() else [sys.executable, "-m", "graphstore"]
     lanes = {
-        "ours": lambda: _process([*command, "--help"]),
-        "floor": lambda: _process([sys.executable, "-c", "import typer"]),
+        "ours": lambda: process([*command, "--help"]),
+        "floor": lambda: process([sys.executable, "-c", "import typer"]),
     }
     yield arena.row("graphstore --help", race(lanes, 7), 150 * MILLI, "python -c 'import typer'")
 
@@ -483,10 +483,6 @@ def _child(
     told = json.loads(done.stdout.splitlines()[-1])
     assert tuple(told["answer"]) == right, told
     return told
-
-
-def _process(command: list[str]) -> float:
-    return once(lambda: subprocess.run(command, capture_output=True, check=True))[0]
 
 
 def _pairs(table: Any) -> zip[tuple[str, int]]:

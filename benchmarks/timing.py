@@ -1,9 +1,14 @@
-"""Stop-watches, floors and the memory of a process."""
+"""Stop-watches, floors and the memory of a process.
+
+Work that waits for nothing is given the lesser of wall clock and processor time: on an idle machine that is the wall clock, on a
+busy one the processor time, which other processes do not lengthen. Commits wait for the disk, so theirs is the wall clock.
+"""
 
 from __future__ import annotations
 
 import gc
 import os
+import subprocess
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from statistics import median
@@ -11,31 +16,49 @@ from time import perf_counter, process_time
 from typing import Any
 
 
+class StopWatch:
+    """Started when made."""
+
+    def __init__(self) -> None:
+        self._wall, self._processor = perf_counter(), process_time()
+
+    def seconds(self) -> float:
+        """The lesser of wall clock and processor time."""
+        return min(perf_counter() - self._wall, process_time() - self._processor)
+
+    def share(self) -> float:
+        """How much of a processor this process and those it has waited for have had."""
+        spent = process_time() - self._processor + sum(os.times()[2:4])
+        return spent / (perf_counter() - self._wall)
+
+
 def once(work: Callable[[], Any]) -> tuple[float, Any]:
     """Seconds, and what came back."""
     gc.collect()
-    start = perf_counter()
+    watch = StopWatch()
     result = work()
-    return perf_counter() - start, result
+    return watch.seconds(), result
 
 
-def together(
-    work: Callable[..., Any], calls: list[tuple[Any, ...]], clock: Callable[[], float] = perf_counter
-) -> float:
+def together(work: Callable[..., Any], calls: list[tuple[Any, ...]]) -> float:
     """Seconds a call, of many short calls timed as one: a stop-watch round each would cost as much as the call."""
-    start = clock()
+    watch = StopWatch()
     for arguments in calls:
         work(*arguments)
-    return (clock() - start) / len(calls)
+    return watch.seconds() / len(calls)
 
 
-def computing(work: Callable[..., Any], calls: list[tuple[Any, ...]]) -> float:
-    """`together` in processor time: for reads that wait for nothing, so that other processes on the machine do not count."""
-    return together(work, calls, process_time)
+def process(command: list[str]) -> float:
+    """Seconds of another process."""
+    before, start = os.times(), perf_counter()
+    subprocess.run(command, capture_output=True, check=True)
+    after, wall = os.times(), perf_counter() - start
+    spent = after.children_user - before.children_user + after.children_system - before.children_system
+    return min(wall, spent)
 
 
 def apart(work: Callable[..., Any], calls: Iterable[tuple[Any, ...]]) -> list[float]:
-    """Seconds of each call: for commits, whose times scatter."""
+    """Seconds of each call by the wall clock: for commits, whose times scatter."""
     times = []
     for arguments in calls:
         start = perf_counter()

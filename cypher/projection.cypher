@@ -69,6 +69,6 @@ RETURN l.row AS row, l.id AS id, a.id AS source, b.id AS target, l.valid_from AS
 // name: nodes_at
 // The descriptions that hold at $valid as known at $tx: plain ANDs, because this is a scan. tx_to is not asked for: it is later than $tx in every row.
 MATCH (v:Version)
-WHERE v.valid_from <= $valid AND $valid < v.valid_to AND v.tx_from <= $tx AND $tx < v.tx_to
+WHERE AS_OF(v)
 RETURN v.node_id AS id, v.number AS number, v.content AS content, v.text AS text, v.tags AS tags, v.trigger AS trigger,
   v.source AS source, v.valid_from AS valid_from, v.valid_to AS valid_to, v.tx_from AS tx_from

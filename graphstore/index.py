@@ -520,7 +520,7 @@ class _Blocks:
     __slots__ = ("levels",)
 
     def __init__(self) -> None:
-        self.levels: list[tuple[list[Instant], list[Instant]]] = [([], [])]
+        self.levels: list[list[Period]] = [[]]
 
     def last(self, rows: list[int], count: int, r_from: array[int], r_to: array[int], valid: Instant) -> int:
         """The last of the first `count` rows that covers `valid`, or -1."""
@@ -529,11 +529,11 @@ class _Blocks:
         at = count - 1
         while at >= 0:
             skip, size = 1, BRANCHING
-            for lows, highs in levels:
+            for hulls in levels:
                 if (at + 1) % size:
                     break
                 block = (at + 1) // size - 1
-                if block >= len(lows) or lows[block] <= valid < highs[block]:
+                if block >= len(hulls) or hulls[block][0] <= valid < hulls[block][1]:
                     break
                 skip = size
                 size *= BRANCHING
@@ -545,19 +545,17 @@ class _Blocks:
         return -1
 
     def _follow(self, rows: list[int], r_from: array[int], r_to: array[int]) -> None:
-        lows, highs = self.levels[0]
-        while (len(lows) + 1) * BRANCHING <= len(rows):
-            run = rows[len(lows) * BRANCHING : (len(lows) + 1) * BRANCHING]
-            lows.append(min(r_from[row] for row in run))
-            highs.append(max(r_to[row] for row in run))
-            self._raise()
-
-    def _raise(self) -> None:
+        # one append a step: interrupted anywhere, the next call goes on where this one stopped
+        hulls = self.levels[0]
+        while (len(hulls) + 1) * BRANCHING <= len(rows):
+            run = rows[len(hulls) * BRANCHING : (len(hulls) + 1) * BRANCHING]
+            hulls.append((min(r_from[row] for row in run), max(r_to[row] for row in run)))
         level = 0
-        while len(self.levels[level][0]) % BRANCHING == 0:
-            lows, highs = self.levels[level]
+        while len(self.levels[level]) >= BRANCHING:
             if level + 1 == len(self.levels):
-                self.levels.append(([], []))
-            self.levels[level + 1][0].append(min(lows[-BRANCHING:]))
-            self.levels[level + 1][1].append(max(highs[-BRANCHING:]))
+                self.levels.append([])
+            lower, upper = self.levels[level], self.levels[level + 1]
+            while (len(upper) + 1) * BRANCHING <= len(lower):
+                below = lower[len(upper) * BRANCHING : (len(upper) + 1) * BRANCHING]
+                upper.append((min(low for low, _ in below), max(high for _, high in below)))
             level += 1

@@ -155,7 +155,7 @@ class Journal:
         self.torn: Torn | None = None
         self._writer = writer
         self._memory: list[bytes] = [b""]  # bodies by number; a place is never 0
-        self._memory_lines: list[tuple[dict[str, Any], list[bytes]]] = []
+        self._memory_lines: list[tuple[dict[str, Any], list[bytes], int]] = []
         self._files: list[IO[bytes]] = []
         self._maps: dict[int, tuple[mmap.mmap, int]] = {}
         self._last: tuple[int, int, int] | None = None  # segment, offset, length of the last line
@@ -234,6 +234,11 @@ class Journal:
         Raises DamageError with file and line. A torn tail ends the reading; `torn` says so.
         """
         self.torn = None
+        if self.path is None:
+            while self.end.offset < len(self._memory_lines):
+                head, bodies, first = self._memory_lines[self.end.offset]
+                self.end = Position(0, self.end.offset + 1)
+                yield [Line(head, [Place(first + i, len(body)) for i, body in enumerate(bodies)])]
         while self.path is not None:
             yield from self._read_segment(progress)
             if self.torn is not None or self.end.segment + 1 >= self.segments():
@@ -432,7 +437,8 @@ class Journal:
             start = len(self._memory)
             self._memory.extend(bodies)
             placed.append([Place(start + i, len(body)) for i, body in enumerate(bodies)])
-            self._memory_lines.append((head, bodies))
+            self._memory_lines.append((head, bodies, start))
+        self.end = Position(0, len(self._memory_lines))
         return placed
 
     def _room(self) -> Position:
@@ -529,7 +535,7 @@ class Journal:
         lines = 0
         if self.path is None:
             prev = GENESIS
-            for head, bodies in self._memory_lines:
+            for head, bodies, _ in self._memory_lines:
                 line, prev, _ = compose(head, bodies, prev)
                 sink.write(line)
                 lines += 1

@@ -35,7 +35,9 @@ SCHEMA = 1
 CHUNK = (
     2 * 131_072
 )  # whole groups of the engine: a COPY that fills them is twice as fast as one that does not
-CHECKPOINT_AFTER = 2_000  # each closing holds memory in the engine until a checkpoint
+CLOSINGS = 16_384  # closings in one statement
+CHECKPOINT_AFTER = 2_000  # vectors of a column that SETs hold in memory until a checkpoint, some 64 KB each
+VECTOR = 2_048
 POOL = 256 << 20
 GENERIC = "LINK"
 TAKEN = frozenset({"NODE", "EVENT", "ABSENT", "VERSION", "HAS_VERSION", "OP", GENERIC})
@@ -102,7 +104,7 @@ class Projection:
         self._tables: set[str] = set()  # link tables there are
         self._shared: set[str] = set()  # kinds that have rows in LINK
         self._clean = False  # the file on disk is as `graph.json` says
-        self._closed = 0  # closings since the last checkpoint
+        self._held = 0  # vectors that closings hold since the last checkpoint
 
     # ------------------------------------------------------------------ the four verbs of the store
 
@@ -130,7 +132,7 @@ class Projection:
         if self._file is not None:
             for name in self._file.parent.glob(self._file.name + "*"):
                 name.unlink()
-        self._done, self._tables, self._shared, self._closed = Mark(), set(), set(), 0
+        self._done, self._tables, self._shared, self._held = Mark(), set(), set(), 0
         self._mark_dirty()
         self._engine = Engine(self._file, driver=self._driver, buffer_pool=self._pool())
         for statement in schema(self._driver):
@@ -321,13 +323,10 @@ class Projection:
             *((self._add_ops, lo, hi) for lo, hi in _chunks(done.ops, goal.ops)),
             *((self._add_versions, lo, hi) for lo, hi in _chunks(done.rows, goal.rows)),
             *((self._add_links, lo, hi) for lo, hi in _chunks(done.link_rows, goal.link_rows)),
-            *(
-                (self._close_rows, lo, hi)
-                for lo, hi in _chunks(done.closings, goal.closings, CHECKPOINT_AFTER)
-            ),
+            *((self._close_rows, lo, hi) for lo, hi in _chunks(done.closings, goal.closings, CLOSINGS)),
             *(
                 (self._close_links, lo, hi)
-                for lo, hi in _chunks(done.link_closings, goal.link_closings, CHECKPOINT_AFTER)
+                for lo, hi in _chunks(done.link_closings, goal.link_closings, CLOSINGS)
             ),
         ]
         total, at = sum(hi - lo for _, lo, hi in steps), 0
@@ -525,6 +524,7 @@ class Projection:
         if versions:
             pen.write(
                 self._close,
+                len(index.r_ent),
                 text("close_versions", driver=self._driver),
                 {"row": names_of(versions), **self._closings(versions)},
             )
@@ -532,6 +532,7 @@ class Projection:
             names = texts(index.names[index.r_ent[row]] for row in events)
             pen.write(
                 self._close,
+                len(index.names),
                 text("close_events", driver=self._driver),
                 {"id": names, **self._closings(events)},
             )
@@ -563,6 +564,7 @@ class Projection:
             )
             pen.write(
                 self._close,
+                len(index.k_link),
                 statement,
                 {
                     **end_columns(index, [index.k_link[row] for row in rows]),
@@ -572,14 +574,15 @@ class Projection:
                 },
             )
 
-    def _close(self, statement: str, columns: dict[str, pa.Array]) -> None:
+    def _close(self, of: int, statement: str, columns: dict[str, pa.Array]) -> None:
+        """Set the ends of some of a table's `of` rows."""
         assert self._engine is not None
         rows = pa.table(columns)
         self._engine.load(statement, rows)
-        self._closed += len(rows)
-        if self._closed >= CHECKPOINT_AFTER:
+        self._held += min(len(rows), of // VECTOR + 1)
+        if self._held >= CHECKPOINT_AFTER:
             self._engine.checkpoint()
-            self._closed = 0
+            self._held = 0
 
     # ------------------------------------------------------------------ checking
 

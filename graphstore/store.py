@@ -178,11 +178,14 @@ class GraphStore(Reader):
             try:
                 yield work
                 self._commit(work)
-            except BaseException:
+            except Exception:
                 with core.lock:
                     if self._open is not None:
                         work.abandon()
                         core.vocabulary.reset(core.index.kinds)
+                raise
+            except BaseException:
+                self._relay()  # interrupted anywhere, perhaps between two columns: only the journal says what is true
                 raise
             finally:
                 self._open = None
@@ -233,7 +236,7 @@ class GraphStore(Reader):
             point = work.point()
             try:
                 yield work
-            except BaseException:
+            except Exception:
                 work.back(point)
                 self._core.vocabulary.reset(self._core.index.kinds)
                 raise
@@ -248,11 +251,21 @@ class GraphStore(Reader):
                     yield
             except EngineError:
                 if core.journal.was_cut:
-                    with core.lock:
-                        core.index, _ = self._place.replay(core.journal)
-                        core.vocabulary.reset(core.index.kinds)
-                        core.graphs.follow(core.index)
+                    self._relay()
                 raise
+
+    def _relay(self) -> None:
+        """Lay the index anew from the journal."""
+        core = self._core
+        core.closed = "the store was interrupted while it mended itself. Close it and open it again."
+        with core.lock:
+            self._open = None
+            core.pending.clear()
+            core.index, _ = self._place.replay(core.journal)
+            core.journal.make_ready()
+            core.vocabulary.reset(core.index.kinds)
+            core.graphs.follow(core.index)
+        core.closed = None
 
     def _usable(self) -> None:
         if self._core.closed:
@@ -731,9 +744,7 @@ class GraphStore(Reader):
             core = self._core
             before = core.index.transactions
             if not core.journal.unchanged():
-                core.index, _ = self._place.replay(core.journal)
-                core.vocabulary.reset(core.index.kinds)
-                core.graphs.follow(core.index)
+                self._relay()
                 return core.index.transactions - before
             for lines in core.journal.read():
                 for line in lines:

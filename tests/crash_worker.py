@@ -36,7 +36,9 @@ class Writer:
 
     def step(self) -> None:
         self.count += 1
-        verb = self.random.choice((self.add, self.add, self.transfer, self.transfer, self.head, self.load, self.take_back))
+        verb = self.random.choice(
+            (self.add, self.add, self.transfer, self.transfer, self.head, self.load, self.take_back)
+        )
         work = verb(f"{verb.__name__}-{self.run}-{self.count}")
         facts = next(work)
         say("begin", **facts)
@@ -56,7 +58,9 @@ class Writer:
         with self.store.transaction(reason=id):
             for name, by in ((giver, -amount), (taker, amount)):
                 balance = self.store.node(name).content["balance"]
-                self.store.revise(name, {"balance": balance + by}, valid_from=self.random.choice((None, "2025-06-01")))
+                self.store.revise(
+                    name, {"balance": balance + by}, valid_from=self.random.choice((None, "2025-06-01"))
+                )
             self.store.record_event("transfer", f"{giver} to {taker}", id=id, metadata={"amount": amount})
             self.store.link(id, "uses", giver)
             self.store.link(id, "uses", taker)
@@ -130,15 +134,15 @@ def until_enough_interrupts(path: str, run: int) -> None:
     signal.signal(signal.SIGALRM, signal.default_int_handler)
     hits = 0
     while hits < 150:
-        signal.setitimer(signal.ITIMER_REAL, chance.uniform(0.00005, 0.004))
         try:
+            signal.setitimer(signal.ITIMER_REAL, chance.uniform(0.00005, 0.004))
             while True:
                 writer.step()
                 if writer.count % 10 == 0:
                     count_in_tables(store)
         except KeyboardInterrupt:
             hits += 1
-        except graphstore.EngineError as error:
+        except graphstore.GraphStoreError as error:
             # A store that says it cannot go on is opened again.
             signal.setitimer(signal.ITIMER_REAL, 0)
             say("reopened", why=str(error))
@@ -146,14 +150,25 @@ def until_enough_interrupts(path: str, run: int) -> None:
             store = writer.store = graphstore.open(path)
     signal.setitimer(signal.ITIMER_REAL, 0)
     tx = store.stats()["last_tx"]
-    held = {node.id: [row.model_dump(mode="json") for row in store.versions(node.id)] for node in store.as_of().nodes()}
+    held = {
+        node.id: [row.model_dump(mode="json") for row in store.versions(node.id)]
+        for node in store.as_of().nodes()
+    }
     found = store.verify()
     assert found.ok, found.problems
     store.close()
     with graphstore.open(path) as again:
-        seen = {node.id: [row.model_dump(mode="json") for row in again.versions(node.id)] for node in again.as_of().nodes()}
+        seen = {
+            node.id: [row.model_dump(mode="json") for row in again.versions(node.id)]
+            for node in again.as_of().nodes()
+        }
         found = again.verify()
-        say("finished", same=held == seen and tx == again.stats()["last_tx"], ok=found.ok, problems=[str(p) for p in found.problems])
+        say(
+            "finished",
+            same=held == seen and tx == again.stats()["last_tx"],
+            ok=found.ok,
+            problems=[str(p) for p in found.problems],
+        )
 
 
 if __name__ == "__main__":

@@ -678,12 +678,12 @@ class Oracle:
                     how = "superseded" if link["kind"] == "supersedes" else "corrected"
                     steps.append((how, link["id"], link["source"]))
             for one in level:
+                if any(link["target"] == one and link["kind"] == "supersedes" for link in links):
+                    continue
                 standing = self.standing(one, v, t)
                 if standing == "stands":
                     current.append(one)
-                elif standing in ("ended", "retracted") and not any(
-                    link["target"] == one and link["kind"] == "supersedes" for link in links
-                ):
+                elif standing in ("ended", "retracted"):
                     closed.append(standing)
             level = following
         return {

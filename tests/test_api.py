@@ -103,7 +103,15 @@ def test_all_that_is_said_of_a_node_comes_back(store):
         trigger="meeting",
     )
 
-    assert ("deploy-1", "deploy_day", "We deploy on Fridays", ("deploy", "ops"), "team-a", "retro", "meeting") == (
+    assert (
+        "deploy-1",
+        "deploy_day",
+        "We deploy on Fridays",
+        ("deploy", "ops"),
+        "team-a",
+        "retro",
+        "meeting",
+    ) == (
         node.id,
         node.key,
         node.text,
@@ -156,7 +164,9 @@ def test_a_slot_holds_one_standing_node(store):
 
 
 def test_a_slot_is_free_again_where_its_holder_ended(store, clock):
-    store.add_node("setting", {"v": 1}, id="theme-1", key="theme", valid_from="2025-01-01", valid_to="2025-06-01")
+    store.add_node(
+        "setting", {"v": 1}, id="theme-1", key="theme", valid_from="2025-01-01", valid_to="2025-06-01"
+    )
 
     later = store.add_node("setting", {"v": 2}, key="theme", valid_from="2025-06-01")
     assert [later.id] == ids(store.nodes(key="theme"))
@@ -193,7 +203,11 @@ def test_a_revision_inside_a_period_leaves_both_ends_sticking_out(store, price):
         (1, "2025-09-01", "2026-01-01"),
     ] == periods(store.history(price))
     first, _, last = store.history(price)
-    assert (first.ref, first.content, first.trigger) == (last.ref, last.content, last.trigger) == ("price-1-v1", {"amount": 10}, "initial")
+    assert (
+        (first.ref, first.content, first.trigger)
+        == (last.ref, last.content, last.trigger)
+        == ("price-1-v1", {"amount": 10}, "initial")
+    )
 
 
 def test_versions_also_shows_what_was_once_believed(store, price):
@@ -296,7 +310,9 @@ def test_before_it_was_told_nobody_knew_of_the_end(store, auth):
 def test_supersede_links_new_to_each_old(store):
     for name in ("rest-api", "soap-api", "graphql-api"):
         store.add_node("fact", {}, id=name, valid_from="2025-01-01")
-    links = store.supersede("rest-api", "soap-api", by="graphql-api", valid_from="2025-07-01", reason="one way")
+    links = store.supersede(
+        "rest-api", "soap-api", by="graphql-api", valid_from="2025-07-01", reason="one way"
+    )
 
     assert [("graphql-api", "supersedes", "rest-api"), ("graphql-api", "supersedes", "soap-api")] == [
         (link.source, link.kind, link.target) for link in links
@@ -437,7 +453,12 @@ def test_a_retraction_without_successor_is_the_answer(store, clock):
 
     found = store.what_superseded("a-rumour")
     (step,) = found.chain
-    assert ("retracted", None, "made up", day("2026-02-01")) == (step.how, step.node, step.why, step.recorded_at)
+    assert ("retracted", None, "made up", day("2026-02-01")) == (
+        step.how,
+        step.node,
+        step.why,
+        step.recorded_at,
+    )
     assert ("retracted", ()) == (found.standing, found.current)
     assert str(found).startswith("a-rumour (They will sell) was retracted")
     assert "Nothing stands in its place." in str(found)
@@ -510,7 +531,9 @@ def test_what_was_inferred_becomes_explicit(store, clock):
 
     assert (guess.id, "explicit") == (known.id, known.confidence)
     assert ["explicit"] == [link.confidence for link in store.links_from("outage-1")]
-    assert ["inferred"] == [link.confidence for link in store.knowledge_at("2026-01-04").links_from("outage-1")]
+    assert ["inferred"] == [
+        link.confidence for link in store.knowledge_at("2026-01-04").links_from("outage-1")
+    ]
 
 
 def test_a_link_shows_by_its_own_periods_and_marks_its_ends(store, clock):
@@ -575,7 +598,9 @@ def test_a_kind_of_ones_own(store):
 
 
 def test_an_event_happened_when_it_happened(store):
-    recorded = store.record_event("deploy", "v2 goes live", occurred_at="2025-12-31T10:00:00Z", metadata={"sha": "abc"})
+    recorded = store.record_event(
+        "deploy", "v2 goes live", occurred_at="2025-12-31T10:00:00Z", metadata={"sha": "abc"}
+    )
     event = recorded.event
 
     assert recorded.is_new
@@ -601,7 +626,10 @@ def test_a_fix_resolves_its_error_and_anything_else_is_related(store):
     assert [("the-error", "resolved_by", "the-fix")] == [
         (link.source, link.kind, link.target) for link in store.links_from(error.id, kinds=["resolved_by"])
     ]
-    assert 1 == len(store.links_from("the-note", kinds=["related_to"]) + store.backlinks_to("the-note", kinds=["related_to"]))
+    assert 1 == len(
+        store.links_from("the-note", kinds=["related_to"])
+        + store.backlinks_to("the-note", kinds=["related_to"])
+    )
 
 
 def test_an_event_is_kept_though_what_it_relates_to_is_unknown(store):
@@ -623,7 +651,9 @@ def test_the_same_event_again_is_the_same_event(store):
 
 def test_events_are_found_by_type_time_and_text(store):
     for number, kind in enumerate(("deploy", "error", "deploy")):
-        store.record_event(kind, f"Number {number}", id=f"event-{number}", occurred_at=f"2025-12-0{number + 1}")
+        store.record_event(
+            kind, f"Number {number}", id=f"event-{number}", occurred_at=f"2025-12-0{number + 1}"
+        )
 
     assert {"event-0", "event-2"} == set(ids(store.events(type="deploy")))
     assert {"event-1", "event-2"} == set(ids(store.events(since="2025-12-02")))
@@ -734,7 +764,11 @@ def test_changes_say_who_did_what_and_why(store, clock, auth):
     everything = store.changes()
 
     assert {"maria", "tom"} == {change.author for change in everything}
-    assert ("jwt-tokens", "tom", "clean-up") == (everything[-1].subject, everything[-1].author, everything[-1].reason)
+    assert ("jwt-tokens", "tom", "clean-up") == (
+        everything[-1].subject,
+        everything[-1].author,
+        everything[-1].reason,
+    )
     assert everything[-1].verb == "end"
     since = everything[-1].tx - timedelta(microseconds=1)
     assert [everything[-1]] == store.changes(since=since)
@@ -778,7 +812,9 @@ def test_a_view_knows_nothing_that_was_learned_later(store, clock):
 
 def test_dates_text_and_datetimes_are_one_coordinate(store, clock, auth):
     as_text = store.as_of(valid="2026-01-10", tx="2026-01-29")
-    as_dates = store.as_of(valid=day("2026-01-10").date(), tx=datetime(2026, 1, 29, 2, tzinfo=UTC) - timedelta(hours=2))
+    as_dates = store.as_of(
+        valid=day("2026-01-10").date(), tx=datetime(2026, 1, 29, 2, tzinfo=UTC) - timedelta(hours=2)
+    )
 
     assert as_text.at == as_dates.at
 
@@ -877,7 +913,9 @@ def test_what_superseded_says_who_why_since_when_and_when_it_was_learned(store, 
     assert ("supersedes", "old-fact") == (step.link.kind, step.link.target)
     assert ("old-fact", "superseded", ["new-fact"]) == (found.subject.id, found.standing, ids(found.current))
     text = str(found)
-    assert text.startswith("old-fact (Auth via sessions) was superseded by new-fact (Auth via JWT) since 2026-01-30")
+    assert text.startswith(
+        "old-fact (Auth via sessions) was superseded by new-fact (Auth via JWT) since 2026-01-30"
+    )
     assert "because: scale" in text
     assert text.endswith("Standing now: new-fact (Auth via JWT).")
 
@@ -891,14 +929,18 @@ def test_nothing_superseded_what_stands(store, auth):
 
 def test_a_chain_is_walked_to_what_stands(store, clock):
     store.add_node("fact", {}, id="auth-v1")
-    for month, (new, old) in enumerate((("auth-v2", "auth-v1"), ("auth-v3", "auth-v2"), ("auth-v4", "auth-v3")), 2):
+    for month, (new, old) in enumerate(
+        (("auth-v2", "auth-v1"), ("auth-v3", "auth-v2"), ("auth-v4", "auth-v3")), 2
+    ):
         clock.set(f"2026-0{month}-01")
         store.add_node("fact", {}, id=new, supersedes=[old])
 
     found = store.what_superseded("auth-v1")
     assert ["auth-v2", "auth-v3", "auth-v4"] == [step.node.id for step in found.chain]
     assert ["auth-v4"] == ids(found.current)
-    assert ["auth-v2"] == [step.node.id for step in store.knowledge_at("2026-02-15").what_superseded("auth-v1").chain]
+    assert ["auth-v2"] == [
+        step.node.id for step in store.knowledge_at("2026-02-15").what_superseded("auth-v1").chain
+    ]
 
 
 def test_two_successors_are_a_fork_and_both_are_kept(store, clock):
@@ -945,7 +987,13 @@ def test_newer_versions_are_steps_only_when_asked_by_reference(store, clock):
 
     assert () == store.what_superseded("price-7").chain
     (step,) = store.what_superseded("price-7-v1").chain
-    assert ("revised", 2, "misread", "maria", day("2026-01-05")) == (step.how, step.node.number, step.why, step.who, step.recorded_at)
+    assert ("revised", 2, "misread", "maria", day("2026-01-05")) == (
+        step.how,
+        step.node.number,
+        step.why,
+        step.who,
+        step.recorded_at,
+    )
     assert () == store.what_superseded("price-7-v2").chain
 
 
@@ -981,7 +1029,9 @@ def test_an_evolving_project(store, clock):
     store.add_node("evidence", {}, id="node-16", text="REST + WebSocket hybrid", supersedes=["node-2"])
     clock.set("2026-01-30")
     store.add_node("evidence", {}, id="node-30", text="Switching to GraphQL")
-    store.add_node("evidence", {}, id="node-31", text="GraphQL replaces REST", supersedes=["node-2", "node-16"])
+    store.add_node(
+        "evidence", {}, id="node-31", text="GraphQL replaces REST", supersedes=["node-2", "node-16"]
+    )
 
     def standing(t: str) -> set[str]:
         return set(ids(store.knowledge_at(t).nodes()))
@@ -1014,8 +1064,16 @@ def outage(store):
 def test_causes_lead_back_and_effects_lead_on(store, outage):
     back, on = store.causes("outage-1"), store.effects("deploy-1")
 
-    assert ("outage-1", ["restart-1", "leak-1", "deploy-1"], False) == (back.root.id, ids(back.nodes), back.truncated)
-    assert ("deploy-1", ["leak-1", "restart-1", "outage-1"], False) == (on.root.id, ids(on.nodes), on.truncated)
+    assert ("outage-1", ["restart-1", "leak-1", "deploy-1"], False) == (
+        back.root.id,
+        ids(back.nodes),
+        back.truncated,
+    )
+    assert ("deploy-1", ["leak-1", "restart-1", "outage-1"], False) == (
+        on.root.id,
+        ids(on.nodes),
+        on.truncated,
+    )
     assert 3 == len(back.links) == len(on.links)
 
 
@@ -1072,8 +1130,12 @@ def test_contradictions_are_surfaced_until_one_of_them_falls(store, clock):
 
 
 def test_an_analyst_writes_no_temporal_predicate(store, auth):
-    assert [{"id": "jwt-tokens", "how": "jwt"}] == store.query("MATCH (n:Node) RETURN n.id AS id, n.how AS how").rows()
-    assert [{"id": "sessions"}] == store.as_of(valid="2026-01-10").query("MATCH (n:Node) RETURN n.id AS id").rows()
+    assert [{"id": "jwt-tokens", "how": "jwt"}] == store.query(
+        "MATCH (n:Node) RETURN n.id AS id, n.how AS how"
+    ).rows()
+    assert [{"id": "sessions"}] == store.as_of(valid="2026-01-10").query(
+        "MATCH (n:Node) RETURN n.id AS id"
+    ).rows()
     assert [{"new": "jwt-tokens", "old": "sessions", "s": "superseded"}] == store.query(
         "MATCH (a:Node)-[:SUPERSEDES]->(b) RETURN a.id AS new, b.id AS old, b.standing AS s"
     ).rows()
@@ -1093,7 +1155,9 @@ def test_a_view_as_a_networkx_graph(store, auth):
 
     assert "jwt-tokens" in graph.nodes
     assert {"how": "jwt"} == graph.nodes["jwt-tokens"]["content"]
-    assert [("jwt-tokens", "sessions", "supersedes")] == [(a, b, link["kind"]) for a, b, link in graph.edges(data=True)]
+    assert [("jwt-tokens", "sessions", "supersedes")] == [
+        (a, b, link["kind"]) for a, b, link in graph.edges(data=True)
+    ]
 
 
 def test_a_view_as_an_arrow_table(store, auth):
@@ -1146,7 +1210,9 @@ def test_export_restore_export_is_byte_equal(tmp_path, clock):
 def contents(path) -> dict[str, bytes]:
     if path.is_file():
         return {"": path.read_bytes()}
-    return {str(file.relative_to(path)): file.read_bytes() for file in sorted(path.rglob("*")) if file.is_file()}
+    return {
+        str(file.relative_to(path)): file.read_bytes() for file in sorted(path.rglob("*")) if file.is_file()
+    }
 
 
 def test_a_store_in_memory_leaves_no_file(tmp_path, monkeypatch):

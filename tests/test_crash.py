@@ -60,7 +60,9 @@ class Victim:
                 if skip == 0:
                     break
                 skip -= 1
-        time.sleep(chance.uniform(0, 0.25) if self.aim == "write" else chance.choice((0, 0.001, 0.003, 0.01, 0.03)))
+        time.sleep(
+            chance.uniform(0, 0.25) if self.aim == "write" else chance.choice((0, 0.001, 0.003, 0.01, 0.03))
+        )
         self.process.send_signal(signal.SIGKILL)
         code = self.process.wait()
         self.reader.join()
@@ -93,7 +95,10 @@ class Ledger:
         """Decide whether the work under way is in: all of it or nothing."""
         if self.under_way is None or self.under_way["verb"] == "nothing":
             return
-        marks = [is_known(store, id) for id in (*self.under_way.get("nodes", ()), *self.under_way.get("events", ()))]
+        marks = [
+            is_known(store, id)
+            for id in (*self.under_way.get("nodes", ()), *self.under_way.get("events", ()))
+        ]
         if "retracted" in self.under_way:
             marks = [store.inspect(self.under_way["retracted"]).node.standing == "retracted"]
         assert len(set(marks)) == 1, f"half a transaction: {self.under_way}"
@@ -161,7 +166,13 @@ def test_a_killed_writer_keeps_what_it_acknowledged_and_nothing_half(tmp_path, s
 def test_control_c_leaves_the_store_as_the_disk_has_it(tmp_path, seed):
     """An interrupt may fall between the write of a line and its fsync, or while the index takes it in."""
     worker = subprocess.run(
-        [sys.executable, str(Path(__file__).with_name("crash_worker.py")), str(tmp_path / "memory.gs"), str(seed), "interrupt"],
+        [
+            sys.executable,
+            str(Path(__file__).with_name("crash_worker.py")),
+            str(tmp_path / "memory.gs"),
+            str(seed),
+            "interrupt",
+        ],
         input=b"go\n",
         capture_output=True,
         timeout=120,

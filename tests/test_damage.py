@@ -26,13 +26,15 @@ def whole(tmp_path_factory) -> Path:
     """A store that was closed in peace: six facts, one line of the journal for each, then one of every other verb."""
     path = tmp_path_factory.mktemp("whole") / "memory.gs"
     with graphstore.open(path, clock=Clock("2026-01-01"), author="maria") as store:
-        store.record_event("deploy", "v1", id="deploy-1", metadata={"sha": "a\"b\\c\n"})
+        store.record_event("deploy", "v1", id="deploy-1", metadata={"sha": 'a"b\\c\n'})
         store.add_node("plan", {"ü": "☃", "n": 1.5}, id="plan-1")
         store.revise("plan-1", {"ü": "☂"}, reason="rain", valid_to="2026-03-01")
         with store.transaction():
             store.add_node("plan", {}, id="plan-2", supersedes=["plan-1"])
             store.link("plan-2", "related_to", "deploy-1")
-        store.bulk_load(nodes=[{"id": "bulk-1", "kind": "x"}], versions=[{"node_id": "bulk-1", "content": {"a": 1}}])
+        store.bulk_load(
+            nodes=[{"id": "bulk-1", "kind": "x"}], versions=[{"node_id": "bulk-1", "content": {"a": 1}}]
+        )
         for name in NAMES:
             store.add_node("fact", {"name": name}, id=name)
         store.query_tables("MATCH (n:Node) RETURN count(*) AS n")
@@ -185,7 +187,9 @@ def test_copies_from_an_older_day_of_the_store_are_brought_up_to_date(broken, tm
 
     with graphstore.open(broken) as store:
         assert {"name": "new"} == store.node("fact-c").content
-        rows = store.query_tables("MATCH (v:Version) WHERE v.node_id = 'fact-c' RETURN v.number AS n ORDER BY n").rows()
+        rows = store.query_tables(
+            "MATCH (v:Version) WHERE v.node_id = 'fact-c' RETURN v.number AS n ORDER BY n"
+        ).rows()
         assert [{"n": 1}, {"n": 2}] == rows
         assert store.verify().ok
 
@@ -245,7 +249,15 @@ def test_a_tail_cut_anywhere_gives_the_acknowledged_prefix(broken, tmp_path):
     good = journal(broken).read_bytes()
     *_, second, last = good.splitlines(keepends=True)
     start = len(good) - len(second) - len(last)
-    edges = [start, start + 1, start + len(second) - 1, start + len(second), start + len(second) + 1, len(good) - 1, len(good)]
+    edges = [
+        start,
+        start + 1,
+        start + len(second) - 1,
+        start + len(second),
+        start + len(second) + 1,
+        len(good) - 1,
+        len(good),
+    ]
     for stop in [*edges, *range(start + 2, len(good), 23)]:
         bare = tmp_path / f"cut-{stop}"
         (bare / "journal").mkdir(parents=True)
@@ -359,7 +371,10 @@ def test_no_byte_of_the_journal_can_change_unseen(broken):
             finally:
                 reader.close()
             assert journal(broken).name in str(refused.value)
-            assert line == 1 or f"line {line}" in str(refused.value) or good[at] == 0x0A, (at, str(refused.value))
+            assert line == 1 or f"line {line}" in str(refused.value) or good[at] == 0x0A, (
+                at,
+                str(refused.value),
+            )
 
 
 @pytest.mark.parametrize("with_copies", [True, False])
@@ -369,7 +384,11 @@ def test_a_damaged_journal_is_refused_and_nothing_is_overwritten(broken, with_co
             file.unlink()
     good = journal(broken).read_bytes()
     first = good.index(b"\n") + 1
-    for at in [*range(first, first + 40, 13), *range(first, len(good) - 1, 211), *range(len(good) - 40, len(good) - 1, 11)]:
+    for at in [
+        *range(first, first + 40, 13),
+        *range(first, len(good) - 1, 211),
+        *range(len(good) - 40, len(good) - 1, 11),
+    ]:
         if good[at] == 0x0A:
             continue
         journal(broken).write_bytes(good[:at] + bytes([good[at] ^ 0x01]) + good[at + 1 :])
@@ -497,7 +516,14 @@ def test_a_damaged_dump_is_not_restored(whole, tmp_path):
     with graphstore.open(whole, read_only=True) as store:
         store.export(tmp_path / "dump")
     good = (tmp_path / "dump").read_bytes()
-    for wrong in (good.replace(b"fact-c", b"fact-q", 1), good[:-1], good[:-30], good[1:], b"", good.replace(b"\n", b"", 2)):
+    for wrong in (
+        good.replace(b"fact-c", b"fact-q", 1),
+        good[:-1],
+        good[:-30],
+        good[1:],
+        b"",
+        good.replace(b"\n", b"", 2),
+    ):
         (tmp_path / "dump").write_bytes(wrong)
         with pytest.raises(DamageError):
             graphstore.restore(tmp_path / "dump", tmp_path / "again.gs")
@@ -560,7 +586,9 @@ EVERY_VERB = {
     "event": lambda s: s.record_event("note", "x", related_to="fact-a"),
     "define": lambda s: s.define_kind("reviews"),
     "load": lambda s: s.bulk_load(versions=[{"node_id": "bulk-1", "content": {}}]),
-    "load history": lambda s: s.bulk_load(versions=[{"node_id": "bulk-1", "content": {}, "tx_from": "2026-03-02"}]),
+    "load history": lambda s: s.bulk_load(
+        versions=[{"node_id": "bulk-1", "content": {}, "tx_from": "2026-03-02"}]
+    ),
     "block": in_a_block,
 }
 
@@ -572,7 +600,10 @@ def state(store: graphstore.GraphStore) -> dict:
         "versions": [store.versions(name) for name in ("fact-a", "fact-b")],
         "links": [store.links_from(name) for name in ("fact-a", "fact-b")],
         "changes": store.changes(),
-        "stats": {name: store.stats()[name] for name in ("nodes", "versions", "rows", "links", "transactions", "last_tx")},
+        "stats": {
+            name: store.stats()[name]
+            for name in ("nodes", "versions", "rows", "links", "transactions", "last_tx")
+        },
     }
 
 
@@ -590,8 +621,10 @@ def test_a_verb_the_disk_refuses_leaves_the_store_as_it_was(store, monkeypatch, 
         return real(fd, bytes(data)[: len(data) // 2], offset) if len(data) > 20 else full()
 
     with monkeypatch.context() as patched:
-        patched.setattr(os, call.split()[-1], {"fdatasync": refuse, "pwrite": full, "short pwrite": short}[call])
-        with pytest.raises(EngineError, match=re.escape(str(store.path))):
+        patched.setattr(
+            os, call.split()[-1], {"fdatasync": refuse, "pwrite": full, "short pwrite": short}[call]
+        )
+        with pytest.raises(EngineError, match="journal"):
             verb(store)
     assert before == state(store)
     assert written == journal(store.path).read_bytes()
@@ -663,7 +696,12 @@ NO_ROOM = textwrap.dedent(
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no file size limit to set")
 def test_a_journal_with_no_room_left_goes_on_when_there_is_some(tmp_path):
-    run = subprocess.run([sys.executable, "-c", NO_ROOM, str(tmp_path / "memory.gs")], capture_output=True, text=True, check=False)
+    run = subprocess.run(
+        [sys.executable, "-c", NO_ROOM, str(tmp_path / "memory.gs")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
     assert run.returncode == 0, run.stdout + run.stderr
     assert "done" == run.stdout.splitlines()[-1]
@@ -714,7 +752,9 @@ def test_a_full_disk_refuses_cypher_and_harms_nothing(tmp_path, ending):
     """The engine ends the whole process when it cannot write: the store has to look before it lets it."""
     disk = tmp_path / "disk"
     disk.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "none", str(disk)], capture_output=True, check=False).returncode:
+    if subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=8m", "none", str(disk)], capture_output=True, check=False
+    ).returncode:
         pytest.skip("a small disk cannot be made here")
     try:
         run = subprocess.run(

@@ -68,7 +68,11 @@ def typed_only(path: Path) -> set[str]:
 
 
 def test_the_package_is_flat():
-    assert [] == [path.name for path in PACKAGE.iterdir() if path.is_dir() and path.name not in ("__pycache__", "_cypher")]
+    assert [] == [
+        path.name
+        for path in PACKAGE.iterdir()
+        if path.is_dir() and path.name not in ("__pycache__", "_cypher")
+    ]
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
@@ -127,15 +131,87 @@ def test_all_is_exact():
         graphstore.no_such_name  # noqa: B018
 
 
-PROMISED = ["open", "restore", "verify", "GraphStore", "View", "Result", "Node", "Version", "Event", "Link", "Recorded", "FieldChange", "ViewDiff", "Inspection", "Step", "Supersession", "Chain", "Contradiction", "Change", "Verification", "GraphStoreError", "NotFoundError", "InvalidError", "ConflictError", "QueryError", "EngineError", "DamageError", "LockedError"]
+PROMISED = [
+    "open",
+    "restore",
+    "verify",
+    "GraphStore",
+    "View",
+    "Result",
+    "Node",
+    "Version",
+    "Event",
+    "Link",
+    "Recorded",
+    "FieldChange",
+    "ViewDiff",
+    "Inspection",
+    "Step",
+    "Supersession",
+    "Chain",
+    "Contradiction",
+    "Change",
+    "Verification",
+    "GraphStoreError",
+    "NotFoundError",
+    "InvalidError",
+    "ConflictError",
+    "QueryError",
+    "EngineError",
+    "DamageError",
+    "LockedError",
+]
 
 
 def test_what_is_promised_is_there():
     assert [] == [name for name in PROMISED if name not in graphstore.__all__]
 
 
-VERBS = ["add_node", "revise", "supersede", "end", "retract", "link", "unlink", "record_event", "transaction", "bulk_load", "query_tables", "as_of", "knowledge_at", "changes", "refresh", "verify", "export", "close", "define_kind", "promote_kind", "rebuild", "stats"]
-READS = ["node", "event", "nodes", "events", "history", "versions", "diff", "compare", "links_from", "backlinks_to", "inspect", "what_superseded", "supersedes", "causes", "effects", "contradictions", "query", "to_networkx", "to_arrow"]
+VERBS = [
+    "add_node",
+    "revise",
+    "supersede",
+    "end",
+    "retract",
+    "link",
+    "unlink",
+    "record_event",
+    "transaction",
+    "bulk_load",
+    "query_tables",
+    "as_of",
+    "knowledge_at",
+    "changes",
+    "refresh",
+    "verify",
+    "export",
+    "close",
+    "define_kind",
+    "promote_kind",
+    "rebuild",
+    "stats",
+]
+READS = [
+    "node",
+    "event",
+    "nodes",
+    "events",
+    "history",
+    "versions",
+    "diff",
+    "compare",
+    "links_from",
+    "backlinks_to",
+    "inspect",
+    "what_superseded",
+    "supersedes",
+    "causes",
+    "effects",
+    "contradictions",
+    "query",
+    "to_networkx",
+    "to_arrow",
+]
 
 
 def test_the_store_has_every_verb_and_every_read_and_the_view_every_read():
@@ -180,7 +256,9 @@ def strings(path: Path) -> list[tuple[int, str]]:
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
 def test_no_cypher_stands_in_python(path):
-    found = [f"{path.name}:{line}: {text.strip()[:60]}" for line, text in strings(path) if CYPHER.search(text)]
+    found = [
+        f"{path.name}:{line}: {text.strip()[:60]}" for line, text in strings(path) if CYPHER.search(text)
+    ]
     assert [] == found
 
 

@@ -24,7 +24,7 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from oracle import TICK, Oracle, Refused, Undecided
+from oracle import START, TICK, Oracle, Refused, Undecided
 
 import graphstore
 from graphstore.errors import GraphStoreError, NotFoundError
@@ -240,9 +240,8 @@ class Histories(RuleBasedStateMachine):
 
     def forget_what_the_clock_took_back(self) -> None:
         """A store cannot know, after a restart, of views handed out at instants its clock has not reached again."""
-        now = max(self.at, self.oracle.last)
-        self.remembered = [known for known in self.remembered if known[1] < now]
-        self.oracle.handed = min(self.oracle.handed, now - TICK)
+        self.remembered = [known for known in self.remembered if known[1] <= self.oracle.last]
+        self.oracle.handed = START
 
     # ------------------------------------------------------------------ verbs
 

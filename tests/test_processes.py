@@ -57,7 +57,13 @@ class Other:
     def heard(self):
         line = self.process.stdout.readline()
         assert line, f"the other process ended with {self.process.wait()}"
-        return json.loads(line) if line.startswith(("[", "{", '"')) or line[0].isdigit() or line.strip() in ("null", "true", "false") else line
+        return (
+            json.loads(line)
+            if line.startswith(("[", "{", '"'))
+            or line[0].isdigit()
+            or line.strip() in ("null", "true", "false")
+            else line
+        )
 
     def asked(self, expression: str):
         self.process.stdin.write(expression + "\n")
@@ -132,13 +138,19 @@ def test_a_refused_writer_takes_nothing_from_the_holder(path):
         with pytest.raises(LockedError):
             graphstore.open(path)
         script = "import sys, graphstore\ntry:\n    graphstore.open(sys.argv[1])\nexcept graphstore.LockedError:\n    print('\"locked\"')\n"
-        told = subprocess.run([sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=False)
+        told = subprocess.run(
+            [sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=False
+        )
         assert '"locked"' == told.stdout.strip(), told.stderr
         store.add_node("fact", {})
 
 
 def test_stores_side_by_side(tmp_path):
-    with graphstore.open(tmp_path / "a.gs") as a, graphstore.open(tmp_path / "b.gs") as b, graphstore.open(":memory:") as c:
+    with (
+        graphstore.open(tmp_path / "a.gs") as a,
+        graphstore.open(tmp_path / "b.gs") as b,
+        graphstore.open(":memory:") as c,
+    ):
         for store, name in ((a, "in-a"), (b, "in-b"), (c, "in-c")):
             store.add_node("fact", {}, id=name)
         assert [["in-a"], ["in-b"], ["in-c"]] == [[node.id for node in store.nodes()] for store in (a, b, c)]
@@ -171,7 +183,9 @@ def test_readers_follow_the_writer(path):
                 assert [{"new": "fact-b", "old": "fact-a"}] == reader.asked(
                     "store.query('MATCH (a:Node)-[:SUPERSEDES]->(b) RETURN a.id AS new, b.id AS old').rows()"
                 )
-                assert [{"n": 2}] == reader.asked("store.query_tables('MATCH (n:Node) RETURN count(*) AS n').rows()")
+                assert [{"n": 2}] == reader.asked(
+                    "store.query_tables('MATCH (n:Node) RETURN count(*) AS n').rows()"
+                )
                 assert reader.asked("store.verify().ok")
 
             store.add_node("fact", {}, id="fact-c")
@@ -188,7 +202,9 @@ def test_a_readers_view_stays_where_it_is(path):
             reader.asked("globals().update(view=store.as_of())")
             store.revise("fact-a", {"n": 2})
             reader.asked("store.refresh()")
-            assert [{"n": 1}, {"n": 2}] == reader.asked("[view.node('fact-a').content, store.node('fact-a').content]")
+            assert [{"n": 1}, {"n": 2}] == reader.asked(
+                "[view.node('fact-a').content, store.node('fact-a').content]"
+            )
 
 
 def test_a_reader_writes_nothing(path):
@@ -298,7 +314,12 @@ def test_many_readers_while_one_writes(path):
                     try:
                         with store.transaction():
                             store.revise("account-a", {"n": -number}, valid_from="2025-02-01")
-                            store.add_node("trace", {}, id=f"trace-{number:05}", supersedes=[n.id for n in store.nodes(kind="trace")])
+                            store.add_node(
+                                "trace",
+                                {},
+                                id=f"trace-{number:05}",
+                                supersedes=[n.id for n in store.nodes(kind="trace")],
+                            )
                             store.record_event("move", "x", id=f"move-{number:05}", related_to="account-a")
                             if number % 3 == 0:
                                 raise KeyError
@@ -326,7 +347,8 @@ def test_many_readers_while_one_writes(path):
             while not done.is_set():
                 rows = store.query_tables(
                     "MATCH (n:Node)-[:HAS_VERSION]->(v:Version) WHERE n.kind = 'account' AND v.tx_to > $t "
-                    "AND v.valid_to > $t RETURN v.content AS c", t="9000-01-01"
+                    "AND v.valid_to > $t RETURN v.content AS c",
+                    t="9000-01-01",
                 ).rows()
                 assert 0 == sum(json.loads(row["c"])["n"] for row in rows), rows
 
@@ -396,7 +418,14 @@ def test_an_open_transaction_is_invisible_to_other_threads(tmp_path, clock):
             assert {"n": 2} == store.node("fact-a").content
 
         view = seen.pop("view")
-        assert {"content": {"n": 1}, "nodes": ["fact-a"], "events": [], "versions": 1, "rows": [{"id": "fact-a"}], "inspect": None} == seen
+        assert {
+            "content": {"n": 1},
+            "nodes": ["fact-a"],
+            "events": [],
+            "versions": 1,
+            "rows": [{"id": "fact-a"}],
+            "inspect": None,
+        } == seen
         # The view that was handed out meanwhile does not change when the block ends.
         assert {"n": 1} == view.node("fact-a").content
         assert ["fact-a"] == [node.id for node in view.nodes()]
@@ -472,7 +501,12 @@ def test_a_forked_child_may_not_write_through_the_parents_store(path):
         print("still locked")
     store.close()
     """
-    told = subprocess.run([sys.executable, "-c", textwrap.dedent(script), str(path)], capture_output=True, text=True, check=False)
+    told = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script), str(path)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
     assert told.returncode == 0, told.stderr
     assert "refused:" in told.stdout and "still locked" in told.stdout, told.stdout

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 from collections.abc import Callable, Iterator
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,8 @@ from graphstore import GraphStore
 from graphstore.errors import GraphStoreError
 from graphstore.projection import link_table
 
+DRIVER = os.environ.get("GRAPHSTORE_DRIVER", "kuzu")
+open_store = partial(graphstore.open, driver=DRIVER)
 KINDS = ("supersedes", "caused_by", "contradicts", "continuation", "related_to", "uses", "blocks")
 Dump = dict[str, list[tuple[Any, ...]]]
 
@@ -150,9 +154,16 @@ def sorted_rows(store: GraphStore, cypher: str) -> list[tuple[Any, ...]]:
 
 
 @pytest.fixture
+def disk_store(tmp_path: Path, clock: Clock) -> Iterator[GraphStore]:
+    """An empty store in a folder, on the driver that is tested."""
+    with open_store(tmp_path / "memory.gs", clock=clock) as opened:
+        yield opened
+
+
+@pytest.fixture
 def lived(tmp_path: Path, clock: Clock) -> Iterator[GraphStore]:
     """A store on disk with 60 steps behind it, its tables never opened."""
-    with graphstore.open(tmp_path / "memory.gs", clock=clock) as store:
+    with open_store(tmp_path / "memory.gs", clock=clock) as store:
         wander(store, clock, 40, seed=1)
         yield store
 
@@ -166,7 +177,7 @@ def closed(lived: GraphStore) -> tuple[Path, Dump]:
 
 
 def reopened(path: Path, clock: Clock) -> tuple[Dump, list[str]]:
-    with graphstore.open(path, clock=clock) as store:
+    with open_store(path, clock=clock) as store:
         return dump(store), list(store.notices)
 
 
@@ -191,12 +202,12 @@ def test_tables_follow_every_reopening(disk_store: GraphStore, clock: Clock) -> 
     path = disk_store.path
     disk_store.close()
     for part in range(4):
-        with graphstore.open(path, clock=clock) as store:
+        with open_store(path, clock=clock) as store:
             wander(store, clock, 12, seed=part)
             store.query_tables("RETURN 1")
             assert store.notices == []
 
-    with graphstore.open(path, clock=clock) as store:
+    with open_store(path, clock=clock) as store:
         grown = dump(store)
         assert store._core.graphs.verify() == []
         assert store.notices == []
@@ -205,7 +216,7 @@ def test_tables_follow_every_reopening(disk_store: GraphStore, clock: Clock) -> 
 
 
 def test_tables_in_memory_equal_tables_on_disk(lived: GraphStore, clock: Clock) -> None:
-    with graphstore.open(lived.path, clock=clock, read_only=True) as follower:
+    with open_store(lived.path, clock=clock, read_only=True) as follower:
         assert dump(follower) == dump(lived)
 
 
@@ -401,7 +412,7 @@ def test_tables_of_another_journal_are_not_believed(closed: tuple[Path, Dump], t
     path, _ = closed
     other = tmp_path / "other.gs"
     clock = Clock()
-    with graphstore.open(other, clock=clock) as store:
+    with open_store(other, clock=clock) as store:
         wander(store, clock, 80, seed=2)
         expected = dump(store)
     for name in (table_file(path), state_file(path)):
@@ -416,7 +427,7 @@ def test_tables_of_another_journal_are_not_believed(closed: tuple[Path, Dump], t
 def test_tables_of_an_older_moment_catch_up(closed: tuple[Path, Dump], clock: Clock, tmp_path: Path) -> None:
     path, _ = closed
     kept = [(name, name.read_bytes()) for name in (table_file(path), state_file(path))]
-    with graphstore.open(path, clock=clock) as store:
+    with open_store(path, clock=clock) as store:
         wander(store, clock, 30, seed=3)
         expected = dump(store)
     for name, data in kept:
