@@ -10,7 +10,7 @@ from typing import NamedTuple
 from graphstore.errors import ConflictError, InvalidError
 from graphstore.links import Kind
 from graphstore.models import Json
-from graphstore.period import OPEN, Instant, Period, iso, overlap, period
+from graphstore.period import OPEN, Instant, Period, iso, overlap
 from graphstore.view import Core, in_time
 from graphstore.writing import Transaction
 
@@ -69,7 +69,12 @@ class Linking:
         start = begun if since is None else since
         cut = start if first is None else max(start, first)
         ends = Ends(new, self.kind("supersedes"), old)
-        span = period(cut, until)
+        if cut >= until:
+            raise InvalidError(
+                f"{index.names[new]!r} would supersede {index.names[old]!r} from {iso(cut)}, but the link would end at {iso(until)}. "
+                "Give a later valid_to, or none."
+            )
+        span = (cut, until)
         row = self.join(ends, span, claim, op)
         link = index.k_link[row]
         if index.k_op[row] == op and not index.is_event[old]:

@@ -1,8 +1,9 @@
 """The graph tables follow the journal: what the index holds, laid out for Cypher in `graph.kuzu`.
 
-They are a copy and never more than that. A small file beside them, `graph.json`, says how far they have come and what the file looked like
-when it was closed well; whenever the two do not agree (deleted, left dirty by a crash, damaged, of another engine or another journal) the
-tables are made anew from the index. Nothing is deleted or rolled back in them, and what is written is written one statement at a time.
+They are a copy and never more than that. A small file beside them, `graph.json`, says how far they have come and what the
+file looked like when it was closed well; whenever the two do not agree (deleted, left dirty by a crash, damaged, of another
+engine or another journal) the tables are made anew from the index. Nothing is deleted or rolled back in them, and what is
+written is written one statement at a time.
 """
 
 from __future__ import annotations
@@ -32,14 +33,17 @@ from graphstore.period import OPEN, Instant, moment
 from graphstore.queries import schema, text
 
 SCHEMA = 1
-CHUNK = (
-    2 * 131_072
-)  # whole groups of the engine: a COPY that fills them is twice as fast as one that does not
-CLOSINGS = 16_384  # closings in one statement
-CHECKPOINT_AFTER = 2_000  # vectors of a column that SETs hold in memory until a checkpoint, some 64 KB each
+CHUNK = 2 * 131_072
+"""Rows written at once: whole groups of the engine, a COPY that fills them is twice as fast as one that does not."""
+CLOSINGS = 16_384
+"""Closings in one statement."""
 VECTOR = 2_048
+CHECKPOINT_AFTER = 2_000
+"""Vectors that closings may hold in memory until a checkpoint, some 64 KB each."""
 POOL = 256 << 20
+"""The engine's memory for tables on disk."""
 GENERIC = "LINK"
+"""The table of the kinds of link that have none of their own."""
 TAKEN = frozenset({"NODE", "EVENT", "ABSENT", "VERSION", "HAS_VERSION", "OP", GENERIC})
 
 _BATCH = 8_192
@@ -54,7 +58,10 @@ Raw = Callable[[int, int], bytes]
 
 
 class Pen:
-    """Writes in a thread of its own while the next columns are made: the engine works with no hold on the interpreter. One write at a time."""
+    """Writes in a thread of its own, one thing at a time, while the next columns are made.
+
+    The engine works without holding the interpreter, so the two go side by side.
+    """
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="graphstore-tables")
@@ -150,10 +157,13 @@ class Projection:
                 engine = self.engine()
                 if not self._clean:
                     engine.checkpoint()
+                self._let_go()
+                if not self._clean:
+                    self._mark_clean()
+        except (EngineError, QueryError, OSError) as error:
+            self._notify(f"graph tables left as they are, to be made anew when needed: {_first_line(error)}.")
         finally:
             self._let_go()
-        if self._file is not None and not self._clean:
-            self._mark_clean()
 
     def nodes_at(self, valid: Instant, tx: Instant) -> pa.Table:
         """The nodes that stand at (valid, tx), one row each; content is JSON text, and what an open end is, is null."""
@@ -286,12 +296,21 @@ class Projection:
     def _write_state(self, state: dict[str, Any]) -> None:
         assert self._state is not None
         fresh = self._state.with_name(self._state.name + ".new")
-        with open(fresh, "wb") as sink:
-            sink.write(orjson.dumps(state, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS))
-            sink.flush()
-            os.fsync(sink.fileno())
-        fresh.replace(self._state)
-        sync_folder(self._state.parent)
+        try:
+            with open(fresh, "wb") as sink:
+                sink.write(orjson.dumps(state, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS))
+                sink.flush()
+                os.fsync(sink.fileno())
+            fresh.replace(self._state)
+            sync_folder(self._state.parent)
+        except OSError as error:
+            raise EngineError(
+                f"cannot write {self._state}: {error.strerror}. The journal is not concerned."
+            ) from error
+
+    def abandon(self) -> None:
+        """Let go at once of tables whose index is no longer true; what was written to them meanwhile is made anew."""
+        self._let_go()
 
     def _let_go(self) -> None:
         engine, self._engine = self._engine, None
@@ -330,12 +349,16 @@ class Projection:
             ),
         ]
         total, at = sum(hi - lo for _, lo, hi in steps), 0
-        with Pen() as pen:
-            for step, lo, hi in steps:
-                step(pen, lo, hi)
-                at += hi - lo
-                if progress:
-                    progress(at, total)
+        try:
+            with Pen() as pen:
+                for step, lo, hi in steps:
+                    step(pen, lo, hi)
+                    at += hi - lo
+                    if progress:
+                        progress(at, total)
+        except BaseException:
+            self._let_go()  # half of it may be written: they are marked dirty, the next need makes them anew
+            raise
         self._done = goal
 
     def _write(self, table: str, rows: pa.Table, pair: tuple[str, str] | None = None) -> None:

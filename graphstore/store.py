@@ -178,13 +178,13 @@ class GraphStore(Reader):
             try:
                 yield work
                 self._commit(work)
-            except Exception:
-                with core.lock:
-                    if self._open is not None:
-                        work.abandon()
-                        core.vocabulary.reset(core.index.kinds)
-                raise
-            except BaseException:
+            except BaseException as error:
+                if isinstance(error, Exception) and not work.spoiled:
+                    with core.lock:
+                        if self._open is not None:
+                            work.abandon()
+                            core.vocabulary.reset(core.index.kinds)
+                    raise
                 self._relay()  # interrupted anywhere, perhaps between two columns: only the journal says what is true
                 raise
             finally:
@@ -192,17 +192,21 @@ class GraphStore(Reader):
 
     def _commit(self, work: Transaction) -> None:
         core = self._core
+        if work.spoiled:
+            raise EngineError(
+                "the transaction was interrupted in the middle of a verb. Nothing of it was kept: do it again."
+            )
         if work.empty:
             with core.lock:
                 work.abandon()
             return
-        head, bodies, dropped = work.line()
-        places = core.journal.append([(head, bodies)])[0]
+        lines, dropped = work.lines()
+        placed = core.journal.append([(line.head, line.bodies) for line in lines])
         with core.lock:
             if dropped:
-                work.relay(head, places)
+                work.relay(lines, placed)
             else:
-                work.settle(places)
+                work.settle(lines, placed)
             self._open = None
 
     def _next_tx(self, at: Instant | None) -> Instant:
@@ -236,7 +240,10 @@ class GraphStore(Reader):
             point = work.point()
             try:
                 yield work
-            except Exception:
+            except BaseException as error:
+                if not isinstance(error, Exception):
+                    work.spoiled = True  # interrupted anywhere, perhaps between two columns: nothing of it can be trusted
+                    raise
                 work.back(point)
                 self._core.vocabulary.reset(self._core.index.kinds)
                 raise

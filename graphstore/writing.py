@@ -7,8 +7,10 @@ verb or block is cut back to a mark. At the end what is left becomes the line: a
 from __future__ import annotations
 
 import os
+from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from graphstore.errors import ConflictError
@@ -18,6 +20,7 @@ from graphstore.journal import Place, dumps
 from graphstore.models import Json
 from graphstore.period import OPEN, Instant, Period, coalesce, moment, overlap, without, without_all
 
+AT_ONCE = 1000  # operations, rows or links in one line of a large transaction
 Taken = tuple[int, Instant, Instant]  # a version and a period of it that a supersession took
 
 
@@ -40,6 +43,7 @@ class Transaction:
         self.index = index
         self.tx = tx
         self.author = author
+        self.spoiled = False  # a verb was interrupted between two steps
         self._bodies = pending
         self._bodies.clear()
         self._mark = index.begin()
@@ -212,60 +216,79 @@ class Transaction:
                 held = [part for piece in loose if (part := overlap(piece, (begin, end)))]
                 passed.setdefault(other, []).extend((ver, *part) for part in held)
                 loose = [piece for part in loose for piece in without_all(part, held)]
-            believed = [(index.r_from[row], index.r_to[row]) for row in index.now_of[old]]
             for part in loose:
-                for gap in without_all(part, believed):
-                    index.open_row(ver, gap, self.tx, op)
+                self._restore(old, ver, part, op)
         if link in index.taken:
             self.set_taken(link, kept)
         for other, pieces in passed.items():
             if pieces:
                 self.set_taken(other, [*index.taken.get(other, []), *pieces])
 
+    def _restore(self, ent: int, ver: int, wanted: Period, op: int) -> None:
+        """Believe a version again over a period, where nothing else is believed; with what it touches of itself it is one row."""
+        index = self.index
+        believed = [(index.r_from[row], index.r_to[row]) for row in index.now_of[ent]]
+        for start, stop in without_all(wanted, believed):
+            for row in list(index.now_of[ent]):
+                if index.r_ver[row] == ver and (index.r_to[row] == start or index.r_from[row] == stop):
+                    start, stop = min(start, index.r_from[row]), max(stop, index.r_to[row])
+                    index.close_row(row, self.tx, op)
+            index.open_row(ver, (start, stop), self.tx, op)
+
     # ------------------------------------------------------------------ the line
 
-    def line(self) -> tuple[dict[str, Any], list[bytes], bool]:
-        """Head and bodies of the line, and whether something born here died here (then the index must be laid anew from it)."""
+    def lines(self) -> tuple[list[Line], bool]:
+        """The transaction's lines, and whether something born here died here (then the index must be laid anew from them)."""
         return _Composer(self).compose()
 
-    def settle(self, places: list[Place]) -> None:
-        """The line is written as it stands in the index: put the bodies' real places in."""
-        index, mark = self.index, self._mark
-        for pos, start in ((index.v_pos, mark.versions), (index.c_pos, mark.claims), (index.o_pos, mark.ops)):
-            for at in range(start, len(pos)):
-                if pos[at] < 0:
-                    pos[at] = places[-pos[at] - 1].pos
+    def settle(self, lines: list[Line], placed: list[list[Place]]) -> None:
+        """The lines are written as they stand in the index: put the bodies' real places in."""
+        for line, places in zip(lines, placed, strict=True):
+            for column, at, body in line.bodied:
+                column[at] = places[body].pos
         self._bodies.clear()
-        index.keep(self.tx)
+        self.index.keep(self.tx)
 
-    def relay(self, head: dict[str, Any], places: list[Place]) -> None:
-        """The line left out what died here: lay the index anew from it."""
+    def relay(self, lines: list[Line], placed: list[list[Place]]) -> None:
+        """The lines left out what died here: lay the index anew from them."""
         self.index.undo(self._mark)
         del self.index.kinds[self._kinds :]
         del self.index.promoted[self._promoted :]
         self._bodies.clear()
-        self.index.apply(head, places)
+        for line, places in zip(lines, placed, strict=True):
+            self.index.apply(line.head, places)
+
+
+@dataclass
+class Line:
+    """One line to be: its head, the bodies it holds, and which columns wait for their places."""
+
+    head: dict[str, Any]
+    bodies: list[bytes] = field(default_factory=list)
+    bodied: list[tuple[array[int], int, int]] = field(default_factory=list)  # column, row of it, body number
 
 
 class _Composer:
-    """Turns what a transaction left in the index into the head and bodies of its line."""
+    """Turns what a transaction left in the index into the heads and bodies of its lines.
+
+    A large transaction is cut into lines of `AT_ONCE` things; a reader takes it as one, at its last line. An operation is named by its
+    distance from the first of its line, so it may be in another one.
+    """
 
     def __init__(self, work: Transaction) -> None:
         self.work = work
         self.index, self.mark = work.index, work._mark
+        self.line = Line({})
         self.order: dict[int, int] = {}  # pending place -> body number in the line
-        self.bodies: list[bytes] = []
+        self.first_op = self.mark.ops
 
-    def compose(self) -> tuple[dict[str, Any], list[bytes], bool]:
+    def compose(self) -> tuple[list[Line], bool]:
         index, mark = self.index, self.mark
         rows = [row for row in range(mark.rows, len(index.r_ent)) if index.r_close[row] < 0]
         link_rows = [row for row in range(mark.link_rows, len(index.k_link)) if index.k_close[row] < 0]
         dropped = (
             len(rows) < len(index.r_ent) - mark.rows or len(link_rows) < len(index.k_link) - mark.link_rows
         )
-        if not dropped:  # every body is used, in order: the places need no translation
-            self.bodies = list(self.work._bodies)
-            self.order = {-at - 1: at for at in range(len(self.bodies))}
         claims = self._kept(
             mark.claims, len(index.c_link), {index.k_claim[row] for row in link_rows}, dropped
         )
@@ -281,46 +304,64 @@ class _Composer:
         versions = self._kept(
             mark.versions, len(index.v_ent), {index.r_ver[row] for row in rows} | last, dropped
         )
-        head: dict[str, Any] = {"tx": moment(self.work.tx)}
+        closed = [row for row in index.closings[mark.closings :] if row < mark.rows]
+        unlinked = [row for row in index.link_closings[mark.link_closings :] if row < mark.link_rows]
+        ops = range(mark.ops, len(index.o_tx))
+        # a version comes with or before its rows, and a thing with or before its versions: each has at least one
+        things: list[tuple[str, Sequence[int], Callable[[int], Any]]] = [
+            ("ops", ops, self._op),
+            ("entities", entities, self._entity),
+            ("versions", versions, self._version),
+            ("closed", closed, lambda row: [row, index.r_close[row] - self.first_op]),
+            ("rows", rows, self._row),
+        ]
+        ties: list[tuple[str, Sequence[int], Callable[[int], Any]]] = [
+            ("links", links, self._link),
+            ("claims", claims, self._claim),
+            ("link_closed", unlinked, lambda row: [row, index.k_close[row] - self.first_op]),
+            ("link_rows", link_rows, self._link_row),
+        ]
+        if len(ops) + len(rows) + len(links) <= AT_ONCE:
+            lines = [self._fill([*things, *ties], 0, None)]
+        else:
+            lines = [*self._cut(things), *self._cut(ties)]
+        self._took(lines[-1].head, set(links), set(versions))
+        self._kinds(lines[-1].head)
+        return lines, dropped
+
+    def _cut(self, lists: list[tuple[str, Sequence[int], Callable[[int], Any]]]) -> Iterator[Line]:
+        longest = max(len(numbers) for _, numbers, _ in lists)
+        for start in range(0, longest, AT_ONCE):
+            yield self._fill(lists, start, start + AT_ONCE)
+
+    def _fill(
+        self, lists: list[tuple[str, Sequence[int], Callable[[int], Any]]], start: int, stop: int | None
+    ) -> Line:
+        self.order = {}
+        self.line = Line({"tx": moment(self.work.tx)})
+        head = self.line.head
         if self.work.author is not None:
             head["author"] = self.work.author
         if self.work._why[1]:
-            head["why"] = self._body(self.work._why[0])
-        head["ops"] = [self._op(op) for op in range(mark.ops, len(index.o_tx))]
-        self._add(head, "entities", [self._entity(ent) for ent in entities])
-        self._add(head, "versions", [
-            [index.names[index.v_ent[ver]], index.v_num[ver], self._body(index.v_pos[ver])] for ver in versions
-        ])  # fmt: skip
-        self._add(head, "rows", [self._row(row) for row in rows])
-        self._add(head, "closed", [
-            [row, index.r_close[row] - mark.ops] for row in index.closings[mark.closings :] if row < mark.rows
-        ])  # fmt: skip
-        self._links(head, links, claims, link_rows)
-        self._took(head, set(links), set(versions))
-        return head, self.bodies, dropped
+            head["why"] = self._number(self.work._why[0])
+        for name, numbers, write in lists:
+            part = [write(number) for number in numbers[start:stop]]
+            if part:
+                head[name] = part
+        self.first_op += len(head.get("ops", ()))
+        return self.line
 
-    def _links(self, head: dict[str, Any], links: list[int], claims: list[int], rows: list[int]) -> None:
-        index, mark = self.index, self.mark
-        self._add(head, "links", [
-            [index.l_name[n], index.names[index.l_src[n]], index.l_kind[n], index.names[index.l_tgt[n]]] for n in links
-        ])  # fmt: skip
-        self._add(head, "claims", [self._claim(claim) for claim in claims])
-        self._add(head, "link_rows", [
-            [index.l_name[index.k_link[row]], index.c_num[index.k_claim[row]], *self._period(index.k_from[row], index.k_to[row]),
-             index.k_op[row] - mark.ops]
-            for row in rows
-        ])  # fmt: skip
-        self._add(head, "link_closed", [
-            [row, index.k_close[row] - mark.ops] for row in index.link_closings[mark.link_closings :] if row < mark.link_rows
-        ])  # fmt: skip
-        self._add(head, "kinds", [
-            *index.kinds[self.work._kinds :],
-            *({"promoted": name} for name in index.promoted[self.work._promoted :]),
-        ])  # fmt: skip
+    def _kinds(self, head: dict[str, Any]) -> None:
+        new = [
+            *self.index.kinds[self.work._kinds :],
+            *({"promoted": name} for name in self.index.promoted[self.work._promoted :]),
+        ]
+        if new:
+            head["kinds"] = new
 
     def _took(self, head: dict[str, Any], links: set[int], versions: set[int]) -> None:
         index, mark = self.index, self.mark
-        self._add(head, "took", {
+        took = {
             index.l_name[link]: [
                 [index.v_num[ver], *self._period(start, stop)]
                 for ver, start, stop in index.taken[link]
@@ -328,33 +369,39 @@ class _Composer:
             ]
             for link in self.work._took
             if (link < mark.links or link in links) and link in index.taken
-        })  # fmt: skip
+        }
+        if took:
+            head["took"] = took
 
     @staticmethod
-    def _add(head: dict[str, Any], name: str, value: Any) -> None:
-        if value:
-            head[name] = value
+    def _kept(start: int, stop: int, used: set[int], dropped: bool) -> Sequence[int]:
+        return [at for at in range(start, stop) if at in used] if dropped else range(start, stop)
 
     @staticmethod
-    def _kept(start: int, stop: int, used: set[int], dropped: bool) -> list[int]:
-        return [at for at in range(start, stop) if not dropped or at in used]
+    def _period(start: Instant, stop: Instant) -> tuple[Any, Any]:
+        return moment(start), None if stop >= OPEN else moment(stop)
 
-    @staticmethod
-    def _period(start: Instant, stop: Instant) -> list[Any]:
-        return [moment(start), None if stop >= OPEN else moment(stop)]
+    def _number(self, pos: int) -> int:
+        number = self.order.get(pos, -1)
+        if number < 0:
+            number = self.order[pos] = len(self.line.bodies)
+            self.line.bodies.append(self.work._bodies[-pos - 1])
+        return number
 
-    def _body(self, pos: int) -> int:
-        if pos not in self.order:
-            self.order[pos] = len(self.bodies)
-            self.bodies.append(self.work._bodies[-pos - 1])
-        return self.order[pos]
+    def _body(self, column: array[int], at: int) -> int:
+        """The number of the body whose place stands in `column[at]`."""
+        number = self._number(column[at])
+        self.line.bodied.append((column, at, number))
+        return number
 
     def _op(self, op: int) -> list[Any]:
         index = self.index
-        verb, subject, pos = index.o_verb[op], index.o_subject[op], index.o_pos[op]
-        if index.o_len[op] == 0 or pos == self.work._why[0]:
-            return [verb, subject]
-        return [verb, subject, self._body(pos)]
+        said = [index.o_verb[op], index.o_subject[op]]
+        if index.o_len[op]:
+            number = self._body(index.o_pos, op)
+            if index.o_pos[op] != self.work._why[0]:
+                said.append(number)
+        return said
 
     def _entity(self, ent: int) -> list[Any]:
         index = self.index
@@ -362,23 +409,51 @@ class _Composer:
             return [index.names[ent], index.kind[ent]]
         return [index.names[ent], index.kind[ent], index.key[ent], index.scope[ent]]
 
+    def _version(self, ver: int) -> list[Any]:
+        index = self.index
+        return [index.names[index.v_ent[ver]], index.v_num[ver], self._body(index.v_pos, ver)]
+
     def _row(self, row: int) -> list[Any]:
         index = self.index
-        start, stop = self._period(index.r_from[row], index.r_to[row])
+        period = self._period(index.r_from[row], index.r_to[row])
         return [
             index.names[index.r_ent[row]],
             index.v_num[index.r_ver[row]],
-            start,
-            stop,
-            index.r_op[row] - self.mark.ops,
+            *period,
+            index.r_op[row] - self.first_op,
+        ]
+
+    def _link(self, link: int) -> list[Any]:
+        index = self.index
+        return [
+            index.l_name[link],
+            index.names[index.l_src[link]],
+            index.l_kind[link],
+            index.names[index.l_tgt[link]],
         ]
 
     def _claim(self, claim: int) -> list[Any]:
         index = self.index
+        body = self._body(index.c_pos, claim) if index.c_len[claim] else None
+        strength = index.c_strength[claim] or None
         return [
-            index.l_name[index.c_link[claim]], index.c_num[claim], index.c_strength[claim] or None, index.c_inferred[claim],
-            index.c_by[claim], self._body(index.c_pos[claim]) if index.c_len[claim] else None,
-        ]  # fmt: skip
+            index.l_name[index.c_link[claim]],
+            index.c_num[claim],
+            strength,
+            index.c_inferred[claim],
+            index.c_by[claim],
+            body,
+        ]
+
+    def _link_row(self, row: int) -> list[Any]:
+        index = self.index
+        period = self._period(index.k_from[row], index.k_to[row])
+        return [
+            index.l_name[index.k_link[row]],
+            index.c_num[index.k_claim[row]],
+            *period,
+            index.k_op[row] - self.first_op,
+        ]
 
 
 def refuse_taken_slot(index: Index, ent: int) -> None:

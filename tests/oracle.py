@@ -523,7 +523,16 @@ class Oracle:
                 freed = [left for piece in freed for left in outside(piece, [valid(other)])]
             for piece in freed:
                 for hole in outside(piece, [valid(row) for row in self._now_rows(old)]):
-                    self._write(self.rows, part["row"], hole)
+                    self._restore(part["row"], hole)
+
+    def _restore(self, row: Row, span: Span) -> None:
+        """Write the row again; with what it touches of its own version it is one."""
+        whole = [span]
+        for other in self._now_rows(row["id"]):
+            if other["number"] == row["number"] and len(joined([*whole, valid(other)])) == 1:
+                whole = joined([*whole, valid(other)])
+                self._close(self.rows, other)
+        self._write(self.rows, row, whole[0])
 
     @verb
     def record_event(

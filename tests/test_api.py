@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from datetime import UTC, datetime, timedelta
@@ -10,7 +11,7 @@ import pytest
 from conftest import Clock, day
 
 import graphstore
-from graphstore import ConflictError, InvalidError, NotFoundError
+from graphstore import ConflictError, EngineError, InvalidError, NotFoundError
 
 
 def ids(things) -> list[str]:
@@ -1276,3 +1277,40 @@ def test_the_next_tx_is_later_than_every_view_handed_out(store, clock):
 
     assert view.at.tx < node.tx_from
     assert [] == view.nodes()
+
+
+def test_a_large_transaction_is_many_lines_that_count_as_one(tmp_path):
+    with graphstore.open(tmp_path / "memory.gs") as store:
+        store.bulk_load(
+            versions=[{"node_id": f"n{number}", "content": {"n": number}} for number in range(3_500)],
+            links=[{"source": f"n{number}", "kind": "uses", "target": f"n{3499 - number}", "reason": "why"} for number in range(1_700)],
+        )
+        assert 1 == store.stats()["transactions"]
+        assert store.verify().ok
+    lines = (tmp_path / "memory.gs" / "journal" / "00000001.jsonl").read_bytes().splitlines(keepends=True)
+    assert len(lines) > 5
+    (tmp_path / "memory.gs" / "index.bin").unlink()
+    with graphstore.open(tmp_path / "memory.gs") as store:
+        assert 3_500 == len(store.nodes())
+        assert "why" == store.links_from("n0")[0].reason
+        assert {"why", None} == {change.reason for change in store.changes()}
+    (tmp_path / "memory.gs" / "index.bin").unlink()
+    (tmp_path / "memory.gs" / "journal" / "00000001.jsonl").write_bytes(b"".join(lines[:-1]))
+    with graphstore.open(tmp_path / "memory.gs") as store:
+        assert [] == store.nodes()
+        assert store.notices
+
+
+def test_a_verb_interrupted_inside_a_block_spoils_the_block(store, monkeypatch):
+    from graphstore.writing import Transaction
+
+    def interrupted(*_args, **_kwargs):
+        raise KeyboardInterrupt
+
+    with pytest.raises(EngineError, match="interrupted"), store.transaction():
+        store.add_node("fact", {}, id="kept-not")
+        with monkeypatch.context() as patched, contextlib.suppress(KeyboardInterrupt):
+            patched.setattr(Transaction, "describe", interrupted)
+            store.add_node("fact", {}, id="half-done")
+    assert [] == store.nodes()
+    assert "after" == store.add_node("fact", {}, id="after").id

@@ -307,6 +307,36 @@ def test_rebuild_reports_progress(lived: GraphStore) -> None:
     assert seen[-1][0] == seen[-1][1] > 0
 
 
+def test_a_rebuild_that_is_interrupted_does_no_harm(lived: GraphStore) -> None:
+    expected = dump(lived)
+
+    def interrupt(at: int, total: int) -> None:
+        if 2 * at > total:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        lived.rebuild(progress=interrupt)
+
+    assert dump(lived) == expected
+    assert lived._core.graphs.verify() == []
+
+
+def test_tables_that_cannot_be_written_do_not_keep_a_store_from_closing(
+    lived: GraphStore, clock: Clock
+) -> None:
+    lived.query_tables("RETURN 1")
+    lived.add_node("fact", {"name": "late"})
+    expected = len(known(lived))
+    state_file(lived.path).with_name("graph.json.new").mkdir()
+
+    lived.close()
+
+    assert any("graph tables left as they are" in notice for notice in lived.notices)
+    state_file(lived.path).with_name("graph.json.new").rmdir()
+    with open_store(lived.path, clock=clock) as store:
+        assert expected == len(dump(store)["Node"]) + len(dump(store).get("Event", []))
+
+
 def test_content_stays_as_it_is_in_the_tables(disk_store: GraphStore) -> None:
     contents = [
         {},
