@@ -155,7 +155,7 @@ def _amount(value: float | None, unit: str) -> str:
     if value is None or math.isnan(value):
         return "–"
     if unit == "B":
-        return f"{value / 1e6:.3g} MB"
+        return f"{value / 1e6:,.0f} MB" if value >= 1e7 else f"{value / 1e6:.3g} MB"
     for scale, name in ((1, "s"), (1e-3, "ms"), (1e-6, "µs")):
         if value >= scale:
             return f"{value / scale:.3g} {name}"

@@ -1,6 +1,7 @@
 // One-hop reads on the graph tables: the answers the store gives from memory, in Cypher. $id is the whole id of a node
 // or event, $valid and $tx the coordinate. Each text starts from one key, and says its filter in one CASE; an id is a
-// Node or an Event, so of the two halves of a UNION only one has rows.
+// Node or an Event, so of the two halves of a UNION only one has rows. The engine now and then forgets an ORDER BY
+// inside a UNION, so those texts have none: their rows are sorted by whoever asks, as `order` says.
 
 // name: node_as_of
 // The description of a node that holds at the coordinate: one row or none.
@@ -24,60 +25,61 @@ ORDER BY tx_from, valid_from
 
 // name: links_from
 // What a node or event says of others at the coordinate: the links that start there.
+// order: valid_from, tx_from, id
 MATCH (a:Node {id: $id})-[l]->(b:Node:Event)
 WHERE HOP_AS_OF(l)
 RETURN LINK_COLUMNS(l)
-ORDER BY valid_from, tx_from, id
 UNION ALL
 MATCH (a:Event {id: $id})-[l]->(b:Node:Event)
 WHERE HOP_AS_OF(l)
 RETURN LINK_COLUMNS(l)
-ORDER BY valid_from, tx_from, id
 
 // name: backlinks_to
 // What others say of a node or event at the coordinate: the links that end there.
+// order: valid_from, tx_from, id
 MATCH (b:Node {id: $id})<-[l]-(a:Node:Event)
 WHERE HOP_AS_OF(l)
 RETURN LINK_COLUMNS(l)
-ORDER BY valid_from, tx_from, id
 UNION ALL
 MATCH (b:Event {id: $id})<-[l]-(a:Node:Event)
 WHERE HOP_AS_OF(l)
 RETURN LINK_COLUMNS(l)
-ORDER BY valid_from, tx_from, id
 
 // name: what_superseded
 // What took the place of a node or event, or corrected it, at the coordinate: one step. Ask again of each successor
 // for the whole chain.
+// order: since, recorded_at, link
 MATCH (b:Node {id: $id})<-[l:SUPERSEDES|TRANSITION|CORRECTS]-(a:Node:Event)
 WHERE HOP_AS_OF(l)
 RETURN STEP_COLUMNS(l)
-ORDER BY since, recorded_at, link
 UNION ALL
 MATCH (b:Event {id: $id})<-[l:SUPERSEDES|TRANSITION|CORRECTS]-(a:Node:Event)
 WHERE HOP_AS_OF(l)
 RETURN STEP_COLUMNS(l)
-ORDER BY since, recorded_at, link
 
 // name: causes
 // What led to a node or event, up to ten links back, nearest first, by links that hold at the coordinate.
+// Whether each cause began before its effect is not asked here; the store's own chains do ask.
+// order: hops, id
 MATCH (a:Node {id: $id})-[path:CAUSED_BY* ACYCLIC 1..10 (l, n | WHERE HOP_AS_OF(l))]->(b:Node:Event)
+WHERE b.id <> $id
 RETURN b.id AS id, min(length(path)) AS hops
-ORDER BY hops, id
 UNION ALL
 MATCH (a:Event {id: $id})-[path:CAUSED_BY* ACYCLIC 1..10 (l, n | WHERE HOP_AS_OF(l))]->(b:Node:Event)
+WHERE b.id <> $id
 RETURN b.id AS id, min(length(path)) AS hops
-ORDER BY hops, id
 
 // name: effects
 // What a node or event led to, up to ten links on, nearest first, by links that hold at the coordinate.
+// Whether each cause began before its effect is not asked here; the store's own chains do ask.
+// order: hops, id
 MATCH (b:Node {id: $id})<-[path:CAUSED_BY* ACYCLIC 1..10 (l, n | WHERE HOP_AS_OF(l))]-(a:Node:Event)
+WHERE a.id <> $id
 RETURN a.id AS id, min(length(path)) AS hops
-ORDER BY hops, id
 UNION ALL
 MATCH (b:Event {id: $id})<-[path:CAUSED_BY* ACYCLIC 1..10 (l, n | WHERE HOP_AS_OF(l))]-(a:Node:Event)
+WHERE a.id <> $id
 RETURN a.id AS id, min(length(path)) AS hops
-ORDER BY hops, id
 
 // macro: VERSION_COLUMNS(v)
 // A description with the identity of its node.

@@ -1,7 +1,7 @@
-// The graph of one view, in an engine in memory of its own: what holds at one coordinate and nothing else, so a query
-// over it needs no temporal predicate. Three labels, all with id and standing:
+// The graph of one view, in an engine in memory of its own: what holds at one coordinate and nothing else, so a
+// query over it needs no temporal predicate. Three labels, all with id and standing:
 //   Node     what stands there; content fields are columns, and content is all of it as JSON text
-//   Absent   an id known there that does not stand: retracted, superseded, ended, not yet …, with its last content
+//   Absent   an id known there that does not stand (retracted, superseded, ended, not yet), with its last content
 //   Event    what has happened and is believed; superseded ones too, standing tells
 // Every kind of link is a relationship of its own. An open end is 9999-12-31 23:59:59.999999.
 
@@ -26,7 +26,8 @@ CREATE NODE TABLE Node(
 )
 
 // name: view_absent
-// What is known and does not stand, with the last that was known of it. Of an event, kind is its type and text its description.
+// What is known and does not stand, with the last that was known of it. Of an event, kind is its type, text its
+// description and content the rest.
 CREATE NODE TABLE Absent(
   id STRING PRIMARY KEY,
   kind STRING,
@@ -82,3 +83,10 @@ CREATE REL TABLE `__KIND__`(
 // name: view_pair
 // Links of that kind join these labels too.
 ALTER TABLE `__KIND__` ADD FROM `__SOURCE__` TO `__TARGET__`
+
+// name: view_nodes
+// What stands, as `View.to_arrow` gives it.
+MATCH (n:Node)
+RETURN n.id AS id, n.kind AS kind, n.key AS key, n.scope AS scope, n.number AS number, n.content AS content,
+  n.text AS text, n.tags AS tags, n.trigger AS trigger, n.source AS source, n.valid_from AS valid_from,
+  n.valid_to AS valid_to, n.tx_from AS tx_from, timestamp('9999-12-31 23:59:59.999999') AS tx_to

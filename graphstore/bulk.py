@@ -14,7 +14,7 @@ from graphstore.errors import ConflictError, GraphStoreError, InvalidError
 from graphstore.inputs import json_object, text_of, version_body
 from graphstore.linking import Linking
 from graphstore.period import OPEN, Instant, instant, moment, period
-from graphstore.view import slot_name
+from graphstore.sight import slot_name
 from graphstore.writing import Transaction, refuse_taken_slot
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from graphstore.errors import ConflictError, InvalidError
 from graphstore.links import Kind
 from graphstore.models import Json
 from graphstore.period import OPEN, Instant, Period, iso, overlap
-from graphstore.view import Core, in_time
+from graphstore.sight import Core, in_time
 from graphstore.writing import Transaction
 
 CONTROL = re.compile(r"[\x00-\x1f\x7f]")

@@ -12,6 +12,7 @@ Confidence = Literal["explicit", "inferred"]
 How = Literal["superseded", "corrected", "revised", "ended", "retracted"]
 Json = dict[str, Any]
 
+_new = object.__new__
 _set = object.__setattr__
 M = TypeVar("M", bound="Value")
 
@@ -24,9 +25,9 @@ class Value(BaseModel):
     @classmethod
     def made(cls: type[M], fields: dict[str, Any]) -> M:
         # The store's own reads come from checked input: validating again would cost ten times the read.
-        self = cls.__new__(cls)
+        self = _new(cls)
         _set(self, "__dict__", fields)
-        _set(self, "__pydantic_fields_set__", cls.__pydantic_fields__.keys())
+        _set(self, "__pydantic_fields_set__", fields.keys())
         _set(self, "__pydantic_extra__", None)
         _set(self, "__pydantic_private__", None)
         return self

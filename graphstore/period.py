@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
 from typing import TypeAlias
 
 from graphstore.errors import InvalidError
@@ -63,14 +64,15 @@ def _parse(text: str, what: str) -> datetime:
     return parsed
 
 
+@lru_cache(maxsize=1 << 14)  # neighbours share their instants: one transaction, one boundary
 def moment(at: Instant) -> datetime:
     """The aware datetime of an instant."""
-    return EPOCH + timedelta(microseconds=at)
+    return EPOCH + timedelta(0, 0, at)
 
 
 def end_moment(at: Instant) -> datetime | None:
     """The aware datetime of a period's end; None when it is open."""
-    return None if at >= OPEN else EPOCH + timedelta(microseconds=at)
+    return None if at >= OPEN else moment(at)
 
 
 def iso(at: Instant) -> str:

@@ -1,9 +1,9 @@
 """The graph tables follow the journal: what the index holds, laid out for Cypher in `graph.kuzu`.
 
-They are a copy and never more than that. A small file beside them, `graph.json`, says how far they have come and what the
-file looked like when it was closed well; whenever the two do not agree (deleted, left dirty by a crash, damaged, of another
-engine or another journal) the tables are made anew from the index. Nothing is deleted or rolled back in them, and what is
-written is written one statement at a time.
+They are a copy and never more than that. A small file beside them, `graph.json`, says how far they have come and
+what the file looked like when it was closed well; whenever the two do not agree (deleted, left dirty by a crash,
+damaged, of another engine or another journal) the tables are made anew from the index. Nothing is deleted or rolled
+back in them, and what is written is written one statement at a time.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphstore.engine import Engine
-from graphstore.errors import EngineError, QueryError
+from graphstore.errors import EngineError, LockedError, QueryError
 from graphstore.index import Index, Mark
 from graphstore.journal import Journal, Position, dumps, sync_folder
 from graphstore.links import KINDS
@@ -34,7 +34,7 @@ from graphstore.queries import schema, text
 
 SCHEMA = 1
 CHUNK = 2 * 131_072
-"""Rows written at once: whole groups of the engine, a COPY that fills them is twice as fast as one that does not."""
+"""Rows written at once: whole groups of the engine, which makes a COPY twice as fast."""
 CLOSINGS = 16_384
 """Closings in one statement."""
 VECTOR = 2_048
@@ -166,19 +166,20 @@ class Projection:
             self._let_go()
 
     def nodes_at(self, valid: Instant, tx: Instant) -> pa.Table:
-        """The nodes that stand at (valid, tx), one row each; content is JSON text, and what an open end is, is null."""
+        """The nodes that stand at (valid, tx), one row each. content is JSON text; an open end is null."""
         found = self.engine().arrow(text("nodes_at", driver=self._driver), valid=moment(valid), tx=moment(tx))
         index = self._index
         ents = [index.ids[name] for name in found["id"].to_pylist()]
-        columns = {
-            "id": found["id"],
-            "kind": texts([index.kind[ent] for ent in ents]),
-            "key": texts([index.key[ent] for ent in ents]),
-            "scope": texts([index.scope[ent] for ent in ents]),
-            **{name: found[name] for name in found.column_names[1:]},
-            "tx_to": pa.nulls(len(ents), pa.timestamp("us", tz="UTC")),
-        }
-        return pa.table(columns)
+        return pa.table(
+            {
+                "id": found["id"],
+                "kind": texts([index.kind[ent] for ent in ents]),
+                "key": texts([index.key[ent] for ent in ents]),
+                "scope": texts([index.scope[ent] for ent in ents]),
+                **{name: found[name] for name in found.column_names[1:]},
+                "tx_to": pa.nulls(len(ents), pa.timestamp("us", tz="UTC")),
+            }
+        )
 
     def verify(self) -> list[Problem]:
         """Every row of every table held against the index. Tables that are not there yet have no problems."""
@@ -198,6 +199,8 @@ class Projection:
                 self._engine = Engine(self._file, driver=self._driver, buffer_pool=self._pool())
                 self._probe(self._engine)
                 return
+            except LockedError:
+                raise
             except (EngineError, QueryError) as error:
                 fault = f"the engine could not open them ({_first_line(error)})"
         self.rebuild(progress)
@@ -309,7 +312,7 @@ class Projection:
             ) from error
 
     def abandon(self) -> None:
-        """Let go at once of tables whose index is no longer true; what was written to them meanwhile is made anew."""
+        """Let go at once: the index they follow is no longer true. What was begun in them is made anew."""
         self._let_go()
 
     def _let_go(self) -> None:
@@ -643,7 +646,7 @@ class Projection:
             )
 
 
-# ------------------------------------------------------------------------------------------------ columns from the index
+# ------------------------------------------------------------------------------------ columns from the index
 
 
 def fill(engine: Engine, table: str, rows: pa.Table, pair: tuple[str, str] | None = None) -> None:
@@ -756,7 +759,7 @@ def names_of(values: array[int] | Sequence[int]) -> pa.Array:
     return pc.if_else(pc.less(column, 0), pa.scalar(None, pa.string()), column.cast(pa.string()))
 
 
-# ------------------------------------------------------------------------------------------------- bodies in the journal
+# ------------------------------------------------------------------------------------- bodies in the journal
 
 
 def read_bodies(raw: Raw, places: Sequence[Place]) -> list[Json]:
@@ -783,8 +786,8 @@ def read_contents(raw: Raw, places: Sequence[Place]) -> tuple[pa.Array, list[Jso
 
 
 def _split(body: bytes) -> tuple[bytes | None, bytes]:
-    # The keys of a body are sorted: content, salt, then texts and a list of texts. In canonical JSON a quote inside a text has a backslash
-    # before it, so the last `,"salt":"` is the body's own and what lies before it is the content, byte for byte.
+    # The keys of a body are sorted: content, salt, then texts and a list of texts. In canonical JSON a quote inside a
+    # text has a backslash before it, so the last `,"salt":"` is the body's own, and before it lies the content.
     at = body.rfind(_SALT)
     if body.startswith(_CONTENT) and body[at - 1 : at] == b"}":
         return body[len(_CONTENT) - 1 : at], b"{" + body[at + 1 :]
@@ -793,7 +796,7 @@ def _split(body: bytes) -> tuple[bytes | None, bytes]:
     return None if content is None else dumps(content), dumps(parsed)
 
 
-# -------------------------------------------------------------------------------------------------------------- small things
+# ---------------------------------------------------------------------------------------------- small things
 
 
 def _chunks(lo: int, hi: int, size: int = CHUNK) -> Iterator[tuple[int, int]]:

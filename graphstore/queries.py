@@ -2,16 +2,16 @@
 of its rows.
 
 A file holds sections that start with `// name: links_from`; comment lines below say what the query answers, the rest is
-its text. `// macro: AS_OF(x)` sections are words other texts may use, so that the temporal filter is written once.
-`__KIND__` and the like are holes for names, filled by `text`. A query whose text differs on another driver has a
-sibling of the same name under `cypher/<driver>/`.
+its text. `// order:` names the columns its rows are sorted by when the text cannot say so. `// macro: AS_OF(x)` sections
+are words other texts may use, so that the temporal filter is written once. `__KIND__` and the like are holes for names,
+filled by `text`. A query whose text differs on another driver has a sibling of the same name under `cypher/<driver>/`.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -44,6 +44,8 @@ class Section:
     doc: str
     text: str
     file: str
+    order: tuple[str, ...] = ()
+    """The columns its rows are sorted by when the text itself cannot say so."""
 
 
 def folder() -> Path:
@@ -58,22 +60,26 @@ def sections(driver: str = "kuzu") -> dict[str, Section]:
     raw: dict[str, Section] = {}
     macros: dict[str, tuple[str, str]] = {}
     for path in [*sorted(folder().glob("*.cypher")), *sorted((folder() / driver).glob("*.cypher"))]:
-        for kind, name, doc, body in _read(path.read_text(encoding="utf-8")):
+        for kind, section in _read(path.read_text(encoding="utf-8"), path.name):
             if kind == "name":
-                raw[name] = Section(name, doc, body, path.name)
-            elif call := _MACRO.match(name):
-                macros[call[1]] = (call[2], body)
-    return {name: Section(name, s.doc, _expand(s.text, macros), s.file) for name, s in raw.items()}
+                raw[section.name] = section
+            elif call := _MACRO.match(section.name):
+                macros[call[1]] = (call[2], section.text)
+    return {name: replace(section, text=_expand(section.text, macros)) for name, section in raw.items()}
 
 
-def _read(content: str) -> Iterator[tuple[str, str, str, str]]:
+def _read(content: str, file: str) -> Iterator[tuple[str, Section]]:
+    """("name" or "macro", section) of each section of a file."""
     marks = list(_SECTION.finditer(content))
     for mark, following in zip(marks, [*marks[1:], None], strict=True):
         block = content[mark.end() : following.start() if following else len(content)].strip("\n")
         lines = block.split("\n")
         count = next((i for i, line in enumerate(lines) if not line.startswith("//")), len(lines))
-        doc = " ".join(line.removeprefix("//").strip() for line in lines[:count])
-        yield mark[1], mark[2], doc, "\n".join(lines[count:]).strip()
+        told = [line.removeprefix("//").strip() for line in lines[:count]]
+        order = [line.removeprefix("order:") for line in told if line.startswith("order:")]
+        doc = " ".join(line for line in told if not line.startswith("order:"))
+        columns = tuple(column.strip() for line in order for column in line.split(","))
+        yield mark[1], Section(mark[2], doc, "\n".join(lines[count:]).strip(), file, columns)
 
 
 def _expand(body: str, macros: dict[str, tuple[str, str]]) -> str:
@@ -123,12 +129,15 @@ class Query(Generic[M]):
     doc: str
 
     def result(self, engine: Engine, **params: Any) -> Result:
-        """The rows as they come."""
+        """The rows as they come; for a text with `order`, in no certain order."""
         return engine.query(text(self.name, driver=engine.driver), params)
 
     def __call__(self, engine: Engine, **params: Any) -> list[M]:
-        """The rows as models."""
-        return [self.model.model_validate(row) for row in self.result(engine, **params)]
+        """The rows as models, in order."""
+        order = sections(engine.driver)[self.name].order
+        rows = self.result(engine, **params).rows()
+        rows.sort(key=lambda row: [row[column] for column in order])
+        return [self.model.model_validate(row) for row in rows]
 
 
 def query(name: str, model: type[M]) -> Query[M]:

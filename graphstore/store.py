@@ -23,7 +23,8 @@ from graphstore.linking import CONTROL, Claim, Ends, Linking
 from graphstore.links import Vocabulary, new_kind, strength_of
 from graphstore.models import Change, Event, Json, Link, Node, Problem, Recorded, Verification
 from graphstore.period import OPEN, Instant, Period, TimeLike, coalesce, instant, iso, moment, period
-from graphstore.view import Core, Reader, View, slot_name
+from graphstore.sight import Core, Sight, slot_name
+from graphstore.view import Reader, View
 from graphstore.writing import Transaction, refuse_taken_slot
 
 if TYPE_CHECKING:
@@ -451,7 +452,8 @@ class GraphStore(Reader):
                 rows.append(Linking(self._core, work).supersede(new, target, op, Claim(reason=reason), since))
                 if index.k_op[rows[-1]] != op:  # it was said before: nothing was done
                     work.back(point)
-            return [self._link(row, work.tx, work.tx) for row in rows]
+            sight = Sight(self._core, work.tx, work.tx)
+            return [sight.link(row) for row in rows]
 
     def link(
         self,
@@ -488,7 +490,7 @@ class GraphStore(Reader):
                 metadata=metadata,
                 id=id,
             )
-            return self._link(row, work.tx, work.tx)
+            return Sight(self._core, work.tx, work.tx).link(row)
 
     def _link_row(
         self,
@@ -646,7 +648,9 @@ class GraphStore(Reader):
                 )
             )
             return Recorded(
-                event=self._event(row, "stands" if at <= work.tx else "not_yet", work.tx),
+                event=Sight(self._core, work.tx, work.tx).event(
+                    row, "stands" if at <= work.tx else "not_yet"
+                ),
                 is_new=True,
                 warnings=warnings,
             )
@@ -671,7 +675,8 @@ class GraphStore(Reader):
                 f"event {id!r} is known with other content. An event is never revised: record a new one and link it."
             )
         tx = index.last_tx if self._open is None else self._open.tx
-        return self._event(rows[-1], index.standing(ent, tx, tx), tx)
+        sight = Sight(self._core, tx, tx)
+        return sight.event(rows[-1], sight.standing(ent))
 
     def _relate(self, work: Transaction, event: int, other: str, at: Instant, op: int) -> str | None:
         index = self._core.index
@@ -838,7 +843,9 @@ class GraphStore(Reader):
         return name
 
     def _known(self, id: str, work: Transaction, node: bool = False) -> int:
-        ent, _ = self._resolve(id, work.tx)
+        ent = self._core.index.ids.get(id, -1) if isinstance(id, str) else -1
+        if ent < 0:
+            ent, _ = Sight(self._core, work.tx, work.tx).resolve(id)
         if node and self._core.index.is_event[ent]:
             name = self._core.index.names[ent]
             raise InvalidError(
@@ -862,7 +869,8 @@ class GraphStore(Reader):
     def _written(self, ent: int, row: int, tx: Instant) -> Node:
         """The node as a verb leaves it: the row that holds now if the verb wrote that, else the one it wrote last."""
         index = self._core.index
+        sight = Sight(self._core, tx, tx)
         now = index.find(ent, tx, tx)
         if now >= 0 and index.r_ver[now] == index.r_ver[row]:
-            return self._node(now, "stands", tx)
-        return self._node(row, index.standing(ent, tx, tx), tx)
+            return sight.node(now, "stands")
+        return sight.node(row, sight.standing(ent))

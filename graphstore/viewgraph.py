@@ -1,6 +1,6 @@
-"""The graph of one view, built in an engine in memory: a query over it is as of (valid, tx) with no temporal predicate in it.
+"""The graph of one view, built in an engine in memory: a query over it needs no temporal predicate.
 
-What holds at the coordinate is found in the index and handed over through Arrow. Nothing that was learned after the view's tx goes in.
+What holds at (valid, tx) is found in the index and handed over through Arrow. Nothing that was learned after tx goes in.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def build(
     driver: str = "kuzu",
     pending: Sequence[bytes] = (),
 ) -> Engine:
-    """The graph at (valid, tx). `pending` are the bodies of a transaction that is still open, at the places -1, -2 …"""
+    """The graph at (valid, tx). `pending`: bodies of a transaction that is still open, at the places -1, -2 …"""
 
     def raw(pos: int, length: int) -> bytes:
         return journal.raw(pos, length) if pos >= 0 else pending[-pos - 1]
@@ -140,7 +140,7 @@ class ViewGraph(Engine):
             ) from error
 
 
-# ---------------------------------------------------------------------------------------------------------------- what holds
+# ------------------------------------------------------------------------------------------------ what holds
 
 
 def _holding(
@@ -164,7 +164,7 @@ def _memory(index: Index, rows: list[int], link_rows: list[int]) -> int:
 
 
 class _Things:
-    """Things of the index, each with the row that shows it and its body, as columns. A row of -1: the thing held at no instant."""
+    """Things of the index as columns, each with the row that shows it. Row -1: it held at no instant."""
 
     def __init__(self, index: Index, raw: Raw, shown: Iterable[tuple[int, int]]) -> None:
         self.index = index
@@ -236,7 +236,7 @@ def _absent_table(index: Index, raw: Raw, ents: list[int], valid: Instant, tx: I
 
 
 def _last_row(index: Index, ent: int, valid: Instant, tx: Instant) -> int:
-    """The row that shows an absent thing: what was said last of that instant, or the last that is or was believed; -1 when nothing was."""
+    """The row that shows an absent thing: what was said last of that instant, or the last ever said; -1 for none."""
     row = index.last_cover(ent, valid, tx)
     if row < 0:
         believed = index.believed(ent, tx)
@@ -248,7 +248,7 @@ def _last_row(index: Index, ent: int, valid: Instant, tx: Instant) -> int:
     return row
 
 
-# -------------------------------------------------------------------------------------------------------------------- links
+# ----------------------------------------------------------------------------------------------------- links
 
 
 def _add_links(engine: Engine, pen: Pen, index: Index, raw: Raw, rows: list[int], labels: bytearray) -> None:
@@ -278,7 +278,7 @@ def _add_links(engine: Engine, pen: Pen, index: Index, raw: Raw, rows: list[int]
         pen.write(fill, engine, table, whole.take(numbers(members)), ends)
 
 
-# ----------------------------------------------------------------------------------------------------------- content fields
+# -------------------------------------------------------------------------------------------- content fields
 
 
 class _Fields:
@@ -323,7 +323,7 @@ def _column_name(name: str, taken: set[str]) -> str:
 
 
 def _typed(values: list[Any], *, as_text: bool) -> tuple[str, pa.Array]:
-    """One type for a field of all nodes: bool, int, float or text when they agree; JSON text when they do not."""
+    """One type for a field of all nodes: bool, int, float or text when they agree, else JSON text."""
     kinds = set(map(type, values)) - {type(None)}
     if kinds <= {str}:
         return "STRING", texts(values)

@@ -307,6 +307,31 @@ def test_rebuild_reports_progress(lived: GraphStore) -> None:
     assert seen[-1][0] == seen[-1][1] > 0
 
 
+def test_a_view_as_arrow_is_the_nodes_of_the_view(lived: GraphStore, clock: Clock) -> None:
+    for valid, tx in (
+        (clock.now, clock.now),
+        (clock.now - timedelta(days=9), clock.now - timedelta(hours=9)),
+    ):
+        view = lived.as_of(valid=valid, tx=tx)
+        expected = [node.model_dump(exclude={"standing"}) for node in view.nodes()]
+
+        rows = view.to_arrow().to_pylist()
+
+        for row in rows:
+            row["content"], row["tags"] = orjson.loads(row["content"]), tuple(row["tags"])
+        assert sorted(rows, key=lambda row: row["id"]) == sorted(expected, key=lambda row: row["id"])
+
+
+def test_an_open_transaction_sees_itself_as_arrow(disk_store: GraphStore) -> None:
+    disk_store.add_node("fact", {"name": "before"})
+
+    with disk_store.transaction():
+        disk_store.add_node("fact", {"name": "pending"}, tags=["a"])
+        rows = disk_store.to_arrow().to_pylist()
+
+    assert sorted(row["content"] for row in rows) == ['{"name":"before"}', '{"name":"pending"}']
+
+
 def test_a_rebuild_that_is_interrupted_does_no_harm(lived: GraphStore) -> None:
     expected = dump(lived)
 

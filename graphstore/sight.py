@@ -1,0 +1,390 @@
+"""What one coordinate shows: rows of the index turned into values, ids into entities, each looked at once."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import orjson
+
+from graphstore.errors import InvalidError, NotFoundError
+from graphstore.index import Index
+from graphstore.journal import Journal
+from graphstore.links import Vocabulary
+from graphstore.models import Event, Json, Link, Node, Version
+from graphstore.period import OPEN, Instant, end_moment, iso, moment
+
+if TYPE_CHECKING:
+    from graphstore.graphs import Graphs
+
+_REF = re.compile(r"(.+)-v([1-9][0-9]*)\Z", re.DOTALL)
+SHORTEST_PREFIX = 6
+Periods = tuple[Instant, Instant, Instant, Instant]  # valid from, to; tx from, to
+Side = dict[int, list[int]]  # entity -> links
+
+
+@dataclass
+class Core:
+    """What the readers and the writer of one store share. `lock` guards every look at the index."""
+
+    index: Index
+    journal: Journal
+    vocabulary: Vocabulary
+    graphs: Graphs
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    pending: list[bytes] = field(
+        default_factory=list
+    )  # bodies of the open transaction: place -1 is the first
+    closed: str | None = None  # why nothing can be read any more
+
+    def body(self, pos: int, length: int) -> Json:
+        """A body by its place; one that has no place is empty."""
+        if length == 0:
+            return {}
+        if pos < 0:
+            return orjson.loads(self.pending[-pos - 1])  # type: ignore[no-any-return]
+        return self.journal.body(pos, length)
+
+
+class Sight:
+    """The store at (valid, tx), for as long as its lock is held. A thing that many links name is looked at once."""
+
+    __slots__ = ("_standings", "_things", "core", "index", "tx", "valid")
+
+    def __init__(self, core: Core, valid: Instant, tx: Instant) -> None:
+        self.core = core
+        self.index = core.index
+        self.valid, self.tx = valid, tx
+        self._standings: dict[int, str] = {}
+        self._things: dict[int, Node | Event] = {}
+
+    # ------------------------------------------------------------------ ids
+
+    def resolve(self, id: str) -> tuple[int, int]:
+        """The entity an id, a unique prefix or a `{id}-v{n}` names among what is known here, and n or 0."""
+        index = self.index
+        if not isinstance(id, str):
+            raise InvalidError(f"{id!r} is no id. Give the id as text.")
+        ent = index.ids.get(id, -1)
+        if ent >= 0 and index.born[ent] <= self.tx:
+            return ent, 0
+        found = _REF.match(id)
+        if found:
+            whole = index.ids.get(found[1], -1)
+            if whole < 0 or index.born[whole] > self.tx:
+                whole = self._by_prefix(found[1])
+            if whole >= 0:
+                number = int(found[2])
+                if self.last_row(whole, number) < 0:
+                    raise NotFoundError(
+                        f"no version {number} of {index.names[whole]!r} as known at {iso(self.tx)}."
+                    )
+                return whole, number
+        ent = self._by_prefix(id)
+        if ent < 0:
+            known = [name for name, born in zip(index.names, index.born, strict=True) if born <= self.tx]
+            raise NotFoundError.nearest("node or event", id, known)
+        return ent, 0
+
+    def resolve_node(self, id: str) -> int:
+        """The node an id names. Raises InvalidError for an event."""
+        ent, _ = self.resolve(id)
+        if self.index.is_event[ent]:
+            raise InvalidError(
+                f"{self.index.names[ent]!r} is an event; events have no versions. Read it with event(…)."
+            )
+        return ent
+
+    def _by_prefix(self, prefix: str) -> int:
+        if len(prefix) < SHORTEST_PREFIX:
+            return -1
+        index = self.index
+        found = []
+        for ent in index.starting_with(prefix):
+            if index.born[ent] <= self.tx:
+                found.append(index.names[ent])
+            if len(found) > 3:
+                break
+        if len(found) > 1:
+            more = " …" if len(found) > 3 else ""
+            raise NotFoundError(
+                f"{prefix!r} is ambiguous: {', '.join(found[:3])}{more}. Give more of the id."
+            )
+        return index.ids[found[0]] if found else -1
+
+    def kinds(self, kinds: Iterable[str] | str) -> frozenset[str] | None:
+        """The canonical names of link kinds; None for all."""
+        names = (kinds,) if isinstance(kinds, str) else tuple(kinds)
+        return frozenset(self.core.vocabulary.canonical(name) for name in names) or None
+
+    def entities(self, events: bool) -> Iterator[int]:
+        """Every node (or every event) known here, in the order they were first known."""
+        index, tx = self.index, self.tx
+        return (e for e, born in enumerate(index.born) if born <= tx and bool(index.is_event[e]) is events)
+
+    # ------------------------------------------------------------------ how things stand
+
+    def find(self, ent: int) -> int:
+        """The row that holds here, or -1."""
+        return self.index.find(ent, self.valid, self.tx)
+
+    def standing(self, ent: int) -> str:
+        """How an entity stands here."""
+        found = self._standings.get(ent)
+        if found is None:
+            found = self._standings[ent] = self.index.standing(ent, self.valid, self.tx)
+        return found
+
+    def absence(self, ent: int) -> str:
+        """The sentence for something that does not stand here: its standing, and its successor."""
+        index = self.index
+        what = "event" if index.is_event[ent] else "node"
+        message = (
+            f"{what} {index.names[ent]!r} does not stand at valid {iso(self.valid)} as known at {iso(self.tx)}: "
+            f"{self.standing(ent).replace('_', ' ')}"
+        )
+        successors = [
+            index.names[index.l_src[link]] for link in index.successors.get(ent, ()) if self.held(link) >= 0
+        ]
+        if successors:
+            message += f", superseded by {', '.join(map(repr, successors))}"
+        return f"{message}. inspect({index.names[ent]!r}) shows its last content."
+
+    # ------------------------------------------------------------------ nodes and events
+
+    def thing(self, ent: int) -> Node | Event:
+        """A node or event with any standing; one that does not stand shows its last content known here."""
+        found = self._things.get(ent)
+        if found is None:
+            found = self._things[ent] = self._look(ent)
+        return found
+
+    def _look(self, ent: int) -> Node | Event:
+        index = self.index
+        row = self.find(ent)
+        if row >= 0:
+            return self.shown(row)
+        standing = self.standing(ent)
+        row = index.last_cover(ent, self.valid, self.tx)
+        if row < 0:
+            believed = index.believed(ent, self.tx)
+            row = (
+                believed[-1]
+                if believed
+                else max((r for r in index.rows_of[ent] if index.r_tx[r] <= self.tx), default=-1)
+            )
+        if row >= 0:
+            return self.event(row, standing) if index.is_event[ent] else self.node(row, standing)
+        # born and superseded in one transaction: it held at no instant, but a link names it
+        ver, born = index.versions_of[ent][-1], index.born[ent]
+        periods = (born, born, born, born)
+        return (
+            self._event_of(ver, standing, periods)
+            if index.is_event[ent]
+            else self._node_of(ver, standing, periods)
+        )
+
+    def shown(self, row: int) -> Node | Event:
+        """The thing whose row holds here."""
+        ent = self.index.r_ent[row]
+        return self.event(row, self.standing(ent)) if self.index.is_event[ent] else self.node(row, "stands")
+
+    def described(self, ent: int, number: int) -> Node:
+        """The node as one of its versions describes it."""
+        index = self.index
+        row = self.find(ent)
+        if row >= 0 and index.v_num[index.r_ver[row]] == number:
+            return self.node(row, "stands")
+        return self.node(self.last_row(ent, number), "superseded" if row >= 0 else self.standing(ent))
+
+    def last_row(self, ent: int, number: int) -> int:
+        """The row of a version written last, or -1."""
+        index = self.index
+        for row in reversed(index.rows_of[ent]):
+            if index.r_tx[row] <= self.tx and index.v_num[index.r_ver[row]] == number:
+                return row
+        return -1
+
+    def content(self, ent: int, number: int) -> Json:
+        """The content of a version by its number. Raises NotFoundError."""
+        index, row = self.index, self.last_row(ent, number)
+        if row < 0:
+            name = index.names[ent]
+            raise NotFoundError(
+                f"no version {number} of {name!r} as known at {iso(self.tx)}. versions({name!r}) lists them."
+            )
+        ver = index.r_ver[row]
+        content: Json = self.core.body(index.v_pos[ver], index.v_len[ver])["content"]
+        return content
+
+    def _periods(self, row: int) -> Periods:
+        index, end = self.index, self.index.r_end[row]
+        return index.r_from[row], index.r_to[row], index.r_tx[row], end if end <= self.tx else OPEN
+
+    def node(self, row: int, standing: str) -> Node:
+        """A row of a node as a value."""
+        return self._node_of(self.index.r_ver[row], standing, self._periods(row))
+
+    def _node_of(self, ver: int, standing: str, periods: Periods) -> Node:
+        index = self.index
+        ent = index.v_ent[ver]
+        body = self.core.body(index.v_pos[ver], index.v_len[ver])
+        start, to, told, end = periods
+        get = body.get
+        return Node.made(
+            {
+                "id": index.names[ent],
+                "kind": index.kind[ent],
+                "key": index.key[ent],
+                "scope": index.scope[ent],
+                "number": index.v_num[ver],
+                "content": body["content"],
+                "text": get("text"),
+                "tags": tuple(get("tags", ())),
+                "trigger": get("trigger", "initial"),
+                "source": get("source"),
+                "standing": standing,
+                "valid_from": moment(start),
+                "valid_to": None if to >= OPEN else moment(to),
+                "tx_from": moment(told),
+                "tx_to": None if end >= OPEN else moment(end),
+            }
+        )
+
+    def version(self, row: int) -> Version:
+        """A row of a node as a line of its history."""
+        fields = dict(self.node(row, "stands").__dict__)
+        del fields["standing"]
+        fields["ref"] = f"{fields['id']}-v{fields['number']}"
+        return Version.made(fields)
+
+    def event(self, row: int, standing: str) -> Event:
+        """A row of an event as a value."""
+        return self._event_of(self.index.r_ver[row], standing, self._periods(row))
+
+    def _event_of(self, ver: int, standing: str, periods: Periods) -> Event:
+        index = self.index
+        ent = index.v_ent[ver]
+        body = self.core.body(index.v_pos[ver], index.v_len[ver])
+        start, _, told, end = periods
+        get = body.get
+        return Event.made(
+            {
+                "id": index.names[ent],
+                "type": index.kind[ent],
+                "description": body["description"],
+                "occurred_at": moment(start),
+                "source": get("source"),
+                "origin": body["origin"],
+                "agent": get("agent"),
+                "fingerprint": get("fingerprint"),
+                "metadata": get("metadata", {}),
+                "trace_id": get("trace_id"),
+                "span_id": get("span_id"),
+                "parent_span_id": get("parent_span_id"),
+                "standing": standing,
+                "tx_from": moment(told),
+                "tx_to": end_moment(end),
+            }
+        )
+
+    # ------------------------------------------------------------------ links
+
+    def held(self, link: int) -> int:
+        """The row of a link that holds here, or -1."""
+        return self.index.find_link(link, self.valid, self.tx)
+
+    def rows_of_links(self, side: Side, ent: int, kinds: frozenset[str] | None = None) -> list[int]:
+        """The link rows that hold here on one side of an entity, by (valid_from, tx_from, id)."""
+        links = side.get(ent)
+        if not links:
+            return []
+        index, valid, tx = self.index, self.valid, self.tx
+        find, of_kind = index.find_link, index.l_kind
+        rows = [
+            row
+            for link in links
+            if (kinds is None or of_kind[link] in kinds) and (row := find(link, valid, tx)) >= 0
+        ]
+        if len(rows) > 1:
+            rows.sort(key=self.link_order)
+        return rows
+
+    def links(self, side: Side, ent: int, kinds: frozenset[str] | None = None) -> list[Link]:
+        """The links that hold here on one side of an entity."""
+        return [self.link(row) for row in self.rows_of_links(side, ent, kinds)]
+
+    def link_order(self, row: int) -> tuple[Instant, Instant, str]:
+        """By when it begins to hold, then when it was recorded, then its id."""
+        index = self.index
+        return index.k_from[row], index.k_tx[row], index.l_name[index.k_link[row]]
+
+    def link(self, row: int) -> Link:
+        """A row of a link as a value."""
+        index, tx = self.index, self.tx
+        link, claim = index.k_link[row], index.k_claim[row]
+        source, target = index.l_src[link], index.l_tgt[link]
+        body = self.core.body(index.c_pos[claim], index.c_len[claim])
+        end, to = index.k_end[row], index.k_to[row]
+        return Link.made(
+            {
+                "id": index.l_name[link],
+                "source": index.names[source],
+                "kind": index.l_kind[link],
+                "target": index.names[target],
+                "reason": body.get("reason"),
+                "strength": index.c_strength[claim] or None,
+                "confidence": "inferred" if index.c_inferred[claim] else "explicit",
+                "created_by": index.c_by[claim],
+                "metadata": body.get("metadata", {}),
+                "source_standing": self.standing(source),
+                "target_standing": self.standing(target),
+                "valid_from": moment(index.k_from[row]),
+                "valid_to": None if to >= OPEN else moment(to),
+                "tx_from": moment(index.k_tx[row]),
+                "tx_to": None if end > tx else moment(end),
+            }
+        )
+
+    def neighbours(self, ent: int) -> set[int]:
+        """What is linked with an entity here, either way."""
+        index = self.index
+        near = {index.l_tgt[link] for link in index.out.get(ent, ()) if self.held(link) >= 0}
+        return near | {index.l_src[link] for link in index.into.get(ent, ()) if self.held(link) >= 0}
+
+    def causal(self, ent: int, side: Side) -> list[int]:
+        """The causal link rows on one side of an entity that respect time, in order."""
+        index, kinds = self.index, self.core.vocabulary.kinds
+        rows = []
+        for link in side.get(ent, ()):
+            if kinds[index.l_kind[link]].causal:
+                row = self.held(link)
+                if row >= 0 and in_time(
+                    index, index.l_src[link], index.l_tgt[link], index.k_from[row], self.tx
+                ):
+                    rows.append(row)
+        if len(rows) > 1:
+            rows.sort(key=self.link_order)
+        return rows
+
+
+def in_time(index: Index, effect: int, cause: int, since: Instant, tx: Instant) -> bool:
+    """Whether the cause starts no later than its effect, as believed at `tx`; `since` is when the link begins to hold."""
+    begun = index.start(cause, tx)
+    if begun is None or begun <= since:
+        return True
+    shown = index.start(effect, tx)
+    return shown is None or begun <= shown
+
+
+def slot_name(key: str) -> str:
+    """The normal form of a key: lower case, runs of other characters become `_`."""
+    if not isinstance(key, str):
+        raise InvalidError(f"key {key!r} is no text.")
+    name = re.sub(r"\W+", "_", key.strip().lower()).strip("_")
+    if not name:
+        raise InvalidError(f"key {key!r} holds no letter or digit.")
+    return name

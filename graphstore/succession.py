@@ -1,0 +1,124 @@
+"""The walk behind `what_superseded`: breadth first, from a thing to what took its place."""
+
+from __future__ import annotations
+
+from graphstore.models import Event, How, Node, Step, Supersession
+from graphstore.period import Instant, moment
+from graphstore.sight import Sight
+
+_LEADS_AWAY = frozenset({"supersedes", "transition", "corrects"})
+
+
+class Succession:
+    """One walk at one coordinate."""
+
+    def __init__(self, sight: Sight) -> None:
+        self.sight = sight
+        self.index = sight.index
+        self.steps: list[Step] = []
+        self.current: list[Node | Event] = []
+
+    def of(self, subject: int, number: int) -> Supersession:
+        """What became of an entity; with a number, what became of that version of it first."""
+        thing: Node | Event
+        if number and not self.index.is_event[subject]:
+            thing = self.sight.described(subject, number)
+            self._revisions(subject, number)
+        else:
+            thing = self.sight.thing(subject)
+        seen, level = {subject}, [subject]
+        while level:
+            rows = [row for ent in level for row in self._after(ent)]
+            if len(level) > 1:
+                rows.sort(key=self.sight.link_order)
+            level = []
+            for row in rows:
+                ent = self.index.l_src[self.index.k_link[row]]
+                if ent not in seen:
+                    seen.add(ent)
+                    level.append(ent)
+                    self._step(row, ent)
+        return Supersession.made(
+            {
+                "subject": thing,
+                "chain": tuple(self.steps),
+                "current": tuple(self.current),
+                "standing": thing.standing,
+            }
+        )
+
+    def _after(self, ent: int) -> list[int]:
+        """The link rows that lead away from one thing. Where none replaces it, it is an end: it stands, or it is over."""
+        index, sight = self.index, self.sight
+        rows = sight.rows_of_links(index.into, ent, _LEADS_AWAY)
+        if all(index.l_kind[index.k_link[row]] == "corrects" for row in rows):
+            standing = sight.standing(ent)
+            if standing == "stands":
+                self.current.append(sight.thing(ent))
+            elif standing in ("retracted", "ended") and index.rows_of[ent]:
+                self._over(ent, standing)
+        return rows
+
+    def _step(self, row: int, ent: int) -> None:
+        link = self.sight.link(row)
+        self.steps.append(
+            Step.made(
+                {
+                    "how": "corrected" if link.kind == "corrects" else "superseded",
+                    "link": link,
+                    "node": self.sight.thing(ent),
+                    "who": self.index.o_author[self.index.k_op[row]] or link.created_by,
+                    "why": link.reason,
+                    "since": link.valid_from,
+                    "recorded_at": link.tx_from,
+                }
+            )
+        )
+
+    def _over(self, ent: int, standing: str) -> None:
+        """The step of a thing that came to an end with nothing in its place."""
+        index, valid, tx = self.index, self.sight.valid, self.sight.tx
+        over = [row for row in index.believed(ent, tx) if index.r_to[row] <= valid]
+        if standing == "ended" and over:
+            row = max(over, key=index.r_to.__getitem__)
+            self._without_link("ended", None, index.r_op[row], index.r_to[row])
+            return
+        row = index.last_cover(ent, valid, tx)
+        if row < 0 or index.r_end[row] > tx:
+            closed = [row for row in index.rows_of[ent] if index.r_end[row] <= tx]
+            row = max(closed, key=index.r_close.__getitem__)
+        how: How = "retracted" if standing == "retracted" else "ended"
+        self._without_link(how, None, index.r_close[row], index.r_from[row])
+
+    def _revisions(self, subject: int, number: int) -> None:
+        """A step for each version that took valid time from version `number`, in the order they were believed."""
+        index, tx = self.index, self.sight.tx
+        rows = [row for row in index.rows_of[subject] if index.r_tx[row] <= tx]
+        lost = [row for row in rows if index.v_num[index.r_ver[row]] == number and index.r_end[row] <= tx]
+        told = set()
+        for row in rows:
+            later = index.v_num[index.r_ver[row]]
+            start, stop = index.r_from[row], index.r_to[row]
+            if (
+                later > number
+                and later not in told
+                and any(start < index.r_to[o] and index.r_from[o] < stop for o in lost)
+            ):
+                told.add(later)
+                self._without_link("revised", self.sight.described(subject, later), index.r_op[row], start)
+
+    def _without_link(self, how: How, node: Node | None, op: int, since: Instant) -> None:
+        index = self.index
+        self.steps.append(
+            Step.made(
+                {
+                    "how": how,
+                    "link": None,
+                    "node": node,
+                    "who": index.o_author[op],
+                    "why": self.sight.core.body(index.o_pos[op], index.o_len[op]).get("reason"),
+                    "since": moment(since),
+                    "recorded_at": moment(index.o_tx[op]),
+                }
+            )
+        )
