@@ -396,7 +396,7 @@ class _Composer:
 
     def _op(self, op: int) -> list[Any]:
         index = self.index
-        said = [index.o_verb[op], index.o_subject[op]]
+        said: list[Any] = [index.o_verb[op], index.o_subject[op]]
         if index.o_len[op]:
             number = self._body(index.o_pos, op)
             if index.o_pos[op] != self.work._why[0]:

@@ -1283,7 +1283,10 @@ def test_a_large_transaction_is_many_lines_that_count_as_one(tmp_path):
     with graphstore.open(tmp_path / "memory.gs") as store:
         store.bulk_load(
             versions=[{"node_id": f"n{number}", "content": {"n": number}} for number in range(3_500)],
-            links=[{"source": f"n{number}", "kind": "uses", "target": f"n{3499 - number}", "reason": "why"} for number in range(1_700)],
+            links=[
+                {"source": f"n{number}", "kind": "uses", "target": f"n{3499 - number}", "reason": "why"}
+                for number in range(1_700)
+            ],
         )
         assert 1 == store.stats()["transactions"]
         assert store.verify().ok
