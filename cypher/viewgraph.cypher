@@ -82,7 +82,7 @@ CREATE REL TABLE `__KIND__`(
 
 // name: view_pair
 // Links of that kind join these labels too.
-ALTER TABLE `__KIND__` ADD FROM `__SOURCE__` TO `__TARGET__`
+ALTER TABLE `__KIND__` ADD IF NOT EXISTS FROM `__SOURCE__` TO `__TARGET__`
 
 // name: view_nodes
 // What stands, as `View.to_arrow` gives it.

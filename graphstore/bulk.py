@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import gc
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from graphstore.errors import ConflictError, GraphStoreError, InvalidError
+from graphstore.index import no_collecting
 from graphstore.inputs import json_object, text_of, version_body
 from graphstore.linking import Linking
 from graphstore.period import OPEN, Instant, instant, moment, period
@@ -105,7 +104,7 @@ def load(
     )
     total, count = sum(map(len, tables.values())), 0
     opened: _Opened = defaultdict(list)
-    with _no_collecting(), store._together():
+    with no_collecting(), store._together():
         for at, steps in _steps(tables) if dated else _one_step(tables):
             with store._transact(at, None, None) as work, store._core.lock:
                 loader = _Loader(store, work, identities, opened)
@@ -150,18 +149,6 @@ def _identities(store: GraphStore, tables: dict[str, list[Row]]) -> dict[str, Ro
                 f"{index.scope[ent]!r}. What a node is never changes: give the same, or choose another id."
             )
     return found
-
-
-@contextmanager
-def _no_collecting() -> Iterator[None]:
-    # Millions of containers that all stay: looking through them again and again costs more than making them.
-    was = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was:
-            gc.enable()
 
 
 def rows(table: Any) -> list[Row]:

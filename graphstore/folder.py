@@ -17,7 +17,7 @@ from pathlib import Path
 
 from graphstore import saved
 from graphstore.errors import DamageError, EngineError, InvalidError, LockedError, NotFoundError
-from graphstore.index import Index
+from graphstore.index import Index, no_collecting
 from graphstore.journal import GENESIS, Journal, Position
 from graphstore.models import Problem, Verification
 
@@ -102,10 +102,11 @@ class Folder:
     @staticmethod
     def _follow(index: Index, journal: Journal) -> int:
         count = 0
-        for lines in journal.read():
-            for line in lines:
-                index.apply(line.head, line.places)
-            count += len(lines)
+        with no_collecting():
+            for lines in journal.read():
+                for line in lines:
+                    index.apply(line.head, line.places)
+                count += len(lines)
         return count
 
     def _from_saved(self, journal: Journal, notify: Callable[[str], None]) -> Index | None:

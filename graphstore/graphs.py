@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +42,11 @@ class Graphs:
 
     def follow(self, index: Index) -> None:
         """The index was laid anew: everything built on the old one goes."""
-        self.close()
+        while self._views:
+            self._views.popitem()[1].close()
+        if self._projection is not None:
+            self._projection.abandon()
+            self._projection = None
         self._index = index
 
     @property
@@ -67,8 +72,11 @@ class Graphs:
         """What of the tables differs from the index."""
         return self.projection.verify()
 
-    def view(self, valid: Instant, tx: Instant) -> Engine:
-        """The graph at (valid, tx) in memory. Kept for every coordinate at which nothing differs from this one."""
+    def view(self, valid: Instant, tx: Instant, pending: Sequence[bytes] = ()) -> Engine:
+        """The graph at (valid, tx) in memory. Kept for every coordinate at which nothing differs from this one.
+
+        `pending`: the bodies of the transaction still open, whose places are not in the journal yet.
+        """
         from graphstore.viewgraph import build
 
         told = self._last_told(tx)
@@ -76,7 +84,9 @@ class Graphs:
             if span[0] <= valid < span[1] and span[2] == told:
                 self._views.move_to_end(span)
                 return self._views[span]
-        engine = build(self._index, self._journal, valid, tx, self._vocabulary, driver=self._driver)
+        engine = build(
+            self._index, self._journal, valid, tx, self._vocabulary, driver=self._driver, pending=pending
+        )
         if self._index.mark() == self._index._lengths():  # a transaction still open may change its own view
             self._views[(*self._valid_span(valid), told)] = engine
         while len(self._views) > KEPT_VIEWS:
@@ -91,15 +101,17 @@ class Graphs:
         return told[at - 1] if at else -OPEN
 
     def _valid_span(self, valid: Instant) -> tuple[Instant, Instant]:
+        """The longest stretch of valid time around `valid` in which no row of the index begins or ends."""
         index = self._index
-        bounds = sorted(
-            {at for column in (index.r_from, index.r_to, index.k_from, index.k_to) for at in column}
-        )
-        at = bisect_right(bounds, valid)
-        return (bounds[at - 1] if at else -OPEN), (bounds[at] if at < len(bounds) else OPEN)
+        spans = [_around(column, valid) for column in (index.r_from, index.r_to, index.k_from, index.k_to)]
+        return max(before for before, _ in spans), min(after for _, after in spans)
 
-    def nodes_arrow(self, valid: Instant, tx: Instant) -> Any:
-        """The nodes that stand at (valid, tx) as an Arrow table, from the tables."""
+    def nodes_arrow(self, valid: Instant, tx: Instant, pending: Sequence[bytes] = ()) -> Any:
+        """The nodes that stand at (valid, tx) as an Arrow table, from the tables; from the view's own graph while a transaction is open."""
+        if pending:
+            from graphstore.queries import text
+
+            return self.view(valid, tx, pending).arrow(text("view_nodes", driver=self._driver))
         return self.projection.nodes_at(valid, tx)
 
     def close(self) -> None:
@@ -109,3 +121,16 @@ class Graphs:
         if self._projection is not None:
             self._projection.close()
             self._projection = None
+
+
+def _around(column: array[int], valid: Instant) -> tuple[Instant, Instant]:
+    """The last instant of a column that is not after `valid`, and the first that is."""
+    import pyarrow
+    from pyarrow import compute
+
+    if not column:
+        return -OPEN, OPEN
+    numbers = pyarrow.Array.from_buffers(pyarrow.int64(), len(column), [None, pyarrow.py_buffer(column)])
+    before = compute.max(numbers.filter(compute.less_equal(numbers, valid))).as_py()
+    after = compute.min(numbers.filter(compute.greater(numbers, valid))).as_py()
+    return -OPEN if before is None else before, OPEN if after is None else after

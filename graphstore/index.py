@@ -8,9 +8,11 @@ Prefixes: `v_` versions (contents), `r_` rows of versions, `l_` links, `c_` clai
 
 from __future__ import annotations
 
+import gc
 from array import array
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from graphstore.period import OPEN, Instant, Period, instant
@@ -31,6 +33,18 @@ class Mark(NamedTuple):
     link_rows: int = 0
     link_closings: int = 0
     ops: int = 0
+
+
+@contextmanager
+def no_collecting() -> Iterator[None]:
+    """Without garbage collection: where millions of containers are made that all stay, looking through them again and again costs most."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
 
 
 def _numbers() -> array[int]:
@@ -430,20 +444,17 @@ class Index:
         Whatever was decided about an instant last is in that row: a later decision would have written a later row, or closed this one.
         """
         rows = self.rows_of[ent]
-        count = len(rows)
-        if count and self.r_tx[rows[-1]] > tx:
-            count = bisect_right(rows, tx, key=self.r_tx.__getitem__)
-        r_from, r_to = self.r_from, self.r_to
-        if count > _FEW:
-            blocks = self._blocks.get(ent)
-            if blocks is None:
-                blocks = self._blocks[ent] = _Blocks()
-            return blocks.last(rows, count, r_from, r_to, valid)
-        for at in range(count - 1, -1, -1):
-            row = rows[at]
-            if r_from[row] <= valid < r_to[row]:
-                return row
-        return -1
+        r_tx, r_from, r_to = self.r_tx, self.r_from, self.r_to
+        if len(rows) <= _FEW:
+            for row in reversed(rows):
+                if r_from[row] <= valid < r_to[row] and r_tx[row] <= tx:
+                    return row
+            return -1
+        blocks = self._blocks.get(ent)
+        if blocks is None:
+            blocks = self._blocks[ent] = _Blocks()
+        count = len(rows) if r_tx[rows[-1]] <= tx else bisect_right(rows, tx, key=r_tx.__getitem__)
+        return blocks.last(rows, count, r_from, r_to, valid)
 
     def believed(self, ent: int, tx: Instant) -> list[int]:
         """The rows of an entity believed at `tx`, by valid_from."""
@@ -460,9 +471,9 @@ class Index:
 
     def find_link(self, link: int, valid: Instant, tx: Instant) -> int:
         """The row of a link that holds at (valid, tx), or -1."""
-        k_tx, k_end, k_from, k_to = self.k_tx, self.k_end, self.k_from, self.k_to
-        for row in reversed(self.rows_of_link[link]):
-            if k_tx[row] <= tx < k_end[row] and k_from[row] <= valid < k_to[row]:
+        rows = self.rows_of_link[link]
+        for row in rows if len(rows) == 1 else reversed(rows):
+            if self.k_tx[row] <= tx < self.k_end[row] and self.k_from[row] <= valid < self.k_to[row]:
                 return row
         return -1
 
@@ -500,7 +511,10 @@ class Index:
         return "not_yet" if linked else "ended" if closed else "retracted"
 
     def _superseded(self, ent: int, valid: Instant, tx: Instant) -> bool:
-        return any(self.find_link(link, valid, tx) >= 0 for link in self.successors.get(ent, ()))
+        for link in self.successors.get(ent, ()):
+            if self.find_link(link, valid, tx) >= 0:
+                return True
+        return False
 
     def starting_with(self, prefix: str) -> Iterator[int]:
         """The entities whose id begins with `prefix`, in order of id."""

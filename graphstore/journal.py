@@ -435,7 +435,9 @@ class Journal:
         placed = []
         for head, bodies in lines:
             start = len(self._memory)
-            self._memory.extend(bodies)
+            self._memory.extend(
+                bytes(memoryview(body)) for body in bodies
+            )  # orjson's own bytes keep a page each
             placed.append([Place(start + i, len(body)) for i, body in enumerate(bodies)])
             self._memory_lines.append((head, bodies, start))
         self.end = Position(0, len(self._memory_lines))

@@ -57,8 +57,17 @@ class Linking:
         return self.core.vocabulary.kinds[name]
 
     def supersede(
-        self, new: int, old: int, op: int, claim: Claim, since: Instant | None = None, until: Instant = OPEN
+        self,
+        new: int,
+        old: int,
+        claim: Claim,
+        op: int = -1,
+        *,
+        verb: str = "supersede",
+        since: Instant | None = None,
+        until: Instant = OPEN,
     ) -> int:
+        """Say `new supersedes old`, and take from `old` the validity it had from then on. Gives the link's row."""
         index = self.index
         begun = index.start(new, self.work.tx)
         if begun is None:
@@ -68,35 +77,41 @@ class Linking:
         first = index.start(old, self.work.tx)
         start = begun if since is None else since
         cut = start if first is None else max(start, first)
-        ends = Ends(new, self.kind("supersedes"), old)
         if cut >= until:
             raise InvalidError(
                 f"{index.names[new]!r} would supersede {index.names[old]!r} from {iso(cut)}, but the link would end at {iso(until)}. "
                 "Give a later valid_to, or none."
             )
         span = (cut, until)
-        row = self.join(ends, span, claim, op)
-        link = index.k_link[row]
-        if index.k_op[row] == op and not index.is_event[old]:
-            self.work.set_taken(link, [*index.taken.get(link, []), *self.work.take(old, span, op)])
+        before = len(index.k_link)
+        row = self.join(Ends(new, self.kind("supersedes"), old), span, claim, op, verb=verb)
+        if row >= before and not index.is_event[old]:
+            link = index.k_link[row]
+            gone = self.work.take(old, span, index.k_op[row])
+            self.work.set_taken(link, [*index.taken.get(link, ()), *gone])
         return row
 
-    def join(self, ends: Ends, span: Period, claim: Claim, op: int) -> int:
-        """The row of the link that says it: one that is there, or a new one."""
+    def join(self, ends: Ends, span: Period, claim: Claim, op: int = -1, *, verb: str = "link") -> int:
+        """The row of the link that says it: one that is there, or a new one, by the operation `op` or one of its own."""
         index = self.index
         source, kind, target = ends
         if source == target:
             raise InvalidError(f"{index.names[source]!r} cannot be linked to itself.")
         there = self._overlapping(ends, span, self.work.tx)
         if there:
-            return self._again(there, ends, span, claim, op)
+            return self._again(there, ends, span, claim, op, verb)
         self._refuse_senseless(ends, span[0], self.work.tx)
         if kind.acyclic:
             self._refuse_cycle(ends, self.work.tx)
         name = self._new_link_id() if claim.id is None else self._free_link_id(claim.id)
         link = index.add_link(name, source, kind.name, target)
-        self._name_op(op, link)
-        return self._claim(link, span, claim, op)
+        return self._claim(link, span, claim, self._op(op, verb, link))
+
+    def _op(self, op: int, verb: str, link: int) -> int:
+        if op >= 0:
+            return op
+        index = self.index
+        return self.work.op(verb, index.l_name[link] if verb == "link" else index.names[index.l_tgt[link]])
 
     def _claim(self, link: int, span: Period, claim: Claim, op: int) -> int:
         return self.work.claim(
@@ -126,24 +141,20 @@ class Linking:
                     ]
         return rows
 
-    def _again(self, there: list[int], ends: Ends, span: Period, claim: Claim, op: int) -> int:
+    def _again(self, there: list[int], ends: Ends, span: Period, claim: Claim, op: int, verb: str) -> int:
         index = self.index
         others = [row for row in there if not self._says(row, claim)]
         if not others:
             return there[0]
         fixed = [row for row in others if claim.inferred or not index.c_inferred[index.k_claim[row]]]
         if fixed or len({index.k_link[row] for row in there}) > 1:
-            link = index.l_name[index.k_link[(fixed or others)[0]]]
+            name = index.l_name[index.k_link[(fixed or others)[0]]]
             raise ConflictError(
-                f"{index.names[ends.source]} {ends.kind.name} {index.names[ends.target]} is there already as {link!r} with other attributes "
-                f"over part of that time. unlink({link!r}) it first, or give the same attributes."
+                f"{index.names[ends.source]} {ends.kind.name} {index.names[ends.target]} is there already as {name!r} with other "
+                f"attributes over part of that time. unlink({name!r}) it first, or give the same attributes."
             )
-        self._name_op(op, index.k_link[there[0]])
-        return self._claim(index.k_link[there[0]], span, claim, op)
-
-    def _name_op(self, op: int, link: int) -> None:
-        if self.index.o_verb[op] == "link":
-            self.index.o_subject[op] = self.index.l_name[link]
+        link = index.k_link[there[0]]
+        return self._claim(link, span, claim, self._op(op, verb, link))
 
     def _says(self, row: int, claim: Claim) -> bool:
         index = self.index

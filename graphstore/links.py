@@ -103,6 +103,9 @@ KINDS: Mapping[str, Kind] = {
 # Other names the sources use for a kind, beside the inverse names.
 ALIASES: Mapping[str, str] = {"relates": "related_to", "relates_to": "related_to", "fixed_by": "resolved_by"}
 
+_TABLES = frozenset(
+    {"node", "event", "version", "op", "link", "absent", "has_version"}
+)  # labels of the graph
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}\Z")
 
 
@@ -177,7 +180,7 @@ def new_kind(
             raise InvalidError(
                 f"{word!r} is no name for a link kind. Use lower case letters, digits and _, starting with a letter, at most 63."
             )
-    if name in KINDS or name in ALIASES or name.startswith("possibly_") or name == "link":
+    if name in KINDS or name in ALIASES or name.startswith("possibly_") or name in _TABLES:
         raise InvalidError(f"{name!r} belongs to the built-in vocabulary and cannot be defined again.")
     back = name if symmetric else inverse or f"{name}_of"
     for word in {name, back}:

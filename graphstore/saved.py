@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from array import array
-from itertools import pairwise
+from itertools import accumulate, chain, pairwise
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -14,15 +14,17 @@ import orjson
 
 from graphstore.index import Index
 from graphstore.journal import SCHEMA, Position
-from graphstore.period import OPEN
 
-_MAGIC = b"graphstore index 2\n"
+_MAGIC = b"graphstore index 3\n"
 _NUMBERS = (
     "born", "changed", "v_ent", "v_num", "v_pos", "v_len", "r_ent", "r_ver", "r_from", "r_to", "r_tx", "r_end", "r_op", "r_close",
     "closings", "l_src", "l_tgt", "c_link", "c_num", "c_strength", "c_inferred", "c_pos", "c_len", "k_link", "k_claim", "k_from",
     "k_to", "k_tx", "k_end", "k_op", "k_close", "link_closings", "o_tx", "o_pos", "o_len",
 )  # fmt: skip
 _CODED = ("kind", "scope", "l_kind", "c_by", "o_verb", "o_author")
+
+
+_GROUPS = ("versions_of", "rows_of", "now_of", "rows_of_link", "claims_of")
 
 
 def write(path: Path, index: Index, position: Position, digest: str, journal_crc: int) -> None:
@@ -44,6 +46,10 @@ def write(path: Path, index: Index, position: Position, digest: str, journal_crc
     header["o_subject"], subjects = _subjects(index)
     header["lengths"]["o_subject"] = len(subjects)
     parts.append(subjects.tobytes())
+    for name in _GROUPS:
+        for part, numbers in zip(("lengths", "numbers"), _flat(getattr(index, name)), strict=True):
+            header["lengths"][f"{name}_{part}"] = len(numbers)
+            parts.append(numbers.tobytes())
     parts += [getattr(index, name).tobytes() for name in _NUMBERS]
     head = orjson.dumps(header)
     data = b"".join([_MAGIC, len(head).to_bytes(8, "little"), head, *parts])
@@ -96,6 +102,7 @@ def _load(header: dict[str, Any], data: memoryview, at: int) -> Index:
         table = header[f"{name}_table"]
         setattr(index, name, list(map(table.__getitem__, take(name))))
     subjects = take("o_subject")
+    groups = {name: _deep(take(f"{name}_lengths"), take(f"{name}_numbers")) for name in _GROUPS}
     for name in _NUMBERS:
         setattr(index, name, take(name))
     index.last_tx, index.transactions = header["last_tx"], header["transactions"]
@@ -107,7 +114,7 @@ def _load(header: dict[str, Any], data: memoryview, at: int) -> Index:
         index.is_event[ent] = 1
     known = [*index.names, *index.l_name, *header["o_subject"]]
     index.o_subject = list(map(known.__getitem__, subjects))
-    _weave(index)
+    _weave(index, groups)
     return index
 
 
@@ -123,29 +130,19 @@ def _subjects(index: Index) -> tuple[list[str], array[int]]:
     return list(others), numbers
 
 
-def _weave(index: Index) -> None:
+def _weave(index: Index, groups: dict[str, list[list[int]]]) -> None:
     """Everything that follows from the columns: the dictionaries and lists that lead to rows."""
     count = len(index.names)
     index.ids = dict(zip(index.names, range(count), strict=True))
-    index.versions_of = _group(index.v_ent, count)
-    index.rows_of = _group(index.r_ent, count)
-    ends, starts = index.r_end, index.r_from.__getitem__
-    if len(index.closings) * 4 < len(index.r_ent):
-        index.now_of = [[row for row in rows if ends[row] == OPEN] for rows in index.rows_of]
-    else:
-        index.now_of = [[] for _ in range(count)]
-        for row, end in enumerate(ends):
-            if end == OPEN:
-                index.now_of[index.r_ent[row]].append(row)
-    for now in index.now_of:
-        if len(now) > 1 and any(starts(a) > starts(b) for a, b in pairwise(now)):
-            now.sort(key=starts)
+    index.versions_of = groups["versions_of"]
+    index.rows_of = groups["rows_of"]
+    index.now_of = groups["now_of"]
     for ent, key in enumerate(index.key):
         if key is not None:
             index.slots.setdefault((index.kind[ent], key, index.scope[ent]), []).append(ent)
     index.link_ids = dict(zip(index.l_name, range(len(index.l_name)), strict=True))
-    index.rows_of_link = _group(index.k_link, len(index.l_name))
-    index.claims_of = _group(index.c_link, len(index.l_name))
+    index.rows_of_link = groups["rows_of_link"]
+    index.claims_of = groups["claims_of"]
     for link, (source, target) in enumerate(zip(index.l_src, index.l_tgt, strict=True)):
         index.out.setdefault(source, []).append(link)
         index.into.setdefault(target, []).append(link)
@@ -153,8 +150,12 @@ def _weave(index: Index) -> None:
             index.successors.setdefault(target, []).append(link)
 
 
-def _group(owners: array[int], count: int) -> list[list[int]]:
-    groups: list[list[int]] = [[] for _ in range(count)]
-    for number, owner in enumerate(owners):
-        groups[owner].append(number)
-    return groups
+def _flat(groups: list[list[int]]) -> tuple[array[int], array[int]]:
+    """Lists of numbers as their lengths and all of them in a row."""
+    return array("q", map(len, groups)), array("q", chain.from_iterable(groups))
+
+
+def _deep(lengths: array[int], numbers: array[int]) -> list[list[int]]:
+    flat = numbers.tolist()
+    stops = list(accumulate(lengths, initial=0))
+    return [flat[start:stop] for start, stop in pairwise(stops)]

@@ -24,6 +24,7 @@ _REF = re.compile(r"(.+)-v([1-9][0-9]*)\Z", re.DOTALL)
 SHORTEST_PREFIX = 6
 Periods = tuple[Instant, Instant, Instant, Instant]  # valid from, to; tx from, to
 Side = dict[int, list[int]]  # entity -> links
+_NOTHING: Json = {}
 
 
 @dataclass
@@ -40,13 +41,12 @@ class Core:
     )  # bodies of the open transaction: place -1 is the first
     closed: str | None = None  # why nothing can be read any more
 
-    def body(self, pos: int, length: int) -> Json:
-        """A body by its place; one that has no place is empty."""
+    def body(self, pos: int, length: int, holding: bytes = b"") -> Json:
+        """A body by its place; one that has no place, or that does not hold those bytes, is empty."""
         if length == 0:
             return {}
-        if pos < 0:
-            return orjson.loads(self.pending[-pos - 1])  # type: ignore[no-any-return]
-        return self.journal.body(pos, length)
+        raw = self.pending[-pos - 1] if pos < 0 else self.journal.raw(pos, length)
+        return orjson.loads(raw) if holding in raw else {}
 
 
 class Sight:
@@ -164,9 +164,10 @@ class Sight:
 
     def _look(self, ent: int) -> Node | Event:
         index = self.index
-        row = self.find(ent)
-        if row >= 0:
-            return self.shown(row)
+        row = index.find(ent, self.valid, self.tx)
+        if row >= 0 and not index.is_event[ent]:
+            self._standings[ent] = "stands"
+            return self.node(row, "stands")
         standing = self.standing(ent)
         row = index.last_cover(ent, self.valid, self.tx)
         if row < 0:
@@ -179,7 +180,7 @@ class Sight:
         if row >= 0:
             return self.event(row, standing) if index.is_event[ent] else self.node(row, standing)
         # born and superseded in one transaction: it held at no instant, but a link names it
-        ver, born = index.versions_of[ent][-1], index.born[ent]
+        ver, born = index.versions_of[ent][0], index.born[ent]
         periods = (born, born, born, born)
         return (
             self._event_of(ver, standing, periods)
@@ -230,8 +231,16 @@ class Sight:
 
     def _node_of(self, ver: int, standing: str, periods: Periods) -> Node:
         index = self.index
-        ent = index.v_ent[ver]
         body = self.core.body(index.v_pos[ver], index.v_len[ver])
+        return self._node_from(body, ver, standing, periods)
+
+    def written(self, row: int, standing: str, body: Json) -> Node:
+        """A row of a node that has just been written, with its body at hand."""
+        return self._node_from(body, self.index.r_ver[row], standing, self._periods(row))
+
+    def _node_from(self, body: Json, ver: int, standing: str, periods: Periods) -> Node:
+        index = self.index
+        ent = index.v_ent[ver]
         start, to, told, end = periods
         get = body.get
         return Node.made(
@@ -324,28 +333,30 @@ class Sight:
 
     def link(self, row: int) -> Link:
         """A row of a link as a value."""
-        index, tx = self.index, self.tx
+        index = self.index
         link, claim = index.k_link[row], index.k_claim[row]
         source, target = index.l_src[link], index.l_tgt[link]
-        body = self.core.body(index.c_pos[claim], index.c_len[claim])
+        length = index.c_len[claim]
+        body = self.core.body(index.c_pos[claim], length) if length else _NOTHING
         end, to = index.k_end[row], index.k_to[row]
+        names, standings = index.names, self._standings
         return Link.made(
             {
                 "id": index.l_name[link],
-                "source": index.names[source],
+                "source": names[source],
                 "kind": index.l_kind[link],
-                "target": index.names[target],
+                "target": names[target],
                 "reason": body.get("reason"),
                 "strength": index.c_strength[claim] or None,
                 "confidence": "inferred" if index.c_inferred[claim] else "explicit",
                 "created_by": index.c_by[claim],
-                "metadata": body.get("metadata", {}),
-                "source_standing": self.standing(source),
-                "target_standing": self.standing(target),
+                "metadata": body["metadata"] if "metadata" in body else {},
+                "source_standing": standings.get(source) or self.standing(source),
+                "target_standing": standings.get(target) or self.standing(target),
                 "valid_from": moment(index.k_from[row]),
                 "valid_to": None if to >= OPEN else moment(to),
                 "tx_from": moment(index.k_tx[row]),
-                "tx_to": None if end > tx else moment(end),
+                "tx_to": None if end > self.tx else moment(end),
             }
         )
 

@@ -9,6 +9,7 @@ import contextlib
 import os
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from graphstore import bulk, folder
 from graphstore.errors import ConflictError, EngineError, InvalidError, NotFoundError
 from graphstore.graphs import Graphs
-from graphstore.inputs import event_body, ids, json_object, part, span, text_of, version_body
+from graphstore.inputs import event_body, ids, json_object, optional_text, part, span, text_of, version_body
 from graphstore.journal import Journal
 from graphstore.linking import CONTROL, Claim, Ends, Linking
 from graphstore.links import Vocabulary, new_kind, strength_of
@@ -49,7 +50,6 @@ class GraphStore(Reader):
         self._open: Transaction | None = None
         self._owner = 0
         self._writer = threading.RLock()
-        self._pid = os.getpid()
         self.notices: list[str] = []
         journal = Journal(place.journal, writer=not place.read_only, durability=durability)
         try:
@@ -62,6 +62,7 @@ class GraphStore(Reader):
             journal.close()
             raise
         self._core = Core(index, journal, vocabulary, graphs)
+        _opened.add(self)
 
     # ------------------------------------------------------------------ opening and closing
 
@@ -84,9 +85,8 @@ class GraphStore(Reader):
                 raise InvalidError("close() inside transaction(). Leave the block first.")
             self._core.closed = "the store is closed. Open it again with graphstore.open(…)."
             try:
-                if self._pid == os.getpid():
-                    self._core.graphs.close()
-                    self._place.save(self._core.index, self._core.journal)
+                self._core.graphs.close()
+                self._place.save(self._core.index, self._core.journal)
             finally:
                 self._core.journal.close()
                 self._place.release()
@@ -278,10 +278,6 @@ class GraphStore(Reader):
     def _usable(self) -> None:
         if self._core.closed:
             raise InvalidError(self._core.closed)
-        if self._pid != os.getpid():
-            raise EngineError(
-                "this store was opened before a fork. Open it in the child: graphstore.open(…, read_only=True)."
-            )
 
     def _writable(self) -> None:
         self._usable()
@@ -324,12 +320,12 @@ class GraphStore(Reader):
             row = work.describe(ent, [during], body, op)
             linking = Linking(self._core, work)
             for old in ids("supersedes", supersedes):
-                linking.supersede(ent, self._known(old, work), op, Claim(reason=reason))
+                linking.supersede(ent, self._known(old, work), Claim(reason=reason), op)
             for wrong in ids("corrects", corrects):
                 ends = Ends(ent, linking.kind("corrects"), self._known(wrong, work))
                 linking.join(ends, (during[0], OPEN), Claim(reason=reason), op)
             refuse_taken_slot(self._core.index, ent)
-            return self._written(ent, row, work.tx)
+            return self._written(ent, row, body, work.tx)
 
     def revise(
         self,
@@ -358,7 +354,7 @@ class GraphStore(Reader):
             op = work.op("revise", index.names[ent], reason)
             row = work.describe(ent, spans, body, op)
             refuse_taken_slot(index, ent)
-            return self._written(ent, row, work.tx)
+            return self._written(ent, row, body, work.tx)
 
     def _revised(
         self, ent: int, valid_from: TimeLike | None, valid_to: TimeLike | None, work: Transaction
@@ -390,7 +386,8 @@ class GraphStore(Reader):
         if not rows:
             return []
         ver = index.r_ver[rows[-1]]
-        return self._core.body(index.v_pos[ver], index.v_len[ver]).get("tags", [])  # type: ignore[no-any-return]
+        body = self._core.body(index.v_pos[ver], index.v_len[ver], holding=b'"tags":')
+        return body.get("tags", [])  # type: ignore[no-any-return]
 
     def end(self, id: str, *, at: TimeLike | None = None, reason: str | None = None) -> None:
         """It was true until `at` (default: now) and no longer. Raises NotFoundError when nothing is believed from there on."""
@@ -444,14 +441,10 @@ class GraphStore(Reader):
         with self._verb() as work:
             new = self._known(by, work)
             since = None if valid_from is None else instant(valid_from, "valid_from")
-            rows = []
-            for name in (old, *more):
-                target = self._known(name, work)
-                point, index = work.point(), self._core.index
-                op = work.op("supersede", index.names[target], reason)
-                rows.append(Linking(self._core, work).supersede(new, target, op, Claim(reason=reason), since))
-                if index.k_op[rows[-1]] != op:  # it was said before: nothing was done
-                    work.back(point)
+            linking, claim = Linking(self._core, work), Claim(reason=optional_text("reason", reason))
+            rows = [
+                linking.supersede(new, self._known(name, work), claim, since=since) for name in (old, *more)
+            ]
             sight = Sight(self._core, work.tx, work.tx)
             return [sight.link(row) for row in rows]
 
@@ -522,17 +515,12 @@ class GraphStore(Reader):
                 "a supersession is always explicit. Leave confidence out, or say what is suspected with another kind."
             )
         ends = Ends(self._known(said.source, work), said.kind, self._known(said.target, work))
-        linking, point = Linking(self._core, work), work.point()
-        op = work.op("link", "")
+        linking = Linking(self._core, work)
         if said.kind.name == "supersedes":
             since = None if valid_from is None else instant(valid_from, "valid_from")
             until = OPEN if valid_to is None else instant(valid_to, "valid_to")
-            row = linking.supersede(ends.source, ends.target, op, claim, since, until)
-        else:
-            row = linking.join(ends, span(valid_from, valid_to, work.tx), claim, op)
-        if self._core.index.k_op[row] != op:  # it was said before: nothing was done
-            work.back(point)
-        return row
+            return linking.supersede(ends.source, ends.target, claim, verb="link", since=since, until=until)
+        return linking.join(ends, span(valid_from, valid_to, work.tx), claim)
 
     def unlink(
         self,
@@ -633,29 +621,28 @@ class GraphStore(Reader):
             trace_id=trace_id, span_id=span_id, parent_span_id=parent_span_id,
         )  # fmt: skip
         with self._verb() as work:
-            at = work.tx if occurred_at is None else instant(occurred_at, "occurred_at")
-            known = None if id is None else self._same_event(id, type, body, occurred_at)
+            at = None if occurred_at is None else instant(occurred_at, "occurred_at")
+            known = None if id is None else self._same_event(id, type, body, at)
             if known is not None:
                 return Recorded(event=known, is_new=False)
-            name = self._new_event_id(at) if id is None else self._free_id(id)
-            op = work.op("record_event", name)
-            ent = self._core.index.add_entity(name, True, type, None, "", work.tx)
-            row = work.describe(ent, [period(at, OPEN)], body, op)
-            warnings = tuple(
-                filter(
-                    None,
-                    (self._relate(work, ent, name_, at, op) for name_ in ids("related_to", related_to or ())),
-                )
-            )
+            row, warnings = self._event_row(work, type, body, id, at, ids("related_to", related_to or ()))
+            index = self._core.index
+            standing = "stands" if index.r_from[row] <= work.tx else "not_yet"
             return Recorded(
-                event=Sight(self._core, work.tx, work.tx).event(
-                    row, "stands" if at <= work.tx else "not_yet"
-                ),
-                is_new=True,
-                warnings=warnings,
+                event=Sight(self._core, work.tx, work.tx).event(row, standing), is_new=True, warnings=warnings
             )
 
-    def _same_event(self, id: str, type: str, body: Json, occurred_at: TimeLike | None) -> Event | None:
+    def _event_row(
+        self, work: Transaction, type: str, body: Json, id: str | None, at: Instant | None, related: list[str]
+    ) -> tuple[int, tuple[str, ...]]:
+        when = work.tx if at is None else at
+        name = self._new_event_id(when) if id is None else self._free_id(id)
+        op = work.op("record_event", name)
+        ent = self._core.index.add_entity(name, True, type, None, "", work.tx)
+        row = work.describe(ent, [period(when, OPEN)], body, op)
+        return row, tuple(filter(None, (self._relate(work, ent, other, when, op) for other in related)))
+
+    def _same_event(self, id: str, type: str, body: Json, at: Instant | None) -> Event | None:
         index = self._core.index
         ent = index.ids.get(id, -1)
         if ent < 0:
@@ -669,7 +656,7 @@ class GraphStore(Reader):
             for name, value in self._core.body(index.v_pos[ver], index.v_len[ver]).items()
             if name != "salt"
         }
-        same_time = occurred_at is None or index.r_from[rows[0]] == instant(occurred_at, "occurred_at")
+        same_time = at is None or index.r_from[rows[0]] == at
         if index.kind[ent] != type or was != body or not same_time:
             raise ConflictError(
                 f"event {id!r} is known with other content. An event is never revised: record a new one and link it."
@@ -866,11 +853,27 @@ class GraphStore(Reader):
             raise NotFoundError.nearest("link", id, index.link_ids)
         return index.link_ids[found[0]]
 
-    def _written(self, ent: int, row: int, tx: Instant) -> Node:
+    def _written(self, ent: int, row: int, body: Json, tx: Instant) -> Node:
         """The node as a verb leaves it: the row that holds now if the verb wrote that, else the one it wrote last."""
         index = self._core.index
         sight = Sight(self._core, tx, tx)
         now = index.find(ent, tx, tx)
         if now >= 0 and index.r_ver[now] == index.r_ver[row]:
-            return sight.node(now, "stands")
-        return sight.node(row, sight.standing(ent))
+            return sight.written(now, "stands", body)
+        return sight.written(row, sight.standing(ent), body)
+
+
+_opened: weakref.WeakSet[GraphStore] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    # In the child nothing may be written or read: the files, the lock and the engine are the parent's.
+    for store in _opened:
+        if not store._core.closed:
+            store._core.closed = "this store was opened before a fork. Open it anew in the child: graphstore.open(…, read_only=True)."
+            store._core.lock = threading.RLock()
+            store._writer = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -51,7 +51,10 @@ class Succession:
         """The link rows that lead away from one thing. Where none replaces it, it is an end: it stands, or it is over."""
         index, sight = self.index, self.sight
         rows = sight.rows_of_links(index.into, ent, _LEADS_AWAY)
-        if all(index.l_kind[index.k_link[row]] == "corrects" for row in rows):
+        for row in rows:
+            if index.l_kind[index.k_link[row]] != "corrects":
+                break
+        else:
             standing = sight.standing(ent)
             if standing == "stands":
                 self.current.append(sight.thing(ent))

@@ -290,13 +290,13 @@ class Reader:
         Raises QueryError for a text that writes, misses a parameter, or does not run.
         """
         with self._core.lock:
-            engine = self._core.graphs.view(*self._coordinate())
+            engine = self._core.graphs.view(*self._coordinate(), self._core.pending)
         return engine.query(cypher, params)
 
     def to_arrow(self) -> pyarrow.Table:
         """The nodes that stand here as one Arrow table: id, kind, key, scope, number, content (JSON text), text, tags, …"""
         with self._core.lock:
-            return self._core.graphs.nodes_arrow(*self._coordinate())
+            return self._core.graphs.nodes_arrow(*self._coordinate(), self._core.pending)
 
     def to_networkx(self) -> networkx.MultiDiGraph[str]:
         """What stands here as a networkx MultiDiGraph: node attributes are the fields of Node or Event, edge keys are link ids."""

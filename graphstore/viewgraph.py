@@ -6,9 +6,11 @@ What holds at (valid, tx) is found in the index and handed over through Arrow. N
 from __future__ import annotations
 
 import re
+import threading
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -16,6 +18,7 @@ import pyarrow.compute as pc
 
 from graphstore.engine import Engine, Result
 from graphstore.errors import QueryError
+from graphstore.guard import parse
 from graphstore.index import Index
 from graphstore.journal import Journal, dumps
 from graphstore.links import Vocabulary
@@ -27,6 +30,7 @@ from graphstore.projection import (
     Raw,
     claim_columns,
     description_columns,
+    end_columns,
     event_columns,
     fill,
     instants,
@@ -36,6 +40,9 @@ from graphstore.projection import (
     texts,
 )
 from graphstore.queries import text
+
+Ends = tuple[str, str]
+Waiting = dict[str, list[tuple[Ends, list[int]]]]
 
 LABELS = ("Node", "Absent", "Event")
 FIELDS = 100
@@ -111,24 +118,35 @@ def build(
                 events.event_table([index.standing(ent, valid, tx) for ent in events.ents]),
             )
             pen.write(fill, engine, "Absent", _absent_table(index, raw, absent, valid, tx))
-            _add_links(engine, pen, index, raw, link_rows, labels)
     except BaseException:
         engine.close()
         raise
+    engine.await_links(_link_groups(index, link_rows, labels), partial(_links, index, raw))
     return engine
 
 
 class ViewGraph(Engine):
-    """An engine that knows which fields its contents have, and says so when a query asks for another."""
+    """The engine of one view. Links of a kind are laid into it when a text first asks for that kind.
+
+    It knows which fields its contents have, and names them when a query asks for another.
+    """
 
     def __init__(self, driver: str, memory: int, fields: _Fields) -> None:
         super().__init__(None, driver=driver, buffer_pool=memory)
         self._fields = fields
+        self._waiting: Waiting = {}
+        self._laying = threading.Lock()
+        self._links: Callable[[list[int]], pa.Table]
+
+    def await_links(self, waiting: Waiting, links: Callable[[list[int]], pa.Table]) -> None:
+        """Links there are, and what makes columns of them."""
+        self._waiting, self._links = waiting, links
 
     def query(
         self, cypher: str, params: Mapping[str, Any] | None = None, *, timeout: float | None = None
     ) -> Result:
         """`Engine.query`. A column that is not there raises a QueryError that lists those that are."""
+        self._lay(cypher)
         try:
             return super().query(cypher, params, timeout=timeout)
         except QueryError as error:
@@ -138,6 +156,64 @@ class ViewGraph(Engine):
             raise QueryError(
                 f"no property {missing[1]!r} for {missing[2]!r}. {self._fields.known()}"
             ) from error
+
+    def run(self, cypher: str, /, **params: Any) -> list[tuple[Any, ...]]:
+        """`Engine.run`, over the links it asks for."""
+        self._lay(cypher)
+        return super().run(cypher, **params)
+
+    def arrow(self, cypher: str, /, **params: Any) -> pa.Table:
+        """`Engine.arrow`, over the links it asks for."""
+        self._lay(cypher)
+        return super().arrow(cypher, **params)
+
+    def _lay(self, cypher: str) -> None:
+        with self._laying:  # who comes second waits until all it may ask for is there
+            if not self._waiting:
+                return
+            asked = asked_tables(cypher)
+            with Pen() as pen:
+                for table in [name for name in self._waiting if asked is None or name in asked]:
+                    self._lay_table(pen, table)
+                    del self._waiting[table]
+
+    def _lay_table(self, pen: Pen, table: str) -> None:
+        waiting = self._waiting[table]
+        while waiting:
+            (source, target), rows = waiting[-1]
+            if (source, target) != ("Node", "Node"):
+                super().run(text("view_pair", driver=self.driver, KIND=table, SOURCE=source, TARGET=target))
+            links = self._links(rows)
+            pen.wait()
+            pen.write(fill, self, table, links, waiting.pop()[0])  # taken off as it is written, never twice
+
+
+def asked_tables(cypher: str) -> frozenset[str] | None:
+    """The relationship tables a text can read, in upper case; None when it may read any. In doubt it may."""
+    tokens = parse(cypher).tokens
+    if any(word.upper() == "CALL" for kind, word in tokens if kind == "word"):
+        return None
+    if any(not mark.isascii() for kind, mark in tokens if kind == "mark"):
+        return None  # dashes and arrow heads come in other shapes too
+    words = [word for _, word in tokens] + ["", ""]
+    asked: set[str] = set()
+    for at, word in enumerate(words):
+        if word != "-" or words[at - 1] == "]":
+            continue
+        if words[at + 1] != "[":
+            if words[at + 1] in ("-", ">") or (words[at - 1], words[at + 1]) == (")", "("):
+                return None
+            continue
+        at += 2
+        if words[at] != ":":
+            at += 1
+        if words[at] != ":":
+            return None
+        while words[at] in (":", "|"):
+            at += 1 + (words[at + 1] == ":")
+            asked.add(words[at].strip("`").upper())
+            at += 1
+    return frozenset(asked)
 
 
 # ------------------------------------------------------------------------------------------------ what holds
@@ -251,31 +327,31 @@ def _last_row(index: Index, ent: int, valid: Instant, tx: Instant) -> int:
 # ----------------------------------------------------------------------------------------------------- links
 
 
-def _add_links(engine: Engine, pen: Pen, index: Index, raw: Raw, rows: list[int], labels: bytearray) -> None:
-    links = [index.k_link[row] for row in rows]
+def _link_groups(index: Index, rows: list[int], labels: bytearray) -> Waiting:
+    """The link rows by the table they belong in and the labels they join."""
     groups: dict[tuple[str, int, int], list[int]] = {}
-    for at, link in enumerate(links):
+    for row in rows:
+        link = index.k_link[row]
         group = (index.l_kind[link], labels[index.l_src[link]], labels[index.l_tgt[link]])
-        groups.setdefault(group, []).append(at)
-    if not rows:
-        return
-    claims = [index.k_claim[row] for row in rows]
+        groups.setdefault(group, []).append(row)
+    waiting: Waiting = {}
+    for (kind, source, target), members in groups.items():
+        waiting.setdefault(link_table(kind), []).append(((LABELS[source], LABELS[target]), members))
+    return waiting
+
+
+def _links(index: Index, raw: Raw, rows: list[int]) -> pa.Table:
+    links, claims = [index.k_link[row] for row in rows], [index.k_claim[row] for row in rows]
     bodies = read_bodies(raw, [(index.c_pos[claim], index.c_len[claim]) for claim in claims])
-    whole = pa.table(
+    return pa.table(
         {
-            "source": texts([index.names[index.l_src[link]] for link in links]),
-            "target": texts([index.names[index.l_tgt[link]] for link in links]),
+            **end_columns(index, links),
             **claim_columns(index, bodies, links, claims),
             "valid_from": instants([index.k_from[row] for row in rows]),
             "valid_to": instants([index.k_to[row] for row in rows]),
             "tx_from": instants([index.k_tx[row] for row in rows]),
         }
     )
-    for (kind, source, target), members in groups.items():
-        table, ends = link_table(kind), (LABELS[source], LABELS[target])
-        if ends != ("Node", "Node"):
-            engine.run(text("view_pair", driver=engine.driver, KIND=table, SOURCE=ends[0], TARGET=ends[1]))
-        pen.write(fill, engine, table, whole.take(numbers(members)), ends)
 
 
 # -------------------------------------------------------------------------------------------- content fields

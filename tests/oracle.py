@@ -100,7 +100,7 @@ def verb(method: Callable[..., Any]) -> Callable[..., Any]:
     def run(self: Oracle, *args: Any, **kwargs: Any) -> Any:
         if self.block is None:
             with self.transaction():
-                return method(self, *args, **kwargs)
+                return run(self, *args, **kwargs)
         before = self._save()
         try:
             out = method(self, *args, **kwargs)
@@ -108,6 +108,7 @@ def verb(method: Callable[..., Any]) -> Callable[..., Any]:
         except Exception:
             self._load(before)
             raise
+        self.did = self.did or self._save() != before
         return out
 
     return run
@@ -125,6 +126,7 @@ class Oracle:
         self.last = START
         self.handed = START
         self.block: datetime | None = None
+        self.did = False
         self.made = 0
 
     # ------------------------------------------------------------------ transactions
@@ -141,14 +143,14 @@ class Oracle:
         assert self.block is None
         before = self._save()
         self.block = self.next_tx()
+        self.did = False
         try:
             yield self.block
-            self._no_node_without_rows()
         except BaseException:
             self._load(before)
             self.block = None
             raise
-        if self._save() != before:
+        if self.did:  # also when one verb took back what another had done
             self.last = self.block
         self.block = None
 
@@ -487,11 +489,14 @@ class Oracle:
         self, id: str, *, valid_from: datetime | None = None, valid_to: datetime | None = None
     ) -> None:
         rows = [link for link in self._now_links() if link["id"] == id]
-        if not any(link["id"] == id for link in self.links):
-            raise Refused(NotFoundError)
         span = (valid_from or START, valid_to or END)
+        wrong: list[type[GraphStoreError]] = []
+        if not any(link["id"] == id for link in self.links):
+            wrong.append(NotFoundError)
         if span[0] >= span[1]:
-            raise Refused(InvalidError)
+            wrong.append(InvalidError)
+        if wrong:
+            raise Refused(*wrong)
         went = self._clear(self.links, rows, span)
         if not went:
             raise Refused(NotFoundError)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -419,3 +420,63 @@ def test_prefixes_are_right_after_a_block_that_failed():
 
         assert store.node("cccccc").id == "cccccc-1"
         surely(NotFoundError, store.node, "bbbbbb")
+
+
+# ---------------------------------------------------------------------- superseding: the corners
+
+
+def test_superseded_only_for_a_time_is_ended_after_it():
+    store, _clock = opened()
+    with store:
+        store.add_node("fact", {}, id="old-node", valid_from=at(0), valid_to=at(4))
+        store.add_node("fact", {}, id="new-node", valid_from=at(0))
+        store.link("new-node", "supersedes", "old-node", valid_to=at(4))
+
+        standings = [store.as_of(valid=at(n)).inspect("old-node").node.standing for n in (2, 5)]
+        assert standings == ["superseded", "ended"]
+        assert store.as_of(valid=at(0) - DAY).inspect("old-node").node.standing == "not_yet"
+
+
+def test_what_was_described_and_taken_in_one_block_comes_back():
+    store, clock = opened()
+    with store:
+        store.add_node("fact", {"colour": "blue"}, id="old-node", valid_from=at(0))
+        store.add_node("fact", {}, id="new-node", valid_from=at(0))
+        moved(store, clock)
+        with store.transaction():
+            store.revise("old-node", {"colour": "red"})
+            link = store.supersede("old-node", by="new-node")[0]
+        moved(store, clock)
+        store.unlink(link.id)
+
+        assert store.node("old-node").content == {"colour": "red"}
+
+
+def test_block_that_takes_itself_back_leaves_every_answer_as_it_was():
+    store, clock = opened()
+    with store:
+        store.add_node("fact", {"colour": "blue"}, id="old-node", valid_from=at(0))
+        store.add_node("fact", {}, id="new-node", valid_from=at(3))
+        before = colours(store, "old-node")
+        moved(store, clock)
+        with store.transaction():
+            store.unlink(store.supersede("old-node", by="new-node")[0].id)
+
+        assert before == colours(store, "old-node")
+        assert store.backlinks_to("old-node") == []
+
+
+def test_view_of_a_follower_stays_where_it_is(tmp_path):
+    store, clock = opened(tmp_path / "memory.gs")
+    store.add_node("fact", {}, id="node-1", valid_from=FIRST)
+    with store, graphstore.open(tmp_path / "memory.gs", clock=clock, read_only=True) as follower:
+        clock.now += DAY
+        store.add_node("fact", {}, id="node-2", valid_from=FIRST)
+        views = [follower.as_of()]
+        with contextlib.suppress(InvalidError):  # it may say that it does not know yet
+            views.append(follower.as_of(tx=clock.now))
+        before = [view.nodes() for view in views]
+        follower.refresh()
+
+        assert before == [view.nodes() for view in views]
+        assert [node.id for node in follower.nodes()] == ["node-1", "node-2"]

@@ -16,6 +16,7 @@ import graphstore
 from graphstore import GraphStore, View
 from graphstore.errors import QueryError
 from graphstore.models import Event, Node
+from graphstore.viewgraph import asked_tables
 
 BASE = [
     "id",
@@ -250,6 +251,52 @@ def test_instants_are_aware_and_open_ends_are_none(story: tuple[GraphStore, dict
             since=day("2026-02-11"),
         )
     ]
+
+
+@pytest.mark.parametrize(
+    ("cypher", "asked"),
+    [
+        ("MATCH (n:Node) RETURN n", set()),
+        ("MATCH (n) WHERE n.rank - 1 > -2 RETURN n.rank-n.cost, [1][1]", set()),
+        ("MATCH (a)-[:Supersedes]->(b) RETURN a", {"SUPERSEDES"}),
+        ("MATCH (a)<-[r:`caused_by`|:USES|PART_OF* TRAIL 1..3 (r, n | WHERE n.x = '-[]-')]-(b) RETURN a", {"CAUSED_BY", "USES", "PART_OF"}),
+        ("MATCH (a)-[:USES]->(b) /* -- */ MATCH (b) - [ s : BLOCKS { id : $id } ] - (c) RETURN a", {"USES", "BLOCKS"}),
+        ("MATCH (a)-[:USES]->(b) WHERE EXISTS { MATCH (b)-[:BLOCKS]->() } RETURN a", {"USES", "BLOCKS"}),
+        ("MATCH (a)-[r]->(b) RETURN r", None),
+        ("MATCH (a)-[* 1..2]->(b) RETURN a", None),
+        ("MATCH (a)-[r* 1..2]->(b) RETURN a", None),
+        ("MATCH (a)-[]->(b) RETURN a", None),
+        ("MATCH (a)-[{id: $id}]-(b) RETURN a", None),
+        ("MATCH (a)-[r {id: $id}]-(b) RETURN a", None),
+        ("MATCH (a)-->(b) RETURN a", None),
+        ("MATCH (a)<--(b) RETURN a", None),
+        ("MATCH (a)--(b) RETURN a", None),
+        ("MATCH (a)-(b) RETURN a", None),
+        ("MATCH (a)-[:USES]->(b)--(c) RETURN a", None),
+        ("MATCH (a)\N{EM DASH}[r]\N{EM DASH}(b) RETURN a", None),
+        ("CALL show_tables() RETURN *", None),
+    ],
+)  # fmt: skip
+def test_a_text_lays_the_links_it_can_read(cypher: str, asked: set[str] | None) -> None:
+    assert asked_tables(cypher) == asked
+
+
+def test_links_are_there_however_they_are_asked_for(story: tuple[GraphStore, dict[str, str]]) -> None:
+    store, names = story
+    store.link(names["keys"], "uses", names["tokens"])
+    view = store.as_of()
+
+    counts = [
+        ("MATCH (a)-[r:USES]->(b) RETURN count(*) AS n", 1),
+        ("MATCH (a:Event)-[r:caused_by]->(b) RETURN count(*) AS n", 1),
+        ("MATCH (a)-[r:USES|SUPERSEDES]-(b) RETURN count(*) AS n", 6),
+        ("MATCH (a)-->(b) RETURN count(*) AS n", 4),
+        ("MATCH ()-[r]->() RETURN count(*) AS n", 4),
+        ("MATCH (a)-[:USES]->(b)<-[:SUPERSEDES]-(a) RETURN count(*) AS n", 1),
+    ]
+    for chosen in (counts, counts[::-1], counts[2:], counts[1:]):
+        store._core.graphs.close()
+        assert [(cypher, view.query(cypher).single()["n"]) for cypher, _ in chosen] == chosen
 
 
 # ------------------------------------------------------------------ content as columns
