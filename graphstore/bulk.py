@@ -10,7 +10,7 @@ import orjson
 
 from graphstore.errors import ConflictError, GraphStoreError, InvalidError
 from graphstore.index import no_collecting
-from graphstore.inputs import json_object, text_of, version_body
+from graphstore.inputs import event_of, ids, json_object, text_of, version_body
 from graphstore.linking import Linking
 from graphstore.period import OPEN, Instant, instant, moment, period
 from graphstore.sight import slot_name
@@ -80,9 +80,9 @@ _REQUIRED = {
 }
 DEFAULT_KIND = "fact"
 
-_ENDS_AND_TX = frozenset({"source", "kind", "target", "tx_from", "tx_to"})
+_LINK_FIELDS = ("id", "reason", "strength", "confidence", "created_by", "metadata")
 
-_EVENT_ITSELF = frozenset({"type", "description", "tx_from"})
+_EVENT_TEXTS = ("source", "agent", "fingerprint", "trace_id", "span_id", "parent_span_id")
 _TIMES = frozenset({"valid_from", "valid_to", "tx_from", "tx_to", "occurred_at"})
 
 Row = dict[str, Any]
@@ -106,7 +106,7 @@ def load(
     opened: _Opened = defaultdict(list)
     with no_collecting(), store._together():
         for at, steps in _steps(tables) if dated else _one_step(tables):
-            with store._transact(at, None, None) as work, store._core.lock:
+            with store._transact(None if at is None else instant(at), None, None) as work, store._core.lock:
                 loader = _Loader(store, work, identities, opened)
                 for what, name, number, row in steps:
                     try:
@@ -214,13 +214,17 @@ def _no_nan(value: Any) -> Any:
 
 def _check_columns(name: str, table: list[Row]) -> None:
     allowed, required = _COLUMNS[name], _REQUIRED[name]
+    right: set[int] = set()  # rows from one table share their column names: check each set of names once
     for number, row in enumerate(table):
-        if not row.keys() <= allowed:
-            wrong = next(column for column in row if column not in allowed)
-            raise InvalidError(f"{name} row {number}: {InvalidError.choice('column', wrong, allowed)}")
-        missing = [column for column in required if row.get(column) is None]
-        if missing:
-            raise InvalidError(f"{name} row {number} has no {missing[0]!r}. Needed: {', '.join(required)}.")
+        names = hash(tuple(row))
+        if names not in right:
+            wrong = next((column for column in row if column not in allowed), None)
+            if wrong is not None:
+                raise InvalidError(f"{name} row {number}: {InvalidError.choice('column', wrong, allowed)}")
+            right.add(names)
+        for column in required:
+            if row.get(column) is None:
+                raise InvalidError(f"{name} row {number} has no {column!r}. Needed: {', '.join(required)}.")
 
 
 class _Loader:
@@ -274,24 +278,32 @@ class _Loader:
         )
 
     def event(self, row: Row) -> None:
-        fields = {
-            name: value for name, value in row.items() if value is not None and name not in _EVENT_ITSELF
-        }
-        if "occurred_at" in fields:
-            fields["occurred_at"] = moment(fields["occurred_at"])
-        if "metadata" in fields:
-            fields["metadata"] = _object(fields["metadata"])
-        self.store.record_event(row["type"], row["description"], **fields)
+        store, at = self.store, row.get("occurred_at")
+        metadata = row.get("metadata")
+        kind, body = event_of(
+            row["type"],
+            row["description"],
+            row.get("origin") or "agent",
+            None if metadata is None else _object(metadata),
+            **{name: row.get(name) for name in _EVENT_TEXTS},
+        )
+        name = row.get("id")
+        if name is not None and store._same_event(name, kind, body, at) is not None:
+            return
+        related = row.get("related_to")
+        store._event_row(
+            self.work, kind, body, name, at, [] if related is None else ids("related_to", related)
+        )
 
     def link(self, row: Row) -> None:
-        fields = {
-            name: value for name, value in row.items() if value is not None and name not in _ENDS_AND_TX
-        }
+        fields = {name: row[name] for name in _LINK_FIELDS if row.get(name) is not None}
+        start, stop = row.get("valid_from"), row.get("valid_to")
+        if start is not None:
+            fields["valid_from"] = moment(start)
+        if stop is not None:
+            fields["valid_to"] = moment(stop)
         if "metadata" in fields:
             fields["metadata"] = _object(fields["metadata"])
-        for name in ("valid_from", "valid_to"):
-            if name in fields:
-                fields[name] = moment(fields[name])
         number = self.store._link_row(self.work, row["source"], row["kind"], row["target"], **fields)
         if row.get("tx_to") is not None:
             name = self.index.l_name[self.index.k_link[number]]
@@ -311,35 +323,38 @@ _ACTS = {
 }
 
 
-def _steps(tables: dict[str, list[Row]]) -> Iterator[tuple[Instant, list[Step]]]:
+def _steps(tables: dict[str, list[Row]]) -> Iterator[tuple[Any, list[Step]]]:
     """What to do at each instant, in order: take back first, then events, versions, links."""
-    todo: dict[Instant, list[Step]] = defaultdict(list)
-    begun: dict[str, set[Instant]] = defaultdict(set)
-    for row in tables["versions"]:
-        if row.get("tx_from") is not None:
-            begun[row["node_id"]].add(row["tx_from"])
+    told: dict[Instant, list[Step]] = defaultdict(list)
+    taken_back: dict[Instant, list[Step]] = defaultdict(list)
+    begun = {
+        (row["node_id"], row.get("tx_from"))
+        for row in tables["versions"]
+        if row.get("tx_to") is not None or "tx_to" in row
+    }
     for what, undo, name in (
         (_EVENTS, None, "events"),
         (_VERSIONS, _RETRACT, "versions"),
         (_LINKS, _UNLINK, "links"),
     ):
         for number, row in enumerate(tables[name]):
-            if row.get("tx_from") is None:
+            at = row.get("tx_from")
+            if at is None:
                 raise InvalidError(
                     f"{name} row {number} has no tx_from, though others have. Give it to every row, or to none."
                 )
-            at = row["tx_from"]
-            todo[at].append((what, name, number, row))
-            if undo is not None and row.get("tx_to") is not None:
-                stop = row["tx_to"]
-                if stop <= at:
-                    raise InvalidError(
-                        f"{name} row {number}: tx_to is not after tx_from. A belief is held over [tx_from, tx_to)."
-                    )
-                if undo == _UNLINK or stop not in begun[row["node_id"]]:
-                    todo[stop].append((undo, name, number, row))
-    for at in sorted(todo):
-        yield at, sorted(todo[at], key=lambda step: (step[0] != _UNLINK, step[0]))
+            told[at].append((what, name, number, row))
+            stop = row.get("tx_to") if undo is not None else None
+            if stop is None:
+                continue
+            if stop <= at:
+                raise InvalidError(
+                    f"{name} row {number}: tx_to is not after tx_from. A belief is held over [tx_from, tx_to)."
+                )
+            if undo == _UNLINK or (row["node_id"], stop) not in begun:
+                taken_back[stop].append((undo or 0, name, number, row))
+    for at in sorted({*told, *taken_back}):
+        yield moment(at), [*sorted(taken_back.get(at, ()), key=lambda step: -step[0]), *told.get(at, ())]
 
 
 def _one_step(tables: dict[str, list[Row]]) -> Iterator[tuple[None, list[Step]]]:

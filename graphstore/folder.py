@@ -13,6 +13,7 @@ import contextlib
 import os
 import socket
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from graphstore import saved
@@ -118,11 +119,16 @@ class Folder:
         if found is None:
             notify(f"{name} was damaged: the index was read from the journal instead.")
             return None
-        index, position, digest, crc = found
-        if not journal.holds(position) or journal.checksum(position) != crc:
+        crc = None
+        if journal.holds(found.position):
+            with ThreadPoolExecutor(1) as aside:  # the checksum and the index keep a core each busy
+                pending = aside.submit(journal.checksum, found.position)
+                index = found.index()
+                crc = pending.result()
+        if crc != found.journal_crc:
             notify(f"{name} does not belong to this journal: the index was read from the journal instead.")
             return None
-        journal.start_at(position, digest)
+        journal.start_at(found.position, found.digest)
         return index
 
     def save(self, index: Index, journal: Journal) -> None:

@@ -12,6 +12,7 @@ from graphstore.errors import InvalidError
 from graphstore.models import Json
 from graphstore.period import BEGINNING, OPEN, Instant, Period, TimeLike, instant, period
 
+ORIGINS = ("agent", "system")
 # dates, dataclasses and subclasses would change kind on the way through JSON: refused, not converted
 _STRICT = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_SUBCLASS
 
@@ -20,7 +21,7 @@ def text_of(what: str, value: Any, *, empty: bool = False) -> str:
     """The checked text. Raises InvalidError for what is no text, blank (unless `empty`), or cannot be written as UTF-8."""
     if not isinstance(value, str):
         raise InvalidError(f"{what} {value!r} is no text. Give a str.")
-    if not empty and not value.strip():
+    if not empty and (not value or value.isspace()):
         raise InvalidError(f"{what} is blank. Give some text.")
     if not value.isascii():
         try:
@@ -101,15 +102,17 @@ def tags_of(tags: Any) -> list[str]:
     return list(dict.fromkeys(text_of("tag", tag) for tag in tags))
 
 
-def event_body(*, description: str, origin: str, metadata: Any, **fields: Any) -> Json:
-    """The body of an event. What is absent is left out."""
-    body: Json = {"description": description, "origin": origin}
+def event_of(type: Any, description: Any, origin: Any, metadata: Any, **texts: Any) -> tuple[str, Json]:
+    """The type and the body of an event. What is absent is left out."""
+    if origin not in ORIGINS:
+        raise InvalidError.choice("origin", origin, ORIGINS)
+    body: Json = {"description": text_of("description", description), "origin": origin}
     if metadata:
         body["metadata"] = json_object("metadata", metadata)
-    for name, value in fields.items():
+    for name, value in texts.items():
         if value is not None:
             body[name] = text_of(name, value, empty=True)
-    return body
+    return text_of("type", type), body
 
 
 def ids(what: str, value: str | Iterable[str]) -> list[str]:

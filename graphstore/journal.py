@@ -248,40 +248,38 @@ class Journal:
     def _read_segment(self, progress: Callable[[int, int], None] | None) -> Iterator[list[Line]]:
         segment, offset = self.end
         data = self._load(segment, offset)
-        number = self._line_number(segment, offset)
-        at = 0
+        at = count = 0  # bytes and lines after `offset`
         if offset == 0:
             at = self._check_header(segment, data)
             if at == 0:
                 return
-            number += 1
+            count = 1
             self.end = Position(segment, at)
         digest = self.digest
-        pending: list[
-            Line
-        ] = []  # lines of a transaction whose last one has not come yet; it never crosses a segment
-        begin, begin_number = at, number
+        pending: list[Line] = []  # a transaction whose last line has not come yet; it never crosses a segment
+        begin, begin_count = at, count
         while (stop := data.find(b"\n", at)) >= 0:
             try:
                 head, digest, spans = check(data[at:stop], digest)
             except ValueError as error:
-                self._refuse(segment, number, str(error))
+                self._refuse(segment, self._line_number(segment, offset) + count, str(error))
             base = (segment << _SHIFT) | (offset + at)
             pending.append(Line(head, [Place(base + start, length) for start, length in spans]))
-            last, at, number = at, stop + 1, number + 1
+            last, at, count = at, stop + 1, count + 1
             if head.get("more"):
                 continue
             self.end, self.digest = Position(segment, offset + at), digest
             self._last = (segment, offset + last, at - last)
-            begin, begin_number = at, number
-            if progress and number % 1024 == 0:
+            begin, begin_count = at, count
+            if progress and count % 1024 == 0:
                 progress(at, len(data))
             yield pending
             pending = []
         if begin < len(data):
+            number = self._line_number(segment, offset) + begin_count
             if segment + 1 < self.segments():
-                self._refuse(segment, begin_number, "it has no end, though another segment follows")
-            self.torn = Torn(str(self._name(segment)), begin_number, len(data) - begin, None)
+                self._refuse(segment, number, "it has no end, though another segment follows")
+            self.torn = Torn(str(self._name(segment)), number, len(data) - begin, None)
 
     def _load(self, segment: int, offset: int) -> bytes:
         fd = self._file(segment).fileno()

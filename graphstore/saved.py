@@ -12,7 +12,7 @@ from zlib import crc32
 
 import orjson
 
-from graphstore.index import Index
+from graphstore.index import Index, no_collecting
 from graphstore.journal import SCHEMA, Position
 
 _MAGIC = b"graphstore index 3\n"
@@ -62,8 +62,23 @@ def write(path: Path, index: Index, position: Position, digest: str, journal_crc
     fresh.unlink(missing_ok=True)
 
 
-def read(path: Path) -> tuple[Index, Position, str, int] | None:
-    """The index, how far into the journal it reaches, the digest there, and the CRC of the journal before. None when it is not whole."""
+class Copy:
+    """A copy that is whole: how far into the journal it reaches, the digest there, the CRC of the journal before, and the index."""
+
+    def __init__(self, header: dict[str, Any], columns: memoryview) -> None:
+        self.position = Position(*header["position"])
+        self.digest: str = header["digest"]
+        self.journal_crc: int = header["journal_crc"]
+        self._header, self._columns = header, columns
+
+    def index(self) -> Index:
+        """The index as it was saved."""
+        with no_collecting():
+            return _load(self._header, self._columns)
+
+
+def read(path: Path) -> Copy | None:
+    """The copy at `path`, None when it is not whole or not for this program."""
     try:
         data = path.read_bytes()
     except OSError:
@@ -80,16 +95,11 @@ def read(path: Path) -> tuple[Index, Position, str, int] | None:
     header = orjson.loads(body[at + 8 : at + 8 + size])
     if header["schema"] != SCHEMA or header["byteorder"] != sys.byteorder:
         return None
-    return (
-        _load(header, body, at + 8 + size),
-        Position(*header["position"]),
-        header["digest"],
-        header["journal_crc"],
-    )
+    return Copy(header, body[at + 8 + size :])
 
 
-def _load(header: dict[str, Any], data: memoryview, at: int) -> Index:
-    index, lengths = Index(), header["lengths"]
+def _load(header: dict[str, Any], data: memoryview) -> Index:
+    index, lengths, at = Index(), header["lengths"], 0
 
     def take(name: str) -> array[int]:
         nonlocal at

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from graphstore import bulk, folder
 from graphstore.errors import ConflictError, EngineError, InvalidError, NotFoundError
 from graphstore.graphs import Graphs
-from graphstore.inputs import event_body, ids, json_object, optional_text, part, span, text_of, version_body
+from graphstore.inputs import event_of, ids, json_object, optional_text, part, span, text_of, version_body
 from graphstore.journal import Journal
 from graphstore.linking import CONTROL, Claim, Ends, Linking
 from graphstore.links import Vocabulary, new_kind, strength_of
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 Clock = Callable[[], datetime]
 Progress = Callable[[int, int], None]
 _FIXES = frozenset({"fix", "resolution"})
-_ORIGINS = ("agent", "system")
 
 
 class GraphStore(Reader):
@@ -612,14 +611,18 @@ class GraphStore(Reader):
 
         The same id with the same content is the same event (`is_new` is false); with other content it is a ConflictError.
         """
-        text_of("type", type)
-        text_of("description", description)
-        if origin not in _ORIGINS:
-            raise InvalidError.choice("origin", origin, _ORIGINS)
-        body = event_body(
-            description=description, source=source, origin=origin, agent=agent, fingerprint=fingerprint, metadata=metadata,
-            trace_id=trace_id, span_id=span_id, parent_span_id=parent_span_id,
-        )  # fmt: skip
+        type, body = event_of(
+            type,
+            description,
+            origin,
+            metadata,
+            source=source,
+            agent=agent,
+            fingerprint=fingerprint,
+            trace_id=trace_id,
+            span_id=span_id,
+            parent_span_id=parent_span_id,
+        )
         with self._verb() as work:
             at = None if occurred_at is None else instant(occurred_at, "occurred_at")
             known = None if id is None else self._same_event(id, type, body, at)

@@ -508,7 +508,8 @@ class Histories(RuleBasedStateMachine):
                 continue
             # which of several rows written at once is the last is nobody's promise: compare what they share
             fields = ("id", "number", "content", "tags", "tx_from", "standing")
-            assert picked(expected, fields) == plain(got["node", id, number], fields), (number, where)
+            found = plain(got["node", id, number], fields)
+            assert picked(expected, fields) == found, (number, where, found)
             steps = [step for step in got["what_superseded", id, number].chain if step.how == "revised"]
             assert self.oracle.revised(id, number, t) == {step.node.number for step in steps}, (number, where)
 

@@ -18,7 +18,6 @@ from conftest import Clock
 import graphstore
 from graphstore import GraphStore
 from graphstore.errors import GraphStoreError
-from graphstore.projection import link_table
 
 DRIVER = os.environ.get("GRAPHSTORE_DRIVER", "kuzu")
 open_store = partial(graphstore.open, driver=DRIVER)
@@ -279,21 +278,20 @@ def test_many_closings_are_checkpointed(disk_store: GraphStore, clock: Clock) ->
 
 def test_promoting_a_kind_moves_its_links_to_a_table_of_their_own(disk_store: GraphStore) -> None:
     a, b = (disk_store.add_node("fact", {"n": n}).id for n in (1, 2))
-    disk_store.define_kind("node")
-    for kind in ("blocks", "node"):
+    disk_store.define_kind("owns")
+    for kind in ("blocks", "owns"):
         disk_store.link(a, kind, b)
     disk_store.query_tables("MATCH (:Node)-[r:LINK]->(:Node) RETURN r.kind")
 
-    for kind in ("blocks", "node"):
+    for kind in ("blocks", "owns"):
         disk_store.promote_kind(kind)
 
     assert disk_store.query_tables("MATCH (:Node)-[r:BLOCKS]->(:Node) RETURN r.kind AS kind").rows() == [
         {"kind": "blocks"}
     ]
-    assert disk_store.query_tables("MATCH (:Node)-[r:NODE_LINK]->(:Node) RETURN r.kind AS kind").rows() == [
-        {"kind": "node"}
+    assert disk_store.query_tables("MATCH (:Node)-[r:OWNS]->(:Node) RETURN r.kind AS kind").rows() == [
+        {"kind": "owns"}
     ]
-    assert link_table("node") == "NODE_LINK"
     assert disk_store.query_tables("MATCH (:Node)-[r:LINK]->(:Node) RETURN r.kind").rows() == []
     assert disk_store._core.graphs.verify() == []
 
