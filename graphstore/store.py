@@ -13,6 +13,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from graphstore import bulk, folder
@@ -228,25 +229,9 @@ class GraphStore(Reader):
             )
         return at
 
-    @contextlib.contextmanager
-    def _verb(self) -> Iterator[Transaction]:
+    def _verb(self) -> _Verb:
         """One verb: a part of the open transaction, or a transaction of its own. One that raises leaves nothing of itself."""
-        work = self._open
-        if work is None or self._owner != threading.get_ident():
-            with self._transact(None, None, None) as alone, self._core.lock:
-                yield alone
-            return
-        with self._core.lock:
-            point = work.point()
-            try:
-                yield work
-            except BaseException as error:
-                if not isinstance(error, Exception):
-                    work.spoiled = True  # interrupted anywhere, perhaps between two columns: nothing of it can be trusted
-                    raise
-                work.back(point)
-                self._core.vocabulary.reset(self._core.index.kinds)
-                raise
+        return _Verb(self)
 
     @contextlib.contextmanager
     def _together(self) -> Iterator[None]:
@@ -864,6 +849,47 @@ class GraphStore(Reader):
         if now >= 0 and index.r_ver[now] == index.r_ver[row]:
             return sight.written(now, "stands", body)
         return sight.written(row, sight.standing(ent), body)
+
+
+class _Verb:
+    """The block of one verb. A class and not a generator: it is entered for each of a thousand verbs in a transaction."""
+
+    __slots__ = ("_alone", "_point", "_store", "_work")
+
+    def __init__(self, store: GraphStore) -> None:
+        self._store = store
+
+    def __enter__(self) -> Transaction:
+        store = self._store
+        work = store._open
+        self._alone: contextlib.AbstractContextManager[Transaction] | None = None
+        if work is None or store._owner != threading.get_ident():
+            self._alone = store._transact(None, None, None)
+            work = self._alone.__enter__()
+            store._core.lock.acquire()
+            return work
+        store._core.lock.acquire()
+        self._work, self._point = work, work.point()
+        return work
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        store = self._store
+        if self._alone is not None:
+            store._core.lock.release()
+            self._alone.__exit__(kind, error, trace)
+            return
+        try:
+            if error is not None and not isinstance(error, Exception):
+                self._work.spoiled = (
+                    True  # interrupted anywhere, perhaps between two columns: nothing of it can be trusted
+                )
+            elif error is not None:
+                self._work.back(self._point)
+                store._core.vocabulary.reset(store._core.index.kinds)
+        finally:
+            store._core.lock.release()
 
 
 _opened: weakref.WeakSet[GraphStore] = weakref.WeakSet()
