@@ -130,7 +130,21 @@ def _open(
 @contextmanager
 def _reading(path: Path, valid: str | None = None, tx: str | None = None) -> Iterator["View"]:
     with _open(path, read_only=True) as store:
-        yield store.as_of(valid=valid, tx=tx)
+        yield _view(store, valid, tx)
+
+
+def _view(store: "GraphStore", valid: str | None, tx: str | None) -> "View":
+    """The view asked for. A tx between the last transaction and the present is answered with what is known: this reads once and ends."""
+    from datetime import UTC, datetime
+
+    from graphstore.period import instant
+
+    latest = store.stats()["last_tx"]
+    if tx is not None and (
+        latest is None or instant(latest) < instant(tx, "tx") <= instant(datetime.now(UTC))
+    ):
+        tx = None
+    return store.as_of(valid=valid, tx=tx)
 
 
 def _answer(value: object, as_json: bool, said: str | None = None) -> None:
@@ -550,9 +564,7 @@ def query(
     params = _params(param or ())
     with _open(store, read_only=True) as opened:
         found = (
-            opened.query_tables(text, **params)
-            if tables
-            else opened.as_of(valid=valid, tx=tx).query(text, **params)
+            opened.query_tables(text, **params) if tables else _view(opened, valid, tx).query(text, **params)
         )
         columns, rows = found.columns, found.tuples()
     for warning in found.warnings:

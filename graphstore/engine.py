@@ -9,6 +9,7 @@ one statement runs at a time, and a connection that failed is thrown away.
 
 from __future__ import annotations
 
+import ctypes
 import importlib
 import re
 import sys
@@ -437,10 +438,26 @@ class Engine:
             connection, self._connection = self._connection, None
             if connection is None:
                 return
-            self._drop_reader()
-            connection.close()
-            self._database.close()
+            if self._broken:
+                self._forsake(connection)
+            else:
+                self._drop_reader()
+                connection.close()
+                self._database.close()
             self._release()
+
+    def _forsake(self, connection: Any) -> None:
+        # After a write that failed (a full disk) the engine throws while it is taken apart, and that ends the process: it is never
+        # taken apart, not even when the process ends. A few megabytes stay until then.
+        for part in (
+            connection,
+            getattr(connection, "_connection", None),
+            self._database,
+            getattr(self._database, "_database", None),
+        ):
+            if part is not None:
+                ctypes.pythonapi.Py_IncRef(ctypes.py_object(part))
+        self._reader = self._database = None
 
     def __enter__(self) -> Engine:
         return self

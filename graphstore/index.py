@@ -497,18 +497,33 @@ class Index:
             if valid < self.r_from[believed[0]]:
                 return "not_yet"
             row = self.last_cover(ent, valid, tx)
-            if row >= 0 and self.o_verb[self.r_close[row]] == "retract":
+            if row >= 0 and self._taken_back(ent, self.r_close[row]):
                 return "retracted"
         else:
             closed = [self.r_close[row] for row in self.rows_of[ent] if self.r_end[row] <= tx]
-            if closed and self.o_verb[max(closed)] == "retract":
+            if closed and self._taken_back(ent, max(closed)):
                 return "retracted"
         if self._superseded(ent, valid, tx):
             return "superseded"
         if believed:
             return "ended"
-        linked = any(self.believed_link(link, tx) for link in self.successors.get(ent, ()))
-        return "not_yet" if linked else "ended" if closed else "retracted"
+        begun = [
+            self.k_from[row] for link in self.successors.get(ent, ()) for row in self.believed_link(link, tx)
+        ]
+        if begun:
+            return "not_yet" if valid < min(begun) else "ended"
+        return "ended" if self.rows_of[ent] else "retracted"
+
+    def _taken_back(self, ent: int, op: int) -> bool:
+        """Whether the operation that closed a row took it back, or a later one of its transaction did."""
+        verbs, name, at = self.o_verb, self.names[ent], self.o_tx[op]
+        if verbs[op] == "retract":
+            return True
+        while op + 1 < len(verbs) and self.o_tx[op + 1] == at:
+            op += 1
+            if verbs[op] == "retract" and self.o_subject[op] == name:
+                return True
+        return False
 
     def _superseded(self, ent: int, valid: Instant, tx: Instant) -> bool:
         for link in self.successors.get(ent, ()):

@@ -63,6 +63,12 @@ class Position(NamedTuple):
     offset: int
 
 
+Ticket = tuple[int, Position]
+State = tuple[
+    Position, str, tuple[int, int, int] | None
+]  # the end, the last digest, the last line (segment, offset, length)
+
+
 @dataclass(slots=True)
 class Torn:
     """A tail that was never acknowledged, and where it was set aside."""
@@ -150,19 +156,22 @@ class Journal:
         self, path: Path | None, *, writer: bool, durability: str = "commit", interval: float = 0.05
     ) -> None:
         self.path = path
-        self.digest = GENESIS
-        self.end = Position(0, 0)
+        self._state: State = (
+            Position(0, 0),
+            GENESIS,
+            None,
+        )  # replaced whole: others read it while the writer goes on
+        self._durable: State = self._state
         self.torn: Torn | None = None
         self._writer = writer
         self._memory: list[bytes] = [b""]  # bodies by number; a place is never 0
         self._memory_lines: list[tuple[dict[str, Any], list[bytes], int]] = []
         self._files: list[IO[bytes]] = []
         self._maps: dict[int, tuple[mmap.mmap, int]] = {}
-        self._last: tuple[int, int, int] | None = None  # segment, offset, length of the last line
         self._broken: str | None = None
-        self._together = False
-        self.was_cut = False
-        self._unsynced: set[int] = set()
+        self.failed: str | None = None  # why what was appended last did not become durable
+        self._epoch = 0
+        self._syncing = threading.Lock()
         self._interval = interval
         self._dirty = threading.Event()
         self._stop = threading.Event()
@@ -172,6 +181,21 @@ class Journal:
             if durability == "interval":
                 self._syncer = threading.Thread(target=self._sync_often, daemon=True)
                 self._syncer.start()
+
+    @property
+    def end(self) -> Position:
+        """Where the next line goes, or is read from."""
+        return self._state[0]
+
+    @property
+    def durable(self) -> Position:
+        """What lies before this is on the disk."""
+        return self._durable[0]
+
+    @property
+    def digest(self) -> str:
+        """The digest of the last line: it stands for the journal's state."""
+        return self._state[1]
 
     # ------------------------------------------------------------------ files
 
@@ -237,13 +261,13 @@ class Journal:
         if self.path is None:
             while self.end.offset < len(self._memory_lines):
                 head, bodies, first = self._memory_lines[self.end.offset]
-                self.end = Position(0, self.end.offset + 1)
+                self._state = (Position(0, self.end.offset + 1), self.digest, None)
                 yield [Line(head, [Place(first + i, len(body)) for i, body in enumerate(bodies)])]
         while self.path is not None:
             yield from self._read_segment(progress)
             if self.torn is not None or self.end.segment + 1 >= self.segments():
                 return
-            self.end = Position(self.end.segment + 1, 0)
+            self._state = (Position(self.end.segment + 1, 0), self.digest, self._state[2])
 
     def _read_segment(self, progress: Callable[[int, int], None] | None) -> Iterator[list[Line]]:
         segment, offset = self.end
@@ -254,7 +278,7 @@ class Journal:
             if at == 0:
                 return
             count = 1
-            self.end = Position(segment, at)
+            self._moved(Position(segment, at), self.digest, self._state[2])
         digest = self.digest
         pending: list[Line] = []  # a transaction whose last line has not come yet; it never crosses a segment
         begin, begin_count = at, count
@@ -268,8 +292,7 @@ class Journal:
             last, at, count = at, stop + 1, count + 1
             if head.get("more"):
                 continue
-            self.end, self.digest = Position(segment, offset + at), digest
-            self._last = (segment, offset + last, at - last)
+            self._moved(Position(segment, offset + at), digest, (segment, offset + last, at - last))
             begin, begin_count = at, count
             if progress and count % 1024 == 0:
                 progress(at, len(data))
@@ -341,7 +364,9 @@ class Journal:
             os.ftruncate(fd, begin)
             if begin == 0:
                 _write_all(fd, _header(int(name.stem)))
-                self.end = Position(self.end.segment, len(_header(int(name.stem))))
+                self._moved(
+                    Position(self.end.segment, len(_header(int(name.stem)))), self.digest, self._state[2]
+                )
             os.fsync(fd)
         finally:
             os.close(fd)
@@ -362,7 +387,11 @@ class Journal:
 
     def start_at(self, position: Position, digest: str) -> None:
         """Go on from a position whose bytes before it are known to be right."""
-        self.end, self.digest = position, digest
+        self._moved(position, digest, None)
+
+    def _moved(self, end: Position, digest: str, last: tuple[int, int, int] | None) -> None:
+        # what was read is what a crash would leave: as durable as anything
+        self._state = self._durable = (end, digest, last)
 
     def holds(self, position: Position) -> bool:
         """Whether the files reach as far as `position`."""
@@ -372,9 +401,10 @@ class Journal:
 
     def unchanged(self) -> bool:
         """Whether the last line this reader has seen still stands where it stood (a failed commit is cut off again)."""
-        if self._last is None or self.path is None:
+        last = self._state[2]
+        if last is None or self.path is None:
             return True
-        segment, offset, length = self._last
+        segment, offset, length = last
         raw = _read_at(self._file(segment).fileno(), offset, length)
         return raw.find(b'"digest":"%b"' % self.digest.encode()) >= 0
 
@@ -403,12 +433,12 @@ class Journal:
     # ------------------------------------------------------------------ writing
 
     def append(self, lines: list[tuple[dict[str, Any], list[bytes]]]) -> list[list[Place]]:
-        """Write one transaction (head and bodies of each line) and make it durable. Gives the places of the bodies.
+        """Write one transaction: head and bodies of each line. Gives the places of the bodies. It is durable after `sync(ticket())`.
 
         Raises EngineError when the disk refuses; the journal is then as it was before.
         """
-        if self._broken:
-            raise EngineError(f"{self._broken} Close the store and open it again.")
+        if self._broken or self.failed:
+            raise EngineError(self.failed or f"{self._broken} Close the store and open it again.")
         digest, parts, placed, at = self.digest, [], [], 0
         for number, (head, bodies) in enumerate(lines, 1):
             if number < len(lines):
@@ -420,16 +450,17 @@ class Journal:
             parts.append(line)
             at += len(line)
         if self.path is None:
-            self.digest = digest
-            return self._keep_in_memory(lines)
+            return self._keep_in_memory(lines, digest)
         segment, offset = self._room()
         self._commit(segment, offset, parts)
         base = (segment << _SHIFT) | offset
-        self.end, self.digest = Position(segment, offset + at), digest
-        self._last = (segment, offset + at - len(parts[-1]), len(parts[-1]))
+        last = (segment, offset + at - len(parts[-1]), len(parts[-1]))
+        self._state = (Position(segment, offset + at), digest, last)
         return [[Place(base + pos, length) for pos, length in places] for places in placed]
 
-    def _keep_in_memory(self, lines: list[tuple[dict[str, Any], list[bytes]]]) -> list[list[Place]]:
+    def _keep_in_memory(
+        self, lines: list[tuple[dict[str, Any], list[bytes]]], digest: str
+    ) -> list[list[Place]]:
         placed = []
         for head, bodies in lines:
             start = len(self._memory)
@@ -438,7 +469,7 @@ class Journal:
             )  # orjson's own bytes keep a page each
             placed.append([Place(start + i, len(body)) for i, body in enumerate(bodies)])
             self._memory_lines.append((head, bodies, start))
-        self.end = Position(0, len(self._memory_lines))
+        self._state = (Position(0, len(self._memory_lines)), digest, None)
         return placed
 
     def _room(self) -> Position:
@@ -446,6 +477,8 @@ class Journal:
             return self.end
         segment = self.end.segment + 1
         try:
+            if self._syncer is not None:  # it looks after the last file alone
+                os.fdatasync(self._file(segment - 1).fileno())
             self._new_segment(segment)
         except OSError as error:
             with contextlib.suppress(OSError):
@@ -459,12 +492,6 @@ class Journal:
         fd = self._file(segment).fileno()
         try:
             _pwrite_all(fd, b"".join(parts), offset)
-            if self._together:
-                self._unsynced.add(segment)
-            elif self._syncer is None:
-                os.fdatasync(fd)
-            else:
-                self._dirty.set()
         except BaseException as error:
             self._undo(fd, offset)
             if not isinstance(error, OSError):
@@ -478,39 +505,64 @@ class Journal:
                 f"cannot write {self._name(segment)}: {error.strerror}. Nothing of this transaction was kept.{full}"
             ) from error
 
-    @contextlib.contextmanager
-    def together(self) -> Iterator[None]:
-        """Make what is appended inside durable at the end, all at once.
+    def ticket(self) -> Ticket:
+        """What `sync` has to wait for so that everything appended so far is durable."""
+        return self._epoch, self.end
 
-        Raises EngineError when that fails: the journal is then as it was before the block, and `was_cut` is true.
+    def sync(self, ticket: Ticket) -> None:
+        """Wait until what the ticket stands for is durable. Many may wait: one call of the system serves all that have come by then.
+
+        Raises EngineError when the disk refuses. Then nothing can be appended before `cut_back`, and every ticket not yet served is void.
         """
-        start = (self.end, self.digest, self._last)
-        self._together, self.was_cut = True, False
-        try:
-            yield
-        finally:
-            self._together = False
-            try:
-                while self._unsynced:
-                    os.fdatasync(self._file(self._unsynced.pop()).fileno())
-            except OSError as error:
-                self._cut_back(*start)
+        if self.path is None or self._syncer is not None:
+            self._dirty.set()
+            return
+        epoch, end = ticket
+        with self._syncing:
+            if epoch != self._epoch or self.failed:
                 raise EngineError(
-                    f"cannot make the journal durable: {error.strerror}. Nothing of it was kept."
-                ) from error
+                    self.failed
+                    or f"{self.path} could not be made durable. Nothing of this transaction was kept."
+                )
+            if self._durable[0] >= end:
+                return
+            upto = self._state
+            try:
+                for segment in range(self._durable[0].segment, upto[0].segment + 1):
+                    os.fdatasync(self._file(segment).fileno())
+            except OSError as error:
+                self.failed = (
+                    f"cannot make {self.path} durable: {error.strerror}. Nothing of this transaction was kept. "
+                    "Free some space or mend the disk, and do it again."
+                )
+                raise EngineError(self.failed) from error
+            self._durable = upto
 
-    def _cut_back(self, end: Position, digest: str, last: tuple[int, int, int] | None) -> None:
-        self._unsynced.clear()
-        self.was_cut = True
-        for mapped, _ in self._maps.values():
-            mapped.close()
-        self._maps.clear()
-        for segment in range(self.end.segment, end.segment, -1):
-            self._file(segment).close()
-            del self._files[segment:]
-            self._name(segment).unlink(missing_ok=True)
-        self.end, self.digest, self._last = end, digest, last
-        self._undo(self._file(end.segment).fileno(), end.offset)
+    @contextlib.contextmanager
+    def quiet(self) -> Iterator[None]:
+        """Nobody's sync comes between while the journal is read anew; what was read is durable at the end."""
+        with self._syncing:
+            yield
+            if self.path is not None and self._writer:
+                with contextlib.suppress(OSError):
+                    os.fdatasync(self._file(self.end.segment).fileno())
+
+    def cut_back(self) -> None:
+        """After a failed `sync`: cut off what never became durable, and go on from there. The caller holds the writer's lock."""
+        with self._syncing:
+            for mapped, _ in self._maps.values():
+                mapped.close()
+            self._maps.clear()
+            end = self._durable[0]
+            for segment in range(self.segments() - 1, end.segment, -1):
+                for file in self._files[segment:]:
+                    file.close()
+                del self._files[segment:]
+                self._name(segment).unlink(missing_ok=True)
+            self._undo(self._file(end.segment).fileno(), end.offset)
+            self._state = self._durable
+            self._epoch += 1
+            self.failed = None
 
     def _undo(self, fd: int, offset: int) -> None:
         try:

@@ -20,7 +20,7 @@ from graphstore import bulk, folder
 from graphstore.errors import ConflictError, EngineError, InvalidError, NotFoundError
 from graphstore.graphs import Graphs
 from graphstore.inputs import event_of, ids, json_object, optional_text, part, span, text_of, version_body
-from graphstore.journal import Journal
+from graphstore.journal import Journal, Ticket
 from graphstore.linking import CONTROL, Claim, Ends, Linking
 from graphstore.links import Vocabulary, new_kind, strength_of
 from graphstore.models import Change, Event, Json, Link, Node, Problem, Recorded, Verification
@@ -49,6 +49,8 @@ class GraphStore(Reader):
         self._handed: Instant = -OPEN
         self._open: Transaction | None = None
         self._owner = 0
+        self._deferring = False  # transactions are made durable together, later
+        self._waiting: dict[Ticket, Instant] = {}  # committed, and not durable yet
         self._writer = threading.RLock()
         self.notices: list[str] = []
         journal = Journal(place.journal, writer=not place.read_only, durability=durability)
@@ -120,6 +122,9 @@ class GraphStore(Reader):
         now = self._now()
         if work is not None:
             now = min(now, work.tx - 1)  # nobody else sees a transaction before it is committed
+        for (_, end), tx in tuple(self._waiting.items()):
+            if end > self._core.journal.durable:
+                now = min(now, tx - 1)  # nor before it is durable
         if self.read_only:
             return (
                 now,
@@ -136,10 +141,14 @@ class GraphStore(Reader):
             self._usable()
             now_valid, now_tx = self._coordinate()
             at = now_tx if tx is None else instant(tx, "tx")
-            latest = max(now_tx, now_valid) if self.read_only else now_tx
-            if at > latest:
+            if self.read_only and at > now_tx:
                 raise InvalidError(
-                    f"tx {iso(at)} has not come yet: it is {iso(latest)}. What will be known then cannot be said now."
+                    f"tx {iso(at)} is not known here yet: this reader has followed the journal to {iso(now_tx)}. "
+                    "Leave tx out for what it knows, or call refresh() and ask for what it knows then."
+                )
+            if at > now_tx:
+                raise InvalidError(
+                    f"tx {iso(at)} has not come yet: it is {iso(now_tx)}. What will be known then cannot be said now."
                 )
             self._handed = max(self._handed, at)
             return View(self._core, now_valid if valid is None else instant(valid, "valid"), at)
@@ -173,16 +182,19 @@ class GraphStore(Reader):
             author = self._author if author is None else text_of("author", author)
             reason = None if reason is None else text_of("reason", reason, empty=True)
             core = self._core
-            with core.lock:
-                work = Transaction(core.index, core.pending, self._next_tx(at), author, reason)
-                self._open, self._owner = work, threading.get_ident()
+            work: Transaction | None = None
             try:
+                with core.lock:
+                    self._owner = threading.get_ident()
+                    self._open = work = Transaction(
+                        core.index, core.pending, self._next_tx(at), author, reason
+                    )
                 yield work
                 self._commit(work)
             except BaseException as error:
-                if isinstance(error, Exception) and not work.spoiled:
+                if isinstance(error, Exception) and not (work and work.spoiled):
                     with core.lock:
-                        if self._open is not None:
+                        if work and self._open is not None:
                             work.abandon()
                             core.vocabulary.reset(core.index.kinds)
                     raise
@@ -190,6 +202,13 @@ class GraphStore(Reader):
                 raise
             finally:
                 self._open = None
+            ticket = core.journal.ticket()
+        if not self._deferring:
+            # the next writer may go on meanwhile: one sync serves all that wait for it
+            try:
+                self._make_durable(ticket)
+            finally:
+                self._waiting.pop(ticket, None)
 
     def _commit(self, work: Transaction) -> None:
         core = self._core
@@ -208,6 +227,8 @@ class GraphStore(Reader):
                 work.relay(lines, placed)
             else:
                 work.settle(lines, placed)
+            if not self._deferring:
+                self._waiting[core.journal.ticket()] = work.tx
             self._open = None
 
     def _next_tx(self, at: Instant | None) -> Instant:
@@ -236,15 +257,24 @@ class GraphStore(Reader):
     @contextlib.contextmanager
     def _together(self) -> Iterator[None]:
         """Transactions that become durable all at once at the end. When that fails nothing of them is kept."""
-        core = self._core
         with self._writer:
+            self._deferring = True
             try:
-                with core.journal.together():
-                    yield
-            except EngineError:
-                if core.journal.was_cut:
+                yield
+            finally:
+                self._deferring = False
+                self._make_durable(self._core.journal.ticket())
+
+    def _make_durable(self, ticket: Ticket) -> None:
+        journal = self._core.journal
+        try:
+            journal.sync(ticket)
+        except EngineError:
+            with self._writer:
+                if journal.failed:
+                    journal.cut_back()
                     self._relay()
-                raise
+            raise
 
     def _relay(self) -> None:
         """Lay the index anew from the journal."""
@@ -253,8 +283,10 @@ class GraphStore(Reader):
         with core.lock:
             self._open = None
             core.pending.clear()
-            core.index, _ = self._place.replay(core.journal)
-            core.journal.make_ready()
+            with core.journal.quiet():
+                core.index, _ = self._place.replay(core.journal)
+            if not self.read_only:
+                core.journal.make_ready()
             core.vocabulary.reset(core.index.kinds)
             core.graphs.follow(core.index)
         core.closed = None

@@ -301,6 +301,10 @@ class _Composer:
         )
         # a thing that a link names keeps its last description, though no row of it is left
         last = {index.versions_of[ent][-1] for ent in entities if dropped and not index.now_of[ent]}
+        # and what a supersession took can be given back
+        last |= {
+            ver for link in self.work._took for ver, _, _ in index.taken.get(link, ()) if ver >= mark.versions
+        }
         versions = self._kept(
             mark.versions, len(index.v_ent), {index.r_ver[row] for row in rows} | last, dropped
         )

@@ -74,8 +74,8 @@ LINK_FIELDS = (
     "valid_from", "valid_to", "tx_from", "tx_to",
 )  # fmt: skip
 
-settings.register_profile("ci", max_examples=500, stateful_step_count=25)
-settings.register_profile("fuzz", max_examples=20_000, stateful_step_count=60)
+settings.register_profile("ci", max_examples=500, stateful_step_count=50)
+settings.register_profile("fuzz", max_examples=5_000, stateful_step_count=80)
 settings.register_profile("quick", max_examples=50, stateful_step_count=25)
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "ci")
 OURS = settings(
@@ -86,7 +86,7 @@ OURS = settings(
     database=None if PROFILE == "ci" else settings.default.database,
     suppress_health_check=list(HealthCheck),
 )
-FEWER = settings(OURS, max_examples=max(OURS.max_examples // 20, 10), stateful_step_count=20)
+FEWER = settings(OURS, max_examples=OURS.max_examples // 12, stateful_step_count=25)
 
 
 class Boom(Exception):

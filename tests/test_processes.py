@@ -11,6 +11,7 @@ import sys
 import textwrap
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -520,3 +521,88 @@ def test_a_store_is_not_pickled(path):
 
     with graphstore.open(path) as store, pytest.raises((TypeError, EngineError)):
         pickle.dumps(store)
+
+
+# ---------------------------------------------------------------- group commit
+
+
+def test_one_sync_serves_all_the_threads_that_wait_for_it(path, monkeypatch):
+    syncs = []
+    real = os.fdatasync
+
+    def slow(fd):
+        syncs.append(fd)
+        time.sleep(0.02)
+        real(fd)
+
+    with graphstore.open(path) as store:
+        monkeypatch.setattr(os, "fdatasync", slow)
+
+        def write(worker):
+            for number in range(10):
+                store.add_node("fact", {"n": number}, id=f"fact-{worker}-{number}")
+                assert {"n": number} == store.node(f"fact-{worker}-{number}").content
+
+        with ThreadPoolExecutor(8) as threads:
+            list(threads.map(write, range(8)))
+        monkeypatch.undo()
+        assert 80 == len(store.nodes())
+        assert len(syncs) < 60
+        assert store.verify().ok
+
+
+def test_nobody_sees_what_is_not_durable_yet(path, monkeypatch):
+    syncing, go_on = threading.Event(), threading.Event()
+    real = os.fdatasync
+
+    def held(fd):
+        syncing.set()
+        assert go_on.wait(10)
+        real(fd)
+
+    with graphstore.open(path) as store:
+        store.add_node("fact", {}, id="before")
+        monkeypatch.setattr(os, "fdatasync", held)
+        writer = threading.Thread(target=lambda: store.add_node("fact", {}, id="not-yet"))
+        writer.start()
+        assert syncing.wait(10)
+        assert ["before"] == [node.id for node in store.nodes()]
+        view = store.as_of()
+        go_on.set()
+        writer.join()
+        monkeypatch.undo()
+        assert ["before", "not-yet"] == [node.id for node in store.nodes()]
+        assert ["before"] == [node.id for node in view.nodes()]
+
+
+def test_a_sync_that_fails_takes_back_all_that_waited_for_it(path, monkeypatch):
+    refusals = []
+    real = os.fdatasync
+    failing = threading.Event()
+
+    def failing_sync(fd):
+        if failing.is_set():
+            time.sleep(0.02)
+            raise OSError(5, "Input/output error")
+        real(fd)
+
+    with graphstore.open(path) as store:
+        store.add_node("fact", {}, id="before")
+        monkeypatch.setattr(os, "fdatasync", failing_sync)
+        failing.set()
+
+        def write(worker):
+            try:
+                store.add_node("fact", {}, id=f"fact-{worker}")
+            except EngineError as error:
+                refusals.append(str(error))
+
+        with ThreadPoolExecutor(6) as threads:
+            list(threads.map(write, range(6)))
+        failing.clear()
+        assert 6 == len(refusals)
+        assert ["before"] == [node.id for node in store.nodes()]
+        store.add_node("fact", {}, id="after")
+        assert store.verify().ok
+    with graphstore.open(path) as store:
+        assert ["before", "after"] == [node.id for node in store.nodes()]
