@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
+import shutil
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -134,19 +135,38 @@ class Projection:
         return sum(max(0, goal - at) for goal, at in zip(self._index.mark(), done, strict=True))
 
     def rebuild(self, progress: Progress | None = None) -> None:
-        """Make the tables anew from the index."""
+        """Make the tables anew from the index. Raises EngineError when they cannot be written; they take no room then."""
         self._let_go()
-        if self._file is not None:
-            for name in self._file.parent.glob(self._file.name + "*"):
-                name.unlink()
+        self._remove()
         self._done, self._tables, self._shared, self._held = Mark(), set(), set(), 0
         self._mark_dirty()
-        self._engine = Engine(self._file, driver=self._driver, buffer_pool=self._pool())
-        for statement in schema(self._driver):
-            self._engine.run(statement)
-        self._tables = {GENERIC, *(link_table(kind.name) for kind in KINDS.values() if kind.table)}
-        self._follow(progress)
-        self._engine.checkpoint()
+        try:
+            self._engine = Engine(self._file, driver=self._driver, buffer_pool=self._pool())
+            for statement in schema(self._driver):
+                self._engine.run(statement)
+            self._tables = {GENERIC, *(link_table(kind.name) for kind in KINDS.values() if kind.table)}
+            self._follow(progress)
+            self._engine.checkpoint()
+        except EngineError as error:
+            self._let_go()
+            self._remove()  # the room they took is the journal's
+            raise EngineError(
+                f"the graph tables cannot be made{self._room()}: {_first_line(error)}."
+            ) from error
+
+    def _remove(self) -> None:
+        if self._file is not None:
+            for name in self._file.parent.glob(self._file.name + "*"):
+                os.truncate(
+                    name, 0
+                )  # an engine whose write failed still has it open, and would keep the room it takes
+                name.unlink()
+
+    def _room(self) -> str:
+        if self._file is None:
+            return ""
+        free = shutil.disk_usage(self._file.parent).free
+        return f" ({free >> 20} MB are free on {self._file.parent})"
 
     def close(self) -> None:
         """Leave the tables caught up and the file whole, if they were opened; else leave them as they are."""

@@ -753,7 +753,7 @@ def test_a_full_disk_refuses_cypher_and_harms_nothing(tmp_path, ending):
     disk = tmp_path / "disk"
     disk.mkdir()
     if subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=8m", "none", str(disk)], capture_output=True, check=False
+        ["mount", "-t", "tmpfs", "-o", "size=32m", "none", str(disk)], capture_output=True, check=False
     ).returncode:
         pytest.skip("a small disk cannot be made here")
     try:
