@@ -6,6 +6,7 @@ once. For the same reason annotations are plain objects: as text (`from __future
 
 import os
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
@@ -134,15 +135,11 @@ def _reading(path: Path, valid: str | None = None, tx: str | None = None) -> Ite
 
 
 def _view(store: "GraphStore", valid: str | None, tx: str | None) -> "View":
-    """The view asked for. A tx between the last transaction and the present is answered with what is known: this reads once and ends."""
-    from datetime import UTC, datetime
+    """The view asked for; a tx between the last transaction and the present is answered with what is known: this reads once and ends."""
+    from graphstore.period import EPOCH, instant
 
-    from graphstore.period import instant
-
-    latest = store.stats()["last_tx"]
-    if tx is not None and (
-        latest is None or instant(latest) < instant(tx, "tx") <= instant(datetime.now(UTC))
-    ):
+    latest = store.stats()["last_tx"] or EPOCH
+    if tx is not None and instant(latest) < instant(tx, "tx") <= time.time_ns() // 1000:
         tx = None
     return store.as_of(valid=valid, tx=tx)
 

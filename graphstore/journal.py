@@ -25,7 +25,7 @@ from zlib import crc32
 
 import orjson
 
-from graphstore.errors import DamageError, EngineError, InvalidError, NotFoundError
+from graphstore.errors import DamageError, EngineError, InvalidError
 
 try:
     import fcntl
@@ -99,7 +99,7 @@ def _hash(data: bytes) -> str:
     return blake2b(data, digest_size=16).hexdigest()
 
 
-def _header(segment: int) -> bytes:
+def header(segment: int) -> bytes:
     return (
         dumps({"format": "graphstore journal", "generation": 0, "schema": SCHEMA, "segment": segment}) + b"\n"
     )
@@ -218,7 +218,7 @@ class Journal:
     def _new_segment(self, segment: int) -> None:
         fd = os.open(self._name(segment), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
         try:
-            _write_all(fd, _header(segment + 1))
+            _write_all(fd, header(segment + 1))
             os.fsync(fd)
         finally:
             os.close(fd)
@@ -319,11 +319,11 @@ class Journal:
         if stop < 0:
             if segment + 1 < self.segments():
                 self._refuse(segment, 1, "it has no end, though another segment follows")
-            if not _header(segment + 1).startswith(data.rstrip(b"\0")):
+            if not header(segment + 1).startswith(data.rstrip(b"\0")):
                 self._refuse_header(segment, data)
             self.torn = Torn(str(self._name(segment)), 1, len(data), None)
             return 0
-        if data[: stop + 1] != _header(segment + 1):
+        if data[: stop + 1] != header(segment + 1):
             self._refuse_header(segment, data[:stop])
         return stop + 1
 
@@ -363,9 +363,9 @@ class Journal:
                 self.torn.aside = str(aside)
             os.ftruncate(fd, begin)
             if begin == 0:
-                _write_all(fd, _header(int(name.stem)))
+                _write_all(fd, header(int(name.stem)))
                 self._moved(
-                    Position(self.end.segment, len(_header(int(name.stem)))), self.digest, self._state[2]
+                    Position(self.end.segment, len(header(int(name.stem)))), self.digest, self._state[2]
                 )
             os.fsync(fd)
         finally:
@@ -486,7 +486,7 @@ class Journal:
             raise EngineError(
                 f"cannot begin {self._name(segment)}: {error.strerror}. Nothing was written."
             ) from error
-        return Position(segment, len(_header(segment + 1)))
+        return Position(segment, len(header(segment + 1)))
 
     def _commit(self, segment: int, offset: int, parts: list[bytes]) -> None:
         fd = self._file(segment).fileno()
@@ -583,7 +583,7 @@ class Journal:
 
     def export(self, sink: IO[bytes]) -> int:
         """Write header and every line to `sink`: a dump that `load` takes. Gives the number of lines."""
-        sink.write(_header(1))
+        sink.write(header(1))
         lines = 0
         if self.path is None:
             prev = GENESIS
@@ -595,7 +595,7 @@ class Journal:
         for segment in range(self.end.segment + 1):
             fd = self._file(segment).fileno()
             stop = self.end.offset if segment == self.end.segment else os.fstat(fd).st_size
-            at = len(_header(segment + 1))
+            at = len(header(segment + 1))
             while at < stop and (data := os.pread(fd, min(_CHUNK, stop - at), at)):
                 sink.write(data)
                 lines += data.count(b"\n")
@@ -616,78 +616,6 @@ class Journal:
         for file in self._files:
             file.close()
         self._files.clear()
-
-
-def load(dump: Path, folder: Path) -> int:
-    """Make the journal of a new store from a dump, verifying each line. Gives the number of lines.
-
-    Raises DamageError with file and line; the folder is then left without a journal.
-    """
-    if not dump.is_file():
-        raise NotFoundError(f"no dump at {dump}.")
-    folder.mkdir(parents=True, exist_ok=True)
-    prev, count, segment, more = GENESIS, 0, 0, False
-    names: list[Path] = []
-    with open(dump, "rb") as source:
-        _check_dump_header(dump, source.readline())
-        sink: IO[bytes] | None = None
-        try:
-            for number, line in enumerate(source, 2):
-                if sink is None or (not more and sink.tell() >= SEGMENT_BYTES):
-                    sink = _next_segment(sink, folder / f"{segment + 1:08}.jsonl", names)
-                    segment += 1
-                if not line.endswith(b"\n"):
-                    raise DamageError(
-                        f"{dump} line {number}: the last line is cut off. Nothing was restored."
-                    )
-                try:
-                    head, prev, _ = check(line[:-1], prev)
-                except ValueError as error:
-                    raise DamageError(f"{dump} line {number}: {error}. Nothing was restored.") from None
-                more = bool(head.get("more"))
-                sink.write(line)
-                count += 1
-            if more:
-                raise DamageError(f"{dump}: the last transaction is cut off. Nothing was restored.")
-            _next_segment(sink, None if sink else folder / "00000001.jsonl", names)
-        except BaseException:
-            if sink is not None:
-                sink.close()
-            for name in names:
-                name.unlink(missing_ok=True)
-            raise
-    sync_folder(folder)
-    return count
-
-
-def _check_dump_header(dump: Path, line: bytes) -> None:
-    if line == _header(1):
-        return
-    try:
-        schema = orjson.loads(line)["schema"]
-    except (orjson.JSONDecodeError, KeyError, TypeError):
-        schema = None
-    if isinstance(schema, int) and schema > SCHEMA:
-        raise EngineError(
-            f"{dump} was written with schema {schema}; this graphstore reads up to {SCHEMA}. Install a newer graphstore."
-        )
-    raise DamageError(f"{dump} line 1: it is not the header of a graphstore dump. Nothing was restored.")
-
-
-def _next_segment(sink: IO[bytes] | None, name: Path | None, names: list[Path]) -> IO[bytes]:
-    if sink is not None:
-        sink.flush()
-        os.fsync(sink.fileno())
-        sink.close()
-        if name is None:
-            return sink
-    assert name is not None
-    names.append(name)
-    fresh = open(name, "wb")  # noqa: SIM115 - closed by the next call
-    fresh.write(_header(len(names)))
-    if sink is None:
-        fresh.flush()
-    return fresh
 
 
 def sync_folder(path: Path) -> None:

@@ -7,7 +7,8 @@ import shutil
 from pathlib import Path
 from typing import Literal
 
-from graphstore import folder, journal
+from graphstore import dump as dumps
+from graphstore import folder
 from graphstore.errors import ConflictError, InvalidError
 from graphstore.folder import verify
 from graphstore.inputs import text_of
@@ -66,7 +67,7 @@ def restore(
         raise ConflictError(f"{target} is there already. Restore into a new name.")
     made = not target.exists()
     try:
-        journal.load(Path(dump), target / "journal")
+        dumps.load(Path(dump), target / "journal")
         return open(target, create=False, clock=clock)
     except BaseException:
         shutil.rmtree(target if made else target / "journal", ignore_errors=True)

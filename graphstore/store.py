@@ -5,300 +5,33 @@ The way of a write: check → decide on periods → one line, synced → the ind
 
 from __future__ import annotations
 
-import contextlib
 import os
-import threading
-import time
-import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import datetime
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from graphstore import bulk, folder
 from graphstore.errors import ConflictError, EngineError, InvalidError, NotFoundError
-from graphstore.graphs import Graphs
 from graphstore.inputs import event_of, ids, json_object, optional_text, part, span, text_of, version_body
-from graphstore.journal import Journal, Ticket
 from graphstore.linking import CONTROL, Claim, Ends, Linking
-from graphstore.links import Vocabulary, new_kind, strength_of
+from graphstore.links import new_kind, strength_of
 from graphstore.models import Change, Event, Json, Link, Node, Problem, Recorded, Verification
 from graphstore.period import OPEN, Instant, Period, TimeLike, coalesce, instant, iso, moment, period
-from graphstore.sight import Core, Sight, slot_name
-from graphstore.view import Reader, View
+from graphstore.sight import Sight, slot_name
+from graphstore.transacting import Clock, Writer
 from graphstore.writing import Transaction, refuse_taken_slot
 
 if TYPE_CHECKING:
     from graphstore.engine import Result
 
-Clock = Callable[[], datetime]
+__all__ = ["Clock", "GraphStore", "Progress"]
+
 Progress = Callable[[int, int], None]
 _FIXES = frozenset({"fix", "resolution"})
 
 
-class GraphStore(Reader):
+class GraphStore(Writer):
     """An open store. Its reads are those of the view of now; its verbs are the only way to write. Use `graphstore.open`."""
-
-    def __init__(
-        self, place: folder.Folder, *, clock: Clock | None, driver: str, durability: str, author: str | None
-    ) -> None:
-        self._place = place
-        self._clock = clock
-        self._author = author
-        self._handed: Instant = -OPEN
-        self._open: Transaction | None = None
-        self._owner = 0
-        self._deferring = False  # transactions are made durable together, later
-        self._waiting: dict[Ticket, Instant] = {}  # committed, and not durable yet
-        self._writer = threading.RLock()
-        self.notices: list[str] = []
-        journal = Journal(place.journal, writer=not place.read_only, durability=durability)
-        try:
-            index = place.load(journal, self.notices.append)
-            vocabulary = Vocabulary(index.kinds)
-            graphs = Graphs(
-                place.tables, index, journal, vocabulary, driver=driver, notify=self.notices.append
-            )
-        except BaseException:
-            journal.close()
-            raise
-        self._core = Core(index, journal, vocabulary, graphs)
-        _opened.add(self)
-
-    # ------------------------------------------------------------------ opening and closing
-
-    @property
-    def path(self) -> Path | None:
-        """The folder of the store; None for one in memory."""
-        return self._place.path
-
-    @property
-    def read_only(self) -> bool:
-        """Whether this store only follows another process's journal."""
-        return self._place.read_only
-
-    def close(self) -> None:
-        """Save the index, bring the graph tables to a clean state if they were used, and let go of the folder."""
-        with self._writer, self._core.lock:
-            if self._core.closed:
-                return
-            if self._open is not None:
-                raise InvalidError("close() inside transaction(). Leave the block first.")
-            self._core.closed = "the store is closed. Open it again with graphstore.open(…)."
-            try:
-                self._core.graphs.close()
-                self._place.save(self._core.index, self._core.journal)
-            finally:
-                self._core.journal.close()
-                self._place.release()
-
-    def __enter__(self) -> GraphStore:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()
-
-    def __repr__(self) -> str:
-        where = self.path or ":memory:"
-        state = "closed" if self._core.closed else "read only" if self.read_only else "open"
-        index = self._core.index
-        return f"<GraphStore {str(where)!r} {state}: {len(index.names)} things, {len(index.l_name)} links, {index.transactions} transactions>"
-
-    # ------------------------------------------------------------------ coordinates
-
-    def _now(self) -> Instant:
-        if self._clock is None:
-            clock = time.time_ns() // 1000
-        else:
-            clock = instant(self._clock(), "the clock's time")
-        return max(clock, self._core.index.last_tx)
-
-    def _coordinate(self) -> tuple[Instant, Instant]:
-        self._usable()
-        work = self._open
-        if work is not None and self._owner == threading.get_ident():
-            return work.tx, work.tx
-        now = self._now()
-        if work is not None:
-            now = min(now, work.tx - 1)  # nobody else sees a transaction before it is committed
-        for (_, end), tx in tuple(self._waiting.items()):
-            if end > self._core.journal.durable:
-                now = min(now, tx - 1)  # nor before it is durable
-        if self.read_only:
-            return (
-                now,
-                self._core.index.last_tx,
-            )  # what the writer does now is not known here before refresh()
-        return now, now
-
-    def as_of(self, *, valid: TimeLike | None = None, tx: TimeLike | None = None) -> View:
-        """The view of what held at `valid` as the store knew it at `tx`; each defaults to now.
-
-        Raises InvalidError for a tx that has not come yet. A valid time ahead of now is the planned future.
-        """
-        with self._core.lock:
-            self._usable()
-            now_valid, now_tx = self._coordinate()
-            at = now_tx if tx is None else instant(tx, "tx")
-            if self.read_only and at > now_tx:
-                raise InvalidError(
-                    f"tx {iso(at)} is not known here yet: this reader has followed the journal to {iso(now_tx)}. "
-                    "Leave tx out for what it knows, or call refresh() and ask for what it knows then."
-                )
-            if at > now_tx:
-                raise InvalidError(
-                    f"tx {iso(at)} has not come yet: it is {iso(now_tx)}. What will be known then cannot be said now."
-                )
-            self._handed = max(self._handed, at)
-            return View(self._core, now_valid if valid is None else instant(valid, "valid"), at)
-
-    def knowledge_at(self, t: TimeLike) -> View:
-        """What the store believed at `t` about `t`."""
-        return self.as_of(valid=t, tx=t)
-
-    # ------------------------------------------------------------------ transactions
-
-    @contextlib.contextmanager
-    def transaction(
-        self, *, at: TimeLike | None = None, author: str | None = None, reason: str | None = None
-    ) -> Iterator[GraphStore]:
-        """Many verbs, one instant, all or nothing. `at` replays an older source: later than the last tx, not ahead of the clock.
-
-        Raises InvalidError for an `at` that runs backwards. Other threads wait; nothing of it shows to them before the end.
-        """
-        if self._open is not None and self._owner == threading.get_ident():
-            raise InvalidError(
-                "transaction() inside transaction(). One block is one transaction: use the outer one."
-            )
-        wanted = None if at is None else instant(at, "at")
-        with self._transact(wanted, author, reason):
-            yield self
-
-    @contextlib.contextmanager
-    def _transact(self, at: Instant | None, author: str | None, reason: str | None) -> Iterator[Transaction]:
-        with self._writer:
-            self._writable()
-            author = self._author if author is None else text_of("author", author)
-            reason = None if reason is None else text_of("reason", reason, empty=True)
-            core = self._core
-            work: Transaction | None = None
-            try:
-                with core.lock:
-                    self._owner = threading.get_ident()
-                    self._open = work = Transaction(
-                        core.index, core.pending, self._next_tx(at), author, reason
-                    )
-                yield work
-                self._commit(work)
-            except BaseException as error:
-                if isinstance(error, Exception) and not (work and work.spoiled):
-                    with core.lock:
-                        if work and self._open is not None:
-                            work.abandon()
-                            core.vocabulary.reset(core.index.kinds)
-                    raise
-                self._relay()  # interrupted anywhere, perhaps between two columns: only the journal says what is true
-                raise
-            finally:
-                self._open = None
-            ticket = core.journal.ticket()
-        if not self._deferring:
-            # the next writer may go on meanwhile: one sync serves all that wait for it
-            try:
-                self._make_durable(ticket)
-            finally:
-                self._waiting.pop(ticket, None)
-
-    def _commit(self, work: Transaction) -> None:
-        core = self._core
-        if work.spoiled:
-            raise EngineError(
-                "the transaction was interrupted in the middle of a verb. Nothing of it was kept: do it again."
-            )
-        if work.empty:
-            with core.lock:
-                work.abandon()
-            return
-        lines, dropped = work.lines()
-        placed = core.journal.append([(line.head, line.bodies) for line in lines])
-        with core.lock:
-            if dropped:
-                work.relay(lines, placed)
-            else:
-                work.settle(lines, placed)
-            if not self._deferring:
-                self._waiting[core.journal.ticket()] = work.tx
-            self._open = None
-
-    def _next_tx(self, at: Instant | None) -> Instant:
-        last = max(self._core.index.last_tx, self._handed)
-        if at is None:
-            return max(self._now(), last + 1)
-        clock = time.time_ns() // 1000 if self._clock is None else instant(self._clock(), "the clock's time")
-        if self._core.index.transactions and at <= self._core.index.last_tx:
-            raise InvalidError(
-                f"at {iso(at)} runs backwards: the last transaction was at {iso(self._core.index.last_tx)}. Give a later instant."
-            )
-        if at <= self._handed:
-            raise InvalidError(
-                f"at {iso(at)} runs backwards: a view as of tx {iso(self._handed)} has been handed out and must not change. Give a later instant."
-            )
-        if at > clock:
-            raise InvalidError(
-                f"at {iso(at)} lies ahead of the clock, {iso(clock)}. A transaction cannot have happened yet."
-            )
-        return at
-
-    def _verb(self) -> _Verb:
-        """One verb: a part of the open transaction, or a transaction of its own. One that raises leaves nothing of itself."""
-        return _Verb(self)
-
-    @contextlib.contextmanager
-    def _together(self) -> Iterator[None]:
-        """Transactions that become durable all at once at the end. When that fails nothing of them is kept."""
-        with self._writer:
-            self._deferring = True
-            try:
-                yield
-            finally:
-                self._deferring = False
-                self._make_durable(self._core.journal.ticket())
-
-    def _make_durable(self, ticket: Ticket) -> None:
-        journal = self._core.journal
-        try:
-            journal.sync(ticket)
-        except EngineError:
-            with self._writer:
-                if journal.failed:
-                    journal.cut_back()
-                    self._relay()
-            raise
-
-    def _relay(self) -> None:
-        """Lay the index anew from the journal."""
-        core = self._core
-        core.closed = "the store was interrupted while it mended itself. Close it and open it again."
-        with core.lock:
-            self._open = None
-            core.pending.clear()
-            with core.journal.quiet():
-                core.index, _ = self._place.replay(core.journal)
-            if not self.read_only:
-                core.journal.make_ready()
-            core.vocabulary.reset(core.index.kinds)
-            core.graphs.follow(core.index)
-        core.closed = None
-
-    def _usable(self) -> None:
-        if self._core.closed:
-            raise InvalidError(self._core.closed)
-
-    def _writable(self) -> None:
-        self._usable()
-        if self.read_only:
-            raise InvalidError("the store is open read only. Open it with read_only=False to write.")
 
     # ------------------------------------------------------------------ verbs: nodes
 
@@ -754,23 +487,6 @@ class GraphStore(Reader):
                 if index.o_tx[op] > after
             ]
 
-    def refresh(self) -> int:
-        """Follow the writer's journal to its end. Gives the number of transactions that are new. A View stays where it is."""
-        with self._writer, self._core.lock:
-            self._usable()
-            if not self.read_only:
-                return 0
-            core = self._core
-            before = core.index.transactions
-            if not core.journal.unchanged():
-                self._relay()
-                return core.index.transactions - before
-            for lines in core.journal.read():
-                for line in lines:
-                    core.index.apply(line.head, line.places)
-            core.vocabulary.reset(core.index.kinds)
-            return core.index.transactions - before
-
     def stats(self) -> dict[str, Any]:
         """Counts and sizes: nodes, events, versions, rows, links, link_rows, transactions, journal_bytes, last_tx, custom_kinds."""
         with self._core.lock:
@@ -881,60 +597,3 @@ class GraphStore(Reader):
         if now >= 0 and index.r_ver[now] == index.r_ver[row]:
             return sight.written(now, "stands", body)
         return sight.written(row, sight.standing(ent), body)
-
-
-class _Verb:
-    """The block of one verb. A class and not a generator: it is entered for each of a thousand verbs in a transaction."""
-
-    __slots__ = ("_alone", "_point", "_store", "_work")
-
-    def __init__(self, store: GraphStore) -> None:
-        self._store = store
-
-    def __enter__(self) -> Transaction:
-        store = self._store
-        work = store._open
-        self._alone: contextlib.AbstractContextManager[Transaction] | None = None
-        if work is None or store._owner != threading.get_ident():
-            self._alone = store._transact(None, None, None)
-            work = self._alone.__enter__()
-            store._core.lock.acquire()
-            return work
-        store._core.lock.acquire()
-        self._work, self._point = work, work.point()
-        return work
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        store = self._store
-        if self._alone is not None:
-            store._core.lock.release()
-            self._alone.__exit__(kind, error, trace)
-            return
-        try:
-            if error is not None and not isinstance(error, Exception):
-                self._work.spoiled = (
-                    True  # interrupted anywhere, perhaps between two columns: nothing of it can be trusted
-                )
-            elif error is not None:
-                self._work.back(self._point)
-                store._core.vocabulary.reset(store._core.index.kinds)
-        finally:
-            store._core.lock.release()
-
-
-_opened: weakref.WeakSet[GraphStore] = weakref.WeakSet()
-
-
-def _after_fork() -> None:
-    # In the child nothing may be written or read: the files, the lock and the engine are the parent's.
-    for store in _opened:
-        if not store._core.closed:
-            store._core.closed = "this store was opened before a fork. Open it anew in the child: graphstore.open(…, read_only=True)."
-            store._core.lock = threading.RLock()
-            store._writer = threading.RLock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)

@@ -122,7 +122,7 @@ class Oracle:
         self.events: dict[str, Row] = {}
         self.links: list[Row] = []
         self.taken: list[Row] = []  # what each supersession took: link, the row as it was, the period
-        self.gone: list[Row] = []  # each time validity went away: node, period, by which verb, tx
+        self.ops: list[Row] = []  # each thing done: verb, subject, tx; rows say which of them closed them
         self.last = START
         self.handed = START
         self.block: datetime | None = None
@@ -161,11 +161,11 @@ class Oracle:
             {id: dict(event) for id, event in self.events.items()},
             [dict(link) for link in self.links],
             [dict(part) for part in self.taken],
-            [dict(part) for part in self.gone],
+            list(self.ops),
         )
 
     def _load(self, state: Any) -> None:
-        self.nodes, self.rows, self.events, self.links, self.taken, self.gone = state
+        self.nodes, self.rows, self.events, self.links, self.taken, self.ops = state
 
     def _no_node_without_rows(self) -> None:
         for id in self.nodes:
@@ -197,6 +197,7 @@ class Oracle:
             table[:] = [other for other in table if other is not row]
         else:
             row["tx_to"] = self.block
+            row["closed_by"] = len(self.ops) - 1
 
     def _write(self, table: list[Row], row: Row, span: Span) -> None:
         table.append({**row, "valid_from": span[0], "valid_to": span[1], "tx_from": self.block, "tx_to": END})
@@ -214,13 +215,8 @@ class Oracle:
             went.append((row, part))
         return went
 
-    def _take_away(self, id: str, span: Span, why: str) -> list[tuple[Row, Span]]:
-        went = self._clear(self.rows, self._now_rows(id), span)
-        for _, part in went:
-            self.gone.append(
-                {"id": id, "valid_from": part[0], "valid_to": part[1], "why": why, "tx": self.block}
-            )
-        return went
+    def _op(self, verb: str, id: str) -> None:
+        self.ops.append({"verb": verb, "id": id, "tx": self.block})
 
     def start(self, id: str, t: datetime | None = None) -> datetime | None:
         """When it starts: occurred_at, or the first believed valid_from."""
@@ -298,6 +294,7 @@ class Oracle:
         if self._slot_taken(self.nodes[id], spans):
             raise Refused(ConflictError)
         old = max((row for row in self.rows if row["id"] == id), key=lambda row: row["number"])
+        self._op("revise", id)
         for span in spans:
             self._clear(self.rows, self._now_rows(id), span)
         number = self._next_number(id)
@@ -321,7 +318,8 @@ class Oracle:
             raise Refused(NotFoundError)
         if all(row["valid_from"] >= at for row in now):
             raise Refused(InvalidError)
-        self._take_away(id, (at, END), "end")
+        self._op("end", id)
+        self._clear(self.rows, now, (at, END))
 
     @verb
     def retract(
@@ -338,7 +336,8 @@ class Oracle:
             return
         if span[0] >= span[1]:
             raise Refused(InvalidError)
-        if not self._take_away(id, span, "retract"):
+        self._op("retract", id)
+        if not self._clear(self.rows, self._now_rows(id), span):
             raise Refused(NotFoundError)
 
     @verb
@@ -375,7 +374,8 @@ class Oracle:
             return before
         id = self._new_link(new, "supersedes", old, span, same)
         if old in self.nodes:
-            for row, part in self._take_away(old, span, "supersede"):
+            self._op("supersede", old)
+            for row, part in self._clear(self.rows, self._now_rows(old), span):
                 self.taken.append({"link": id, "row": row, "valid_from": part[0], "valid_to": part[1]})
         return id
 
@@ -497,6 +497,7 @@ class Oracle:
             wrong.append(InvalidError)
         if wrong:
             raise Refused(*wrong)
+        self._op("unlink", id)
         went = self._clear(self.links, rows, span)
         if not went:
             raise Refused(NotFoundError)
@@ -588,24 +589,26 @@ class Oracle:
         rows = [row for row in self.rows if row["id"] == id and believed(row, t)]
         if any(holds(row, v, t) for row in rows):
             return "stands"
-        went = [part for part in self.gone if part["id"] == id and part["tx"] <= t and self._backed(part)]
         if rows and all(row["valid_from"] > v for row in rows):
             return "not_yet"
-        later = any(link["valid_from"] > v for link in takers)
-        if not rows and went[-1]["why"] == "supersede" and later and not superseded:
+        closed = [row for row in self.rows if row["id"] == id and row["tx_to"] <= t]
+        if not rows and self._taken_back(max(closed, key=lambda row: row["closed_by"])):
+            return "retracted"
+        here = [row for row in closed if row["valid_from"] <= v < row["valid_to"]]
+        if here and self._taken_back(max(here, key=lambda row: row["tx_from"])):
+            return "retracted"
+        if superseded:
+            return "superseded"
+        if not rows and takers and all(link["valid_from"] > v for link in takers):
             return "not_yet"
-        if not rows and went[-1]["why"] == "retract":
-            return "retracted"
-        here = [part for part in went if part["valid_from"] <= v < part["valid_to"]]
-        if here and here[-1]["why"] == "retract":
-            return "retracted"
-        return "superseded" if superseded else "ended"
+        return "ended"
 
-    def _backed(self, part: Row) -> bool:
-        """Whether a stored row was closed there: what came and went in one transaction never was."""
-        return any(
-            row["id"] == part["id"] and row["tx_to"] == part["tx"] and common(valid(row), valid(part))
-            for row in self.rows
+    def _taken_back(self, row: Row) -> bool:
+        """Whether a row was closed by a retraction, or one of the node followed in the same transaction."""
+        by = row["closed_by"]
+        later = self.ops[by + 1 :]
+        return self.ops[by]["verb"] == "retract" or any(
+            op["verb"] == "retract" and (op["id"], op["tx"]) == (row["id"], row["tx_to"]) for op in later
         )
 
     def node(self, id: str, v: datetime, t: datetime) -> Row | None:
