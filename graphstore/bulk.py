@@ -12,7 +12,7 @@ from graphstore.errors import ConflictError, GraphStoreError, InvalidError
 from graphstore.index import no_collecting
 from graphstore.inputs import event_of, ids, json_object, text_of, version_body
 from graphstore.linking import Linking
-from graphstore.period import OPEN, Instant, instant, moment, period
+from graphstore.period import OPEN, Instant, Period, instant, moment, period, without_all
 from graphstore.sight import slot_name
 from graphstore.writing import Transaction, refuse_taken_slot
 
@@ -86,7 +86,7 @@ _EVENT_TEXTS = ("source", "agent", "fingerprint", "trace_id", "span_id", "parent
 _TIMES = frozenset({"valid_from", "valid_to", "tx_from", "tx_to", "occurred_at"})
 
 Row = dict[str, Any]
-_Opened = dict[tuple[str, str, str], list[str]]
+_Opened = dict[int, str]  # row number of a link that will be taken back -> its id
 Step = tuple[int, str, int, Row]  # order within an instant, what it is, row number, row
 _RETRACT, _NODES, _EVENTS, _VERSIONS, _LINKS, _UNLINK = range(6)
 
@@ -103,7 +103,7 @@ def load(
         row.get("tx_from") is not None for name in ("versions", "events", "links") for row in tables[name]
     )
     total, count = sum(map(len, tables.values())), 0
-    opened: _Opened = defaultdict(list)
+    opened: _Opened = {}
     with no_collecting(), store._together():
         for at, steps in _steps(tables) if dated else _one_step(tables):
             with store._transact(None if at is None else instant(at), None, None) as work, store._core.lock:
@@ -195,7 +195,9 @@ def _from_arrow(table: Any) -> list[Row]:
         if name in _TIMES and pyarrow.types.is_timestamp(kind):
             if kind.tz is None:
                 raise InvalidError(f"column {name!r} has no time zone. Cast it to timestamp('us', tz='UTC').")
-            columns.append(column.cast(pyarrow.timestamp("us", kind.tz)).cast(pyarrow.int64()).to_pylist())
+            columns.append(
+                column.cast(pyarrow.timestamp("us", kind.tz), safe=False).cast(pyarrow.int64()).to_pylist()
+            )
         elif name in _TIMES:
             columns.append([None if value is None else instant(value, name) for value in column.to_pylist()])
         else:
@@ -205,16 +207,20 @@ def _from_arrow(table: Any) -> list[Row]:
 
 
 def _no_nan(value: Any) -> Any:
+    """A cell of a DataFrame as Python has it: no NaN or NaT, no numpy; a whole number that a gap in its column made a float is whole."""
     if hasattr(value, "to_pydatetime"):
-        value = None if value != value else value.to_pydatetime()
-    elif hasattr(value, "item") and not isinstance(value, (list, dict, str)):
-        value = value.item()
-    return None if isinstance(value, float) and value != value else value
+        return None if value != value else value.to_pydatetime()
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, float):
+        return None if value != value else int(value) if value.is_integer() else value
+    return value
 
 
 def _check_columns(name: str, table: list[Row]) -> None:
     allowed, required = _COLUMNS[name], _REQUIRED[name]
     right: set[int] = set()  # rows from one table share their column names: check each set of names once
+    identifiers = required if name != "events" else (*required, "id")
     for number, row in enumerate(table):
         names = hash(tuple(row))
         if names not in right:
@@ -225,6 +231,13 @@ def _check_columns(name: str, table: list[Row]) -> None:
         for column in required:
             if row.get(column) is None:
                 raise InvalidError(f"{name} row {number} has no {column!r}. Needed: {', '.join(required)}.")
+        for column in identifiers:
+            if type(row.get(column)) is not str and row.get(column) is not None:
+                raise InvalidError(f"{name} row {number}: {column} {row[column]!r} is no text. Give a str.")
+        if name in ("versions", "links") and row.get("tx_to") is not None and row.get("tx_from") is None:
+            raise InvalidError(
+                f"{name} row {number} has tx_to and no tx_from. A belief is held over [tx_from, tx_to): give both."
+            )
 
 
 class _Loader:
@@ -273,9 +286,8 @@ class _Loader:
 
     def unversion(self, row: Row) -> None:
         reason = row.get("reason") or "no longer in the source"
-        self.store.retract(
-            row["node_id"], valid_from=row.get("valid_from"), valid_to=row.get("valid_to"), reason=reason
-        )
+        during = {"valid_from": _told(row, "valid_from"), "valid_to": _told(row, "valid_to")}
+        self.store.retract(row["node_id"], **during, reason=reason)
 
     def event(self, row: Row) -> None:
         store, at = self.store, row.get("occurred_at")
@@ -306,12 +318,11 @@ class _Loader:
             fields["metadata"] = _object(fields["metadata"])
         number = self.store._link_row(self.work, row["source"], row["kind"], row["target"], **fields)
         if row.get("tx_to") is not None:
-            name = self.index.l_name[self.index.k_link[number]]
-            self.opened[row["source"], row["kind"], row["target"]].append(name)
+            self.opened[row["row"]] = self.index.l_name[self.index.k_link[number]]
 
     def unlink(self, row: Row) -> None:
-        name = self.opened[row["source"], row["kind"], row["target"]].pop(0)
-        self.store.unlink(name, valid_from=_told(row, "valid_from"), valid_to=_told(row, "valid_to"))
+        during = {"valid_from": _told(row, "valid_from"), "valid_to": _told(row, "valid_to")}
+        self.store.unlink(self.opened.pop(row["row"]), **during)
 
 
 _ACTS = {
@@ -327,11 +338,12 @@ def _steps(tables: dict[str, list[Row]]) -> Iterator[tuple[Any, list[Step]]]:
     """What to do at each instant, in order: take back first, then events, versions, links."""
     told: dict[Instant, list[Step]] = defaultdict(list)
     taken_back: dict[Instant, list[Step]] = defaultdict(list)
-    begun = {
-        (row["node_id"], row.get("tx_from"))
-        for row in tables["versions"]
-        if row.get("tx_to") is not None or "tx_to" in row
-    }
+    begun: dict[tuple[str, Instant], list[Period]] = defaultdict(
+        list
+    )  # what is said anew of a node at an instant
+    for row in tables["versions"]:
+        if row.get("tx_from") is not None:
+            begun[row["node_id"], row["tx_from"]].append(_period(row))
     for what, undo, name in (
         (_EVENTS, None, "events"),
         (_VERSIONS, _RETRACT, "versions"),
@@ -343,7 +355,7 @@ def _steps(tables: dict[str, list[Row]]) -> Iterator[tuple[Any, list[Step]]]:
                 raise InvalidError(
                     f"{name} row {number} has no tx_from, though others have. Give it to every row, or to none."
                 )
-            told[at].append((what, name, number, row))
+            told[at].append((what, name, number, {**row, "row": number} if what == _LINKS else row))
             stop = row.get("tx_to") if undo is not None else None
             if stop is None:
                 continue
@@ -351,10 +363,20 @@ def _steps(tables: dict[str, list[Row]]) -> Iterator[tuple[Any, list[Step]]]:
                 raise InvalidError(
                     f"{name} row {number}: tx_to is not after tx_from. A belief is held over [tx_from, tx_to)."
                 )
-            if undo == _UNLINK or (row["node_id"], stop) not in begun:
-                taken_back[stop].append((undo or 0, name, number, row))
+            if undo == _UNLINK:
+                taken_back[stop].append((_UNLINK, name, number, {**row, "row": number}))
+            else:  # what is not said anew there is taken back
+                for start, end in without_all(_period(row), begun.get((row["node_id"], stop), ())):
+                    taken_back[stop].append(
+                        (_RETRACT, name, number, {**row, "valid_from": start, "valid_to": end})
+                    )
     for at in sorted({*told, *taken_back}):
         yield moment(at), [*sorted(taken_back.get(at, ()), key=lambda step: -step[0]), *told.get(at, ())]
+
+
+def _period(row: Row) -> Period:
+    start, stop = row.get("valid_from"), row.get("valid_to")
+    return row["tx_from"] if start is None else start, OPEN if stop is None else stop
 
 
 def _one_step(tables: dict[str, list[Row]]) -> Iterator[tuple[None, list[Step]]]:

@@ -94,20 +94,22 @@ class Folder:
                 notify(str(journal.torn))
         return index
 
-    def replay(self, journal: Journal) -> tuple[Index, int]:
-        """The index from the journal alone."""
+    def replay(self, journal: Journal, upto: int | None = None) -> tuple[Index, int]:
+        """The index from the journal alone; from its first `upto` transactions only."""
         journal.start_at(Position(0, 0), GENESIS)
         index = Index()
-        return index, self._follow(index, journal)
+        return index, self._follow(index, journal, upto)
 
     @staticmethod
-    def _follow(index: Index, journal: Journal) -> int:
+    def _follow(index: Index, journal: Journal, upto: int | None = None) -> int:
         count = 0
         with no_collecting():
             for lines in journal.read():
                 for line in lines:
                     index.apply(line.head, line.places)
                 count += len(lines)
+                if upto is not None and index.transactions >= upto:
+                    break
         return count
 
     def _from_saved(self, journal: Journal, notify: Callable[[str], None]) -> Index | None:
@@ -143,6 +145,8 @@ class Folder:
 
 def locate(path: str | os.PathLike[str], *, read_only: bool, create: bool) -> Folder:
     """The folder of a store. Raises InvalidError for a path that is something else, NotFoundError when nothing is there and none is made."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise InvalidError(f"{path!r} is no path. Give the name of a folder, such as 'memory.gs'.")
     if os.fspath(path) == MEMORY:
         if read_only:
             raise InvalidError("a store in memory has no other process to follow. Leave read_only out.")
@@ -150,7 +154,11 @@ def locate(path: str | os.PathLike[str], *, read_only: bool, create: bool) -> Fo
     place = Path(path)
     if not os.fspath(path) or "\0" in os.fspath(path):
         raise InvalidError(f"{path!r} is no path. Give the name of a folder, such as 'memory.gs'.")
-    if place.exists() and not place.is_dir():
+    try:
+        file = place.exists() and not place.is_dir()
+    except OSError as error:
+        raise InvalidError(f"{place} cannot be a folder: {error.strerror}.") from None
+    if file:
         raise InvalidError(
             f"{place} is a file, not a store. A store is a folder such as memory.gs; a dump is opened with graphstore.restore."
         )
@@ -177,8 +185,10 @@ def _holds_other_things(place: Path) -> bool:
 
 
 def verify_index(place: Folder, index: Index) -> list[Problem]:
-    """What differs between a resident index and the journal read anew."""
-    fresh, problems = read_anew(place)
+    """What differs between a resident index and the journal read anew, as far as the index has followed it."""
+    fresh, problems = read_anew(place, index.transactions)
+    if place.read_only:  # what comes after is the writer's, and may be half written just now
+        problems = [problem for problem in problems if fresh is None]
     if fresh is None or problems:
         return problems
     for name, value in vars(fresh).items():
@@ -199,11 +209,11 @@ def _plain(value: object) -> object:
     return {key: inner for key, inner in value.items() if inner} if isinstance(value, dict) else value
 
 
-def read_anew(place: Folder) -> tuple[Index | None, list[Problem]]:
-    """The index from the journal alone, or the problem that stopped it."""
+def read_anew(place: Folder, upto: int | None = None) -> tuple[Index | None, list[Problem]]:
+    """The index from the journal alone (its first `upto` transactions), or the problem that stopped it."""
     journal = Journal(place.journal, writer=False)
     try:
-        index, _ = place.replay(journal)
+        index, _ = place.replay(journal, upto if place.read_only else None)
         problems = []
         if journal.torn is not None and journal.torn.size:
             torn = journal.torn

@@ -108,7 +108,7 @@ class Graphs:
 
     def nodes_arrow(self, valid: Instant, tx: Instant, pending: Sequence[bytes] = ()) -> Any:
         """The nodes that stand at (valid, tx) as an Arrow table, from the tables; from the view's own graph while a transaction is open."""
-        if pending:
+        if self._index.mark() != self._index._lengths():
             from graphstore.queries import text
 
             return self.view(valid, tx, pending).arrow(text("view_nodes", driver=self._driver))

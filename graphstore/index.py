@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from graphstore.period import OPEN, Instant, Period, instant
 
 BRANCHING = 16
+_OF_LINKS = frozenset({"links", "claims", "link_rows", "link_closed", "took", "kinds"})
 _FEW = 48
 
 
@@ -56,7 +57,6 @@ class Index:
 
     def __init__(self) -> None:
         self.last_tx: Instant = 0
-        # entities: nodes and events share one numbering
         self.ids: dict[str, int] = {}
         self.names: list[str] = []
         self.is_event = bytearray()
@@ -88,6 +88,9 @@ class Index:
         self.taken: dict[
             int, list[tuple[int, Instant, Instant]]
         ] = {}  # supersedes link -> (version, from, to)
+        self.gaps: dict[
+            int, list[tuple[Instant, Instant, Instant, int]]
+        ] = {}  # entity -> (tx, from, to, operation that took it)
         # claims
         self.c_link, self.c_num, self.c_strength, self.c_inferred = (
             _numbers(),
@@ -142,6 +145,7 @@ class Index:
         self._undo_rows(mark)
         for ent in range(len(self.names) - 1, mark.entities - 1, -1):
             del self.ids[self.names[ent]]
+            self.gaps.pop(ent, None)
             self._drop_slot(ent)
             self._blocks.pop(ent, None)
         for column in (self.names, self.is_event, self.born, self.changed, self.kind, self.key, self.scope,
@@ -363,13 +367,10 @@ class Index:
         for name, number, start, stop, op in head.get("rows", ()):
             ver = self.version(ids[name], number)
             self.open_row(ver, (instant(start), OPEN if stop is None else instant(stop)), tx, first_op + op)
-        if (
-            "links" in head
-            or "link_rows" in head
-            or "link_closed" in head
-            or "took" in head
-            or "kinds" in head
-        ):
+        for name, start, stop, op in head.get("gaps", ()):
+            gap = (tx, instant(start), OPEN if stop is None else instant(stop), first_op + op)
+            self.gaps.setdefault(ids[name], []).append(gap)
+        if not _OF_LINKS.isdisjoint(head):
             self._apply_links(head, places, tx, first_op)
         self.last_tx = tx
         if not head.get("more"):
@@ -493,16 +494,11 @@ class Index:
 
     def _absence(self, ent: int, valid: Instant, tx: Instant) -> str:
         believed = self.believed(ent, tx)
-        if believed:
-            if valid < self.r_from[believed[0]]:
-                return "not_yet"
-            row = self.last_cover(ent, valid, tx)
-            if row >= 0 and self._taken_back(ent, self.r_close[row]):
-                return "retracted"
-        else:
-            closed = [self.r_close[row] for row in self.rows_of[ent] if self.r_end[row] <= tx]
-            if closed and self._taken_back(ent, max(closed)):
-                return "retracted"
+        if believed and valid < self.r_from[believed[0]]:
+            return "not_yet"
+        op = self.removed_by(ent, valid, tx)
+        if op >= 0 and self.o_verb[op] == "retract":
+            return "retracted"
         if self._superseded(ent, valid, tx):
             return "superseded"
         if believed:
@@ -512,18 +508,25 @@ class Index:
         ]
         if begun:
             return "not_yet" if valid < min(begun) else "ended"
-        return "ended" if self.rows_of[ent] else "retracted"
+        return "retracted" if op < 0 else "ended"
 
-    def _taken_back(self, ent: int, op: int) -> bool:
-        """Whether the operation that closed a row took it back, or a later one of its transaction did."""
-        verbs, name, at = self.o_verb, self.names[ent], self.o_tx[op]
-        if verbs[op] == "retract":
-            return True
-        while op + 1 < len(verbs) and self.o_tx[op + 1] == at:
-            op += 1
-            if verbs[op] == "retract" and self.o_subject[op] == name:
-                return True
-        return False
+    def removed_by(self, ent: int, valid: Instant, tx: Instant) -> int:
+        """The operation by which an entity lost `valid`, as known at `tx`: the one that took back all of it, else the one that took that
+        instant. -1: none did.
+        """
+        gaps, last = self.gaps.get(ent, ()), -1
+        if not self.believed(ent, tx):
+            closed = [self.r_close[row] for row in self.rows_of[ent] if self.r_end[row] <= tx]
+            last = max([*closed, *(op for told, _, _, op in gaps if told <= tx)], default=-1)
+            if last >= 0 and self.o_verb[last] == "retract":
+                return last
+        row = self.last_cover(ent, valid, tx)
+        if row < 0:
+            return last
+        for told, start, stop, op in reversed(gaps):
+            if told == self.r_end[row] and start <= valid < stop:
+                return op
+        return self.r_close[row]
 
     def _superseded(self, ent: int, valid: Instant, tx: Instant) -> bool:
         for link in self.successors.get(ent, ()):

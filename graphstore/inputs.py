@@ -121,7 +121,7 @@ def ids(what: str, value: str | Iterable[str]) -> list[str]:
         return [value]
     if not isinstance(value, Iterable):
         raise InvalidError(f"{what} {value!r} is no id. Give an id, or a list of ids.")
-    return list(dict.fromkeys(value))
+    return list(dict.fromkeys(text_of(what, name) for name in value))
 
 
 def span(valid_from: TimeLike | None, valid_to: TimeLike | None, now: Instant) -> Period:

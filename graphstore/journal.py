@@ -505,6 +505,23 @@ class Journal:
                 f"cannot write {self._name(segment)}: {error.strerror}. Nothing of this transaction was kept.{full}"
             ) from error
 
+    @property
+    def state(self) -> State:
+        """Where the journal ends and with what: `rewind` goes back to it."""
+        return self._state
+
+    def rewind(self, state: State) -> None:
+        """Cut off what was appended last and never acknowledged. The caller holds the writer's lock."""
+        if self.path is None:
+            del self._memory_lines[state[0].offset :]
+        elif state[0].segment == self.end.segment:
+            self._undo(self._file(state[0].segment).fileno(), state[0].offset)
+        else:
+            self._file(self.end.segment).close()
+            del self._files[self.end.segment :]
+            self._name(self.end.segment).unlink()
+        self._state = state
+
     def ticket(self) -> Ticket:
         """What `sync` has to wait for so that everything appended so far is durable."""
         return self._epoch, self.end

@@ -85,10 +85,16 @@ class Linking:
         span = (cut, until)
         before = len(index.k_link)
         row = self.join(Ends(new, self.kind("supersedes"), old), span, claim, op, verb=verb)
-        if row >= before and not index.is_event[old]:
-            link = index.k_link[row]
-            gone = self.work.take(old, span, index.k_op[row])
-            self.work.set_taken(link, [*index.taken.get(link, ()), *gone])
+        link = index.k_link[row]
+        held = (index.k_from[row], index.k_to[row])
+        if row >= before:
+            op = index.k_op[row]
+        elif not index.is_event[old] and any(overlap(held, during) for during in self.work.validity(old)):
+            op = self._op(op, verb, link)  # said before, but the old one was described anew since
+        if op >= 0 and not index.is_event[old]:
+            gone = self.work.take(old, held, op)
+            if gone or row >= before:
+                self.work.set_taken(link, [*index.taken.get(link, ()), *gone])
         return row
 
     def join(self, ends: Ends, span: Period, claim: Claim, op: int = -1, *, verb: str = "link") -> int:

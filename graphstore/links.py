@@ -183,14 +183,16 @@ def new_kind(
     if name in KINDS or name in ALIASES or name.startswith("possibly_") or name in _TABLES:
         raise InvalidError(f"{name!r} belongs to the built-in vocabulary and cannot be defined again.")
     back = name if symmetric else inverse or f"{name}_of"
+    kind = Kind(name, "custom", back, symmetric=symmetric, causal=causal, acyclic=acyclic, creators=_PEOPLE)
+    if vocabulary.kinds.get(name) == kind:
+        return kind
     for word in {name, back}:
         try:
             known = vocabulary.canonical(word)
         except InvalidError:
             continue
-        if known != name:
-            raise InvalidError(f"{word!r} already names the link kind {known!r}. Choose another name.")
-    return Kind(name, "custom", back, symmetric=symmetric, causal=causal, acyclic=acyclic, creators=_PEOPLE)
+        raise InvalidError(f"{word!r} already names the link kind {known!r}. Choose another name.")
+    return kind
 
 
 def strength_of(value: int | None) -> int | None:

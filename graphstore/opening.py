@@ -9,7 +9,7 @@ from typing import Literal
 
 from graphstore import dump as dumps
 from graphstore import folder
-from graphstore.errors import ConflictError, InvalidError
+from graphstore.errors import ConflictError, EngineError, InvalidError
 from graphstore.folder import verify
 from graphstore.inputs import text_of
 from graphstore.store import Clock, GraphStore
@@ -69,6 +69,8 @@ def restore(
     try:
         dumps.load(Path(dump), target / "journal")
         return open(target, create=False, clock=clock)
-    except BaseException:
+    except BaseException as error:
         shutil.rmtree(target if made else target / "journal", ignore_errors=True)
+        if isinstance(error, OSError):
+            raise EngineError(f"cannot restore into {target}: {error.strerror}.") from error
         raise

@@ -15,7 +15,7 @@ import orjson
 from graphstore.index import Index, no_collecting
 from graphstore.journal import SCHEMA, Position
 
-_MAGIC = b"graphstore index 3\n"
+_MAGIC = b"graphstore index 4\n"
 _NUMBERS = (
     "born", "changed", "v_ent", "v_num", "v_pos", "v_len", "r_ent", "r_ver", "r_from", "r_to", "r_tx", "r_end", "r_op", "r_close",
     "closings", "l_src", "l_tgt", "c_link", "c_num", "c_strength", "c_inferred", "c_pos", "c_len", "k_link", "k_claim", "k_from",
@@ -33,7 +33,7 @@ def write(path: Path, index: Index, position: Position, digest: str, journal_crc
         "schema": SCHEMA, "byteorder": sys.byteorder, "position": list(position), "digest": digest, "journal_crc": journal_crc,
         "last_tx": index.last_tx, "transactions": index.transactions, "names": index.names, "key": index.key,
         "is_event": [ent for ent, event in enumerate(index.is_event) if event], "l_name": index.l_name,
-        "taken": {str(link): pieces for link, pieces in index.taken.items()}, "kinds": index.kinds, "promoted": index.promoted,
+        "taken": {str(link): pieces for link, pieces in index.taken.items()}, "gaps": {str(ent): gaps for ent, gaps in index.gaps.items()}, "kinds": index.kinds, "promoted": index.promoted,
         "lengths": {name: len(getattr(index, name)) for name in _NUMBERS},
     }  # fmt: skip
     parts: list[bytes] = []
@@ -92,7 +92,10 @@ def read(path: Path) -> Copy | None:
         return None
     at = len(_MAGIC)
     size = int.from_bytes(data[at : at + 8], "little")
-    header = orjson.loads(body[at + 8 : at + 8 + size])
+    try:
+        header = orjson.loads(body[at + 8 : at + 8 + size])
+    except orjson.JSONDecodeError:
+        return None
     if header["schema"] != SCHEMA or header["byteorder"] != sys.byteorder:
         return None
     return Copy(header, body[at + 8 + size :])
@@ -119,6 +122,7 @@ def _load(header: dict[str, Any], data: memoryview) -> Index:
     index.names, index.key, index.l_name = header["names"], header["key"], header["l_name"]
     index.kinds, index.promoted = header["kinds"], header["promoted"]
     index.taken = {int(link): [tuple(piece) for piece in pieces] for link, pieces in header["taken"].items()}
+    index.gaps = {int(ent): [tuple(gap) for gap in gaps] for ent, gaps in header["gaps"].items()}
     index.is_event = bytearray(len(index.names))
     for ent in header["is_event"]:
         index.is_event[ent] = 1

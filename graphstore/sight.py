@@ -72,22 +72,23 @@ class Sight:
         if ent >= 0 and index.born[ent] <= self.tx:
             return ent, 0
         found = _REF.match(id)
+        whole = index.ids.get(found[1], -1) if found else -1
+        if found and whole >= 0 and index.born[whole] <= self.tx and self.last_row(whole, int(found[2])) >= 0:
+            return whole, int(found[2])
+        ent = self._by_prefix(id)
+        if ent >= 0:
+            return ent, 0
         if found:
-            whole = index.ids.get(found[1], -1)
             if whole < 0 or index.born[whole] > self.tx:
                 whole = self._by_prefix(found[1])
             if whole >= 0:
-                number = int(found[2])
-                if self.last_row(whole, number) < 0:
-                    raise NotFoundError(
-                        f"no version {number} of {index.names[whole]!r} as known at {iso(self.tx)}."
-                    )
-                return whole, number
-        ent = self._by_prefix(id)
-        if ent < 0:
-            known = [name for name, born in zip(index.names, index.born, strict=True) if born <= self.tx]
-            raise NotFoundError.nearest("node or event", id, known)
-        return ent, 0
+                if self.last_row(whole, int(found[2])) >= 0:
+                    return whole, int(found[2])
+                raise NotFoundError(
+                    f"no version {found[2]} of {index.names[whole]!r} as known at {iso(self.tx)}."
+                )
+        known = [name for name, born in zip(index.names, index.born, strict=True) if born <= self.tx]
+        raise NotFoundError.nearest("node or event", id, known)
 
     def resolve_node(self, id: str) -> int:
         """The node an id names. Raises InvalidError for an event."""
@@ -117,6 +118,8 @@ class Sight:
 
     def kinds(self, kinds: Iterable[str] | str) -> frozenset[str] | None:
         """The canonical names of link kinds; None for all."""
+        if not isinstance(kinds, (str, Iterable)):
+            raise InvalidError(f"kinds {kinds!r} is no link kind. Give a name, or a list of names.")
         names = (kinds,) if isinstance(kinds, str) else tuple(kinds)
         return frozenset(self.core.vocabulary.canonical(name) for name in names) or None
 

@@ -305,7 +305,10 @@ class GraphStore(Writer):
         causal: bool = False,
         acyclic: bool = False,
     ) -> None:
-        """Add a link kind to the store's vocabulary. Its inverse name defaults to `{name}_of`. Raises InvalidError for a taken name."""
+        """Add a link kind to the store's vocabulary. Its inverse name defaults to `{name}_of`. Saying it again changes nothing.
+
+        Raises InvalidError for a taken name, or for one that is defined otherwise: what a kind means never changes.
+        """
         with self._verb() as work:
             vocabulary = self._core.vocabulary
             kind = new_kind(
@@ -316,6 +319,8 @@ class GraphStore(Writer):
                 acyclic=acyclic,
                 vocabulary=vocabulary,
             )
+            if name in vocabulary.kinds:
+                return  # defined just so before
             work.op("define_kind", name)
             self._core.index.kinds.append(
                 {
@@ -397,7 +402,7 @@ class GraphStore(Writer):
 
     def _same_event(self, id: str, type: str, body: Json, at: Instant | None) -> Event | None:
         index = self._core.index
-        ent = index.ids.get(id, -1)
+        ent = index.ids.get(text_of("id", id), -1)
         if ent < 0:
             return None
         if not index.is_event[ent]:
@@ -409,14 +414,14 @@ class GraphStore(Writer):
             for name, value in self._core.body(index.v_pos[ver], index.v_len[ver]).items()
             if name != "salt"
         }
-        same_time = at is None or index.r_from[rows[0]] == at
+        same_time = at is None or (index.r_from[rows[0]] if rows else index.born[ent]) == at
         if index.kind[ent] != type or was != body or not same_time:
             raise ConflictError(
                 f"event {id!r} is known with other content. An event is never revised: record a new one and link it."
             )
         tx = index.last_tx if self._open is None else self._open.tx
-        sight = Sight(self._core, tx, tx)
-        return sight.event(rows[-1], sight.standing(ent))
+        known = Sight(self._core, tx, tx).thing(ent)
+        return known if isinstance(known, Event) else None
 
     def _relate(self, work: Transaction, event: int, other: str, at: Instant, op: int) -> str | None:
         index = self._core.index
@@ -513,6 +518,8 @@ class GraphStore(Writer):
         """Read the whole journal again, compare the index with it and the graph tables with the index. Changes nothing."""
         with self._writer, self._core.lock:
             self._usable()
+            if self._open is not None:
+                raise InvalidError("verify() inside transaction(). Leave the block first.")
             problems: list[Problem] = []
             if self._place.journal is not None:
                 problems += folder.verify_index(self._place, self._core.index)

@@ -58,7 +58,7 @@ class Succession:
             standing = sight.standing(ent)
             if standing == "stands":
                 self.current.append(sight.thing(ent))
-            elif standing in ("retracted", "ended") and index.rows_of[ent]:
+            elif standing in ("retracted", "ended"):
                 self._over(ent, standing)
         return rows
 
@@ -86,18 +86,22 @@ class Succession:
             row = max(over, key=index.r_to.__getitem__)
             self._without_link("ended", None, index.r_op[row], index.r_to[row])
             return
-        row = index.last_cover(ent, valid, tx)
-        if row < 0 or index.r_end[row] > tx:
-            closed = [row for row in index.rows_of[ent] if index.r_end[row] <= tx]
-            row = max(closed, key=index.r_close.__getitem__)
-        how: How = "retracted" if standing == "retracted" else "ended"
-        self._without_link(how, None, index.r_close[row], index.r_from[row])
+        op = index.removed_by(ent, valid, tx)
+        if op >= 0:
+            row = index.last_cover(ent, valid, tx)
+            since = index.r_from[row] if row >= 0 else index.born[ent]
+            how: How = "retracted" if standing == "retracted" else "ended"
+            self._without_link(how, None, op, since)
 
     def _revisions(self, subject: int, number: int) -> None:
         """A step for each version that took valid time from version `number`, in the order they were believed."""
         index, tx = self.index, self.sight.tx
         rows = [row for row in index.rows_of[subject] if index.r_tx[row] <= tx]
-        lost = [row for row in rows if index.v_num[index.r_ver[row]] == number and index.r_end[row] <= tx]
+        lost = [
+            (row, index.o_tx[index.r_close[row]])
+            for row in rows
+            if index.v_num[index.r_ver[row]] == number and index.r_end[row] <= tx
+        ]
         told = set()
         for row in rows:
             later = index.v_num[index.r_ver[row]]
@@ -105,7 +109,10 @@ class Succession:
             if (
                 later > number
                 and later not in told
-                and any(start < index.r_to[o] and index.r_from[o] < stop for o in lost)
+                and any(
+                    index.r_tx[row] == at and start < index.r_to[old] and index.r_from[old] < stop
+                    for old, at in lost
+                )
             ):
                 told.add(later)
                 self._without_link("revised", self.sight.described(subject, later), index.r_op[row], start)

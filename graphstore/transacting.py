@@ -113,18 +113,15 @@ class Writer(Reader):
         work = self._open
         if work is not None and self._owner == threading.get_ident():
             return work.tx, work.tx
-        now = self._now()
+        now = known = self._now()
         if work is not None:
-            now = min(now, work.tx - 1)  # nobody else sees a transaction before it is committed
+            known = min(known, work.tx - 1)  # nobody else sees a transaction before it is committed
         for (_, end), tx in tuple(self._waiting.items()):
             if end > self._core.journal.durable:
-                now = min(now, tx - 1)  # nor before it is durable
+                known = min(known, tx - 1)  # nor before it is durable
         if self.read_only:
-            return (
-                now,
-                self._core.index.last_tx,
-            )  # what the writer does now is not known here before refresh()
-        return now, now
+            known = self._core.index.last_tx  # what the writer does now is not known here before refresh()
+        return now, known
 
     def as_of(self, *, valid: TimeLike | None = None, tx: TimeLike | None = None) -> View:
         """The view of what held at `valid` as the store knew it at `tx`; each defaults to now.
@@ -161,10 +158,6 @@ class Writer(Reader):
 
         Raises InvalidError for an `at` that runs backwards. Other threads wait; nothing of it shows to them before the end.
         """
-        if self._open is not None and self._owner == threading.get_ident():
-            raise InvalidError(
-                "transaction() inside transaction(). One block is one transaction: use the outer one."
-            )
         wanted = None if at is None else instant(at, "at")
         with self._transact(wanted, author, reason):
             yield self
@@ -172,6 +165,10 @@ class Writer(Reader):
     @contextlib.contextmanager
     def _transact(self, at: Instant | None, author: str | None, reason: str | None) -> Iterator[Transaction]:
         with self._writer:
+            if self._open is not None:
+                raise InvalidError(
+                    "a transaction is open in this thread already: one block is one transaction. End it first."
+                )
             self._writable()
             author = self._author if author is None else text_of("author", author)
             reason = None if reason is None else text_of("reason", reason, empty=True)
@@ -196,8 +193,8 @@ class Writer(Reader):
                 raise
             finally:
                 self._open = None
-            ticket = core.journal.ticket()
-        if not self._deferring:
+            ticket, deferring = core.journal.ticket(), self._deferring
+        if not deferring:
             # the next writer may go on meanwhile: one sync serves all that wait for it
             try:
                 self._make_durable(ticket)
@@ -215,12 +212,18 @@ class Writer(Reader):
                 work.abandon()
             return
         lines, dropped = work.lines()
+        before = core.journal.state
         placed = core.journal.append([(line.head, line.bodies) for line in lines])
         with core.lock:
-            if dropped:
-                work.relay(lines, placed)
-            else:
-                work.settle(lines, placed)
+            try:
+                if dropped:
+                    work.relay(lines, placed)
+                else:
+                    work.settle(lines, placed)
+            except Exception:
+                work.spoiled = True
+                core.journal.rewind(before)
+                raise
             if not self._deferring:
                 self._waiting[core.journal.ticket()] = work.tx
             self._open = None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -32,6 +32,7 @@ class _Point(NamedTuple):
     undo: int
     kinds: int
     promoted: int
+    takes: int
 
 
 class Transaction:
@@ -51,6 +52,9 @@ class Transaction:
             int, list[Taken]
         ] = {}  # supersedes links whose taken pieces changed, as they were before
         self._log: list[tuple[int, list[Taken] | None]] = []
+        self._takes: list[
+            tuple[int, Period, int]
+        ] = []  # every take that took something: entity, period, operation
         self._salts: list[str] = []
         self._salts_at_once = 2
         self._kinds = len(index.kinds)
@@ -78,13 +82,19 @@ class Transaction:
     def point(self) -> _Point:
         index = self.index
         return _Point(
-            index._lengths(), len(self._bodies), len(self._log), len(index.kinds), len(index.promoted)
+            index._lengths(),
+            len(self._bodies),
+            len(self._log),
+            len(index.kinds),
+            len(index.promoted),
+            len(self._takes),
         )
 
     def back(self, point: _Point) -> None:
         """Cut back what came after `point`; the transaction goes on."""
         self._untake(point.undo)
         del self._bodies[point.bodies :]
+        del self._takes[point.takes :]
         del self.index.kinds[point.kinds :]
         del self.index.promoted[point.promoted :]
         self.index.undo(point.mark, open_still=True)
@@ -128,6 +138,8 @@ class Transaction:
             gone.append((ver, *part))
             for piece in without(whole, period):
                 index.open_row(ver, piece, self.tx, op)
+        if gone:
+            self._takes.append((ent, period, op))
         return gone
 
     def describe(self, ent: int, periods: Iterable[Period], body: Json, op: int) -> int:
@@ -157,7 +169,10 @@ class Transaction:
         return highest + 1
 
     def _alive(self, ent: int, ver: int) -> bool:
-        return any(self.index.r_ver[row] == ver for row in self.index.now_of[ent])
+        if any(self.index.r_ver[row] == ver for row in self.index.now_of[ent]):
+            return True
+        # what a supersession took may come back
+        return any(ver == piece[0] for link in self._took for piece in self.index.taken.get(link, ()))
 
     # ------------------------------------------------------------------ periods of links
 
@@ -264,8 +279,14 @@ class Line:
     """One line to be: its head, the bodies it holds, and which columns wait for their places."""
 
     head: dict[str, Any]
+    first_op: int = 0
     bodies: list[bytes] = field(default_factory=list)
     bodied: list[tuple[array[int], int, int]] = field(default_factory=list)  # column, row of it, body number
+
+
+_List = tuple[
+    str, Sequence[int], Callable[[int], Any]
+]  # a list of the head: its name, what is in it, how each is written
 
 
 class _Composer:
@@ -311,36 +332,34 @@ class _Composer:
         closed = [row for row in index.closings[mark.closings :] if row < mark.rows]
         unlinked = [row for row in index.link_closings[mark.link_closings :] if row < mark.link_rows]
         ops = range(mark.ops, len(index.o_tx))
-        # a version comes with or before its rows, and a thing with or before its versions: each has at least one
-        things: list[tuple[str, Sequence[int], Callable[[int], Any]]] = [
+        # each list comes after the ones it names things of; a large transaction ends one before it begins the next
+        lists: list[_List] = [
             ("ops", ops, self._op),
             ("entities", entities, self._entity),
             ("versions", versions, self._version),
             ("closed", closed, lambda row: [row, index.r_close[row] - self.first_op]),
             ("rows", rows, self._row),
-        ]
-        ties: list[tuple[str, Sequence[int], Callable[[int], Any]]] = [
             ("links", links, self._link),
             ("claims", claims, self._claim),
             ("link_closed", unlinked, lambda row: [row, index.k_close[row] - self.first_op]),
             ("link_rows", link_rows, self._link_row),
         ]
         if len(ops) + len(rows) + len(links) <= AT_ONCE:
-            lines = [self._fill([*things, *ties], 0, None)]
+            lines = [self._fill(lists)]
         else:
-            lines = [*self._cut(things), *self._cut(ties)]
+            lines = [
+                self._fill([(name, numbers[start : start + AT_ONCE], write)])
+                for name, numbers, write in lists
+                for start in range(0, len(numbers), AT_ONCE)
+            ]
+        if dropped:
+            self.first_op = lines[-1].first_op
+            self._gaps(lines[-1].head, set(entities))
         self._took(lines[-1].head, set(links), set(versions))
         self._kinds(lines[-1].head)
         return lines, dropped
 
-    def _cut(self, lists: list[tuple[str, Sequence[int], Callable[[int], Any]]]) -> Iterator[Line]:
-        longest = max(len(numbers) for _, numbers, _ in lists)
-        for start in range(0, longest, AT_ONCE):
-            yield self._fill(lists, start, start + AT_ONCE)
-
-    def _fill(
-        self, lists: list[tuple[str, Sequence[int], Callable[[int], Any]]], start: int, stop: int | None
-    ) -> Line:
+    def _fill(self, lists: list[_List]) -> Line:
         self.order = {}
         self.line = Line({"tx": moment(self.work.tx)})
         head = self.line.head
@@ -349,11 +368,22 @@ class _Composer:
         if self.work._why[1]:
             head["why"] = self._number(self.work._why[0])
         for name, numbers, write in lists:
-            part = [write(number) for number in numbers[start:stop]]
-            if part:
-                head[name] = part
+            if numbers:
+                head[name] = [write(number) for number in numbers]
+        self.line.first_op = self.first_op
         self.first_op += len(head.get("ops", ()))
         return self.line
+
+    def _gaps(self, head: dict[str, Any], entities: set[int]) -> None:
+        """Which operation took which part of a thing: what died here cannot say it any more."""
+        index, mark = self.index, self.mark
+        gaps = [
+            [index.names[ent], *self._period(*period), op - self.first_op]
+            for ent, period, op in self.work._takes
+            if (ent < mark.entities or ent in entities) and index.o_verb[op] != "revise"
+        ]
+        if gaps:
+            head["gaps"] = gaps
 
     def _kinds(self, head: dict[str, Any]) -> None:
         new = [

@@ -708,12 +708,12 @@ class Oracle:
         }  # fmt: skip
 
     def revised(self, id: str, number: int, t: datetime) -> set[int]:
-        """The numbers of the later-believed versions that replaced version `number` anywhere in its valid time."""
+        """The numbers of the newer versions that replaced version `number` anywhere in its valid time."""
         rows = [row for row in self.rows if row["id"] == id and row["tx_from"] <= t]
         mine = [row for row in rows if row["number"] == number]
         return {
             row["number"] for row in rows for old in mine
-            if row["number"] != number and row["tx_from"] >= old["tx_to"] and common(valid(row), valid(old))
+            if row["number"] > number and row["tx_from"] >= old["tx_to"] and common(valid(row), valid(old))
         }  # fmt: skip
 
     def chain(self, id: str, v: datetime, t: datetime, depth: int, effects: bool = False) -> Row:

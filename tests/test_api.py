@@ -1317,3 +1317,167 @@ def test_a_verb_interrupted_inside_a_block_spoils_the_block(store, monkeypatch):
             store.add_node("fact", {}, id="half-done")
     assert [] == store.nodes()
     assert "after" == store.add_node("fact", {}, id="after").id
+
+
+# ---------------------------------------------------------------- found by attack
+
+
+@pytest.fixture
+def disk(tmp_path):
+    with graphstore.open(tmp_path / "memory.gs", clock=Clock("2026-06-01")) as opened:
+        yield opened
+        assert opened.verify().ok
+    with graphstore.open(tmp_path / "memory.gs") as again:
+        assert again.verify().ok
+
+
+def test_a_large_block_of_ends_is_read_back(disk, tmp_path):
+    with disk.transaction():
+        for number in range(1_100):
+            disk.add_node("k", {}, id=f"n{number:05}", valid_from="2000-01-01")
+        disk.add_node("k", {}, id="mmmmmm", valid_from="2000-01-01")
+        for number in range(1_100):
+            disk.end(f"n{number:05}", at="2010-01-01")
+    assert ["mmmmmm"] == [node.id for node in disk.nodes()]
+
+
+def test_a_long_chain_of_supersessions_in_one_block_is_read_back(disk):
+    with disk.transaction():
+        for number in range(1_300):
+            before = [f"n{number - 1:05}"] if number else []
+            disk.add_node("k", {"n": number}, id=f"n{number:05}", supersedes=before)
+    assert ["n01299"] == [node.id for node in disk.nodes()]
+    assert 1_299 == len(disk.what_superseded("n00000").chain)
+
+
+def test_a_number_whose_description_a_supersession_took_is_not_used_again(disk):
+    with disk.transaction():
+        disk.add_node("k", {"v": "old"}, id="aaaaaa", valid_from="2000-01-01")
+        disk.add_node("k", {}, id="bbbbbb", valid_from="2010-01-01", supersedes=["aaaaaa"])
+        disk.revise("aaaaaa", {"v": "new"})
+        inside = [version.content for version in disk.history("aaaaaa")]
+    assert [{"v": "new"}] == inside == [version.content for version in disk.history("aaaaaa")]
+
+
+def test_a_load_inside_a_block_is_refused_and_harms_nothing(disk):
+    disk.add_node("k", {"z": 0}, id="zzzzzz")
+    with disk.transaction(reason="outer"):
+        disk.add_node("k", {"a": 1}, id="aaaaaa")
+        with pytest.raises(InvalidError, match="transaction is open"):
+            disk.bulk_load(versions=[{"node_id": "bbbbbb", "content": {"b": 1}}])
+    assert ["zzzzzz", "aaaaaa"] == [node.id for node in disk.nodes()]
+
+
+def test_a_load_of_versions_with_both_periods_gives_the_same_beliefs(disk):
+    with disk.transaction(at="2020-01-01"):
+        disk.add_node("k", {"v": 1}, id="aaaaaa", valid_from="2000-01-01")
+    with disk.transaction(at="2021-01-01"):
+        disk.end("aaaaaa", at="2010-01-01")
+    columns = ("content", "valid_from", "valid_to", "tx_from", "tx_to")
+    rows = [
+        {"node_id": row.id, **{name: getattr(row, name) for name in columns}}
+        for row in disk.versions("aaaaaa")
+    ]
+    with graphstore.open(":memory:", clock=Clock("2026-06-01")) as other:
+        other.bulk_load(versions=rows)
+        for tx in ("2020-06-01", "2021-06-01"):
+            for valid in ("2005-01-01", "2015-01-01"):
+                expected = [node.id for node in disk.as_of(valid=valid, tx=tx).nodes()]
+                assert expected == [node.id for node in other.as_of(valid=valid, tx=tx).nodes()]
+
+
+def test_a_load_takes_back_the_link_it_names(disk):
+    disk.bulk_load(
+        versions=[{"node_id": name, "content": {}, "tx_from": "2010-01-01"} for name in ("aaaaaa", "bbbbbb")],
+        links=[
+            {"source": "aaaaaa", "kind": "uses", "target": "bbbbbb", "valid_from": "2000-01-01", "valid_to": "2001-01-01",
+             "tx_from": "2011-01-01", "tx_to": "2014-01-01"},
+            {"source": "aaaaaa", "kind": "uses", "target": "bbbbbb", "valid_from": "2005-01-01", "valid_to": "2006-01-01",
+             "tx_from": "2012-01-01", "tx_to": "2013-01-01"},
+        ],
+    )  # fmt: skip
+    assert 1 == len(disk.as_of(valid="2000-06-01", tx="2013-06-01").links_from("aaaaaa"))
+    assert [] == disk.as_of(valid="2005-06-01", tx="2013-06-01").links_from("aaaaaa")
+    assert [] == disk.as_of(valid="2000-06-01", tx="2014-06-01").links_from("aaaaaa")
+
+
+def test_superseding_again_takes_what_was_described_anew(disk):
+    disk.add_node("k", {"v": 1}, id="aaaaaa", valid_from="2000-01-01")
+    disk.add_node("k", {}, id="bbbbbb", valid_from="2010-01-01")
+    first = disk.supersede("aaaaaa", by="bbbbbb")[0]
+    disk.revise("aaaaaa", {"v": 2}, valid_from="2015-01-01")
+    assert first.id == disk.supersede("aaaaaa", by="bbbbbb")[0].id
+    assert ["bbbbbb"] == [node.id for node in disk.nodes()]
+
+
+def test_what_kept_no_row_stays_as_a_view_saw_it(disk):
+    disk.add_node("k", {}, id="nnnnnn")
+    with disk.transaction():
+        disk.add_node("k", {}, id="aaaaaa")
+        disk.link("aaaaaa", "related_to", "nnnnnn")
+        disk.retract("aaaaaa", reason="x")
+    view = disk.as_of()
+    before = view.inspect("aaaaaa"), view.what_superseded("aaaaaa")
+    disk.revise("aaaaaa", {"v": 2}, valid_from="2000-01-01")
+    assert before == (view.inspect("aaaaaa"), view.what_superseded("aaaaaa"))
+
+
+def test_ended_and_partly_retracted_in_one_block_is_ended_after_its_end(disk):
+    disk.add_node("k", {}, id="aaaaaa", valid_from="2000-01-01")
+    with disk.transaction():
+        disk.end("aaaaaa", at="2010-01-01")
+        disk.retract("aaaaaa", valid_from="2000-01-01", valid_to="2001-01-01", reason="x")
+    assert "ended" == disk.as_of(valid="2015-01-01").inspect("aaaaaa").node.standing
+
+
+def test_the_step_of_a_retraction_names_who_retracted(disk):
+    disk.add_node("k", {}, id="aaaaaa", valid_from="2000-01-01")
+    with disk.transaction(author="bob"):
+        disk.end("aaaaaa", at="2010-01-01", reason="closed")
+    with disk.transaction(author="eve"):
+        disk.retract("aaaaaa", reason="never so")
+    step = disk.what_superseded("aaaaaa").chain[0]
+    assert ("retracted", "eve", "never so") == (step.how, step.who, step.why)
+
+
+def test_an_open_block_shows_in_arrow_even_without_a_body(disk):
+    disk.add_node("k", {}, id="aaaaaa", valid_from="2000-01-01")
+    with disk.transaction():
+        disk.end("aaaaaa")
+        assert 0 == disk.to_arrow().num_rows == len(disk.nodes())
+        with pytest.raises(InvalidError, match="verify"):
+            disk.verify()
+
+
+def test_a_follower_verifies_what_it_has_followed(disk):
+    disk.add_node("k", {}, id="aaaaaa")
+    with graphstore.open(disk.path, read_only=True) as follower:
+        disk.add_node("k", {}, id="bbbbbb")
+        assert follower.verify().ok
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda s: s.record_event("t", "d", id=["x"]),
+        lambda s: s.add_node("k", {}, supersedes=[["x"]]),
+        lambda s: s.record_event("t", "d", related_to=[["x"]]),
+        lambda s: s.bulk_load(versions=[{"node_id": ["x"]}]),
+        lambda s: s.bulk_load(nodes=[{"id": ["x"]}]),
+        lambda s: s.links_from("aaaaaa", 5),
+        lambda s: graphstore.open(None),
+        lambda s: graphstore.open("x" * 300),
+    ],
+)
+def test_what_has_the_wrong_shape_is_refused_with_a_word(disk, call):
+    disk.add_node("k", {}, id="aaaaaa")
+    with pytest.raises(InvalidError):
+        call(disk)
+    assert ["aaaaaa"] == [node.id for node in disk.nodes()]
+
+
+def test_a_reference_that_is_a_prefix_of_one_id_is_that_id(disk):
+    disk.add_node("k", {}, id="zzzzzz")
+    disk.add_node("k", {}, id="zzzzzz-v2-notes")
+    assert "zzzzzz-v2-notes" == disk.node("zzzzzz-v2").id
+    assert "zzzzzz" == disk.node("zzzzzz-v1").id

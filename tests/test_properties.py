@@ -437,6 +437,19 @@ def test_superseded_only_for_a_time_is_ended_after_it():
         assert store.as_of(valid=at(0) - DAY).inspect("old-node").node.standing == "not_yet"
 
 
+def test_retracted_part_stays_retracted_when_the_rest_is_superseded():
+    store, clock = opened()
+    with store:
+        store.add_node("fact", {}, id="old-node", valid_from=at(0))
+        store.add_node("fact", {}, id="new-node", valid_from=at(0))
+        store.retract("old-node", valid_from=at(3), valid_to=at(5), reason="wrong")
+        moved(store, clock)
+        store.supersede("old-node", by="new-node")
+
+        standings = [store.as_of(valid=at(n)).inspect("old-node").node.standing for n in (2, 4, 6)]
+        assert standings == ["superseded", "retracted", "superseded"]
+
+
 def test_what_was_described_and_taken_in_one_block_comes_back():
     store, clock = opened()
     with store:
