@@ -20,56 +20,17 @@ if TYPE_CHECKING:
     from graphstore.store import GraphStore, Progress
 
 _COLUMNS = {
-    "nodes": frozenset({"id", "kind", "key", "scope"}),
+    "nodes": frozenset("id kind key scope".split()),
     "versions": frozenset(
-        {
-            "node_id",
-            "content",
-            "text",
-            "tags",
-            "trigger",
-            "source",
-            "reason",
-            "valid_from",
-            "valid_to",
-            "tx_from",
-            "tx_to",
-        }
+        "node_id content text tags trigger source reason valid_from valid_to tx_from tx_to".split()
     ),
     "events": frozenset(
-        {
-            "id",
-            "type",
-            "description",
-            "occurred_at",
-            "source",
-            "origin",
-            "agent",
-            "related_to",
-            "metadata",
-            "fingerprint",
-            "trace_id",
-            "span_id",
-            "parent_span_id",
-            "tx_from",
-        }
+        "id type description occurred_at source origin agent related_to metadata fingerprint "
+        "trace_id span_id parent_span_id tx_from".split()
     ),
     "links": frozenset(
-        {
-            "id",
-            "source",
-            "kind",
-            "target",
-            "reason",
-            "strength",
-            "confidence",
-            "created_by",
-            "metadata",
-            "valid_from",
-            "valid_to",
-            "tx_from",
-            "tx_to",
-        }
+        "id source kind target reason strength confidence created_by metadata "
+        "valid_from valid_to tx_from tx_to".split()
     ),
 }
 _REQUIRED = {
@@ -88,7 +49,7 @@ _TIMES = frozenset({"valid_from", "valid_to", "tx_from", "tx_to", "occurred_at"}
 Row = dict[str, Any]
 _Opened = dict[int, str]  # row number of a link that will be taken back -> its id
 Step = tuple[int, str, int, Row]  # order within an instant, what it is, row number, row
-_RETRACT, _NODES, _EVENTS, _VERSIONS, _LINKS, _UNLINK = range(6)
+_RETRACT, _EVENTS, _VERSIONS, _LINKS, _UNLINK = range(5)
 
 
 def load(

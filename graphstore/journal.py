@@ -27,11 +27,6 @@ import orjson
 
 from graphstore.errors import DamageError, EngineError, InvalidError
 
-try:
-    import fcntl
-except ImportError:  # pragma: no cover - a platform without flock
-    fcntl = None  # type: ignore[assignment]
-
 SCHEMA = 1
 SEGMENT_BYTES = 64 << 20
 _SHIFT = 40
