@@ -94,24 +94,21 @@ class Succession:
             self._without_link(how, None, op, since)
 
     def _revisions(self, subject: int, number: int) -> None:
-        """A step for each version that took valid time from version `number`, in the order they were believed."""
+        """A step for each newer version that was written over valid time that version `number` had lost, in the order they were believed."""
         index, tx = self.index, self.sight.tx
         rows = [row for row in index.rows_of[subject] if index.r_tx[row] <= tx]
-        lost = [
-            (row, index.o_tx[index.r_close[row]])
-            for row in rows
-            if index.v_num[index.r_ver[row]] == number and index.r_end[row] <= tx
-        ]
+        lost = [row for row in rows if index.v_num[index.r_ver[row]] == number and index.r_end[row] <= tx]
         told = set()
         for row in rows:
-            later = index.v_num[index.r_ver[row]]
-            start, stop = index.r_from[row], index.r_to[row]
+            later, start, stop = index.v_num[index.r_ver[row]], index.r_from[row], index.r_to[row]
             if (
                 later > number
                 and later not in told
                 and any(
-                    index.r_tx[row] == at and start < index.r_to[old] and index.r_from[old] < stop
-                    for old, at in lost
+                    index.r_end[old] <= index.r_tx[row]
+                    and start < index.r_to[old]
+                    and index.r_from[old] < stop
+                    for old in lost
                 )
             ):
                 told.add(later)

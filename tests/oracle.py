@@ -122,7 +122,8 @@ class Oracle:
         self.events: dict[str, Row] = {}
         self.links: list[Row] = []
         self.taken: list[Row] = []  # what each supersession took: link, the row as it was, the period
-        self.ops: list[Row] = []  # each thing done: verb, subject, tx; rows say which of them closed them
+        self.gone: list[Row] = []  # each time validity went away: node, period, by which verb, tx
+        self.numbers: dict[str, int] = {}  # the highest number of each node that was ever committed
         self.last = START
         self.handed = START
         self.block: datetime | None = None
@@ -152,6 +153,7 @@ class Oracle:
             raise
         if self.did:  # also when one verb took back what another had done
             self.last = self.block
+            self.numbers = {id: self._next_number(id) - 1 for id in self.nodes}
         self.block = None
 
     def _save(self) -> Any:
@@ -161,11 +163,11 @@ class Oracle:
             {id: dict(event) for id, event in self.events.items()},
             [dict(link) for link in self.links],
             [dict(part) for part in self.taken],
-            list(self.ops),
+            [dict(part) for part in self.gone],
         )
 
     def _load(self, state: Any) -> None:
-        self.nodes, self.rows, self.events, self.links, self.taken, self.ops = state
+        self.nodes, self.rows, self.events, self.links, self.taken, self.gone = state
 
     def _no_node_without_rows(self) -> None:
         for id in self.nodes:
@@ -197,7 +199,6 @@ class Oracle:
             table[:] = [other for other in table if other is not row]
         else:
             row["tx_to"] = self.block
-            row["closed_by"] = len(self.ops) - 1
 
     def _write(self, table: list[Row], row: Row, span: Span) -> None:
         table.append({**row, "valid_from": span[0], "valid_to": span[1], "tx_from": self.block, "tx_to": END})
@@ -215,8 +216,13 @@ class Oracle:
             went.append((row, part))
         return went
 
-    def _op(self, verb: str, id: str) -> None:
-        self.ops.append({"verb": verb, "id": id, "tx": self.block})
+    def _take_away(self, id: str, span: Span, why: str) -> list[tuple[Row, Span]]:
+        went = self._clear(self.rows, self._now_rows(id), span)
+        for _, part in went:
+            self.gone.append(
+                {"id": id, "valid_from": part[0], "valid_to": part[1], "why": why, "tx": self.block}
+            )
+        return went
 
     def start(self, id: str, t: datetime | None = None) -> datetime | None:
         """When it starts: occurred_at, or the first believed valid_from."""
@@ -230,7 +236,9 @@ class Oracle:
         return min((row["valid_from"] for row in rows), default=None)
 
     def _next_number(self, id: str) -> int:
-        return 1 + max((row["number"] for row in self.rows if row["id"] == id), default=0)
+        stored = [*self.rows, *(part["row"] for part in self.taken)]
+        here = max((row["number"] for row in stored if row["id"] == id), default=0)
+        return 1 + max(here, self.numbers.get(id, 0))
 
     def _slot_taken(self, mine: Row, spans: list[Span], besides: tuple[str, ...] = ()) -> bool:
         """Whether another node of the same kind, key and scope is believed over an overlapping valid period."""
@@ -294,7 +302,6 @@ class Oracle:
         if self._slot_taken(self.nodes[id], spans):
             raise Refused(ConflictError)
         old = max((row for row in self.rows if row["id"] == id), key=lambda row: row["number"])
-        self._op("revise", id)
         for span in spans:
             self._clear(self.rows, self._now_rows(id), span)
         number = self._next_number(id)
@@ -318,8 +325,7 @@ class Oracle:
             raise Refused(NotFoundError)
         if all(row["valid_from"] >= at for row in now):
             raise Refused(InvalidError)
-        self._op("end", id)
-        self._clear(self.rows, now, (at, END))
+        self._take_away(id, (at, END), "end")
 
     @verb
     def retract(
@@ -336,8 +342,7 @@ class Oracle:
             return
         if span[0] >= span[1]:
             raise Refused(InvalidError)
-        self._op("retract", id)
-        if not self._clear(self.rows, self._now_rows(id), span):
+        if not self._take_away(id, span, "retract"):
             raise Refused(NotFoundError)
 
     @verb
@@ -374,8 +379,7 @@ class Oracle:
             return before
         id = self._new_link(new, "supersedes", old, span, same)
         if old in self.nodes:
-            self._op("supersede", old)
-            for row, part in self._clear(self.rows, self._now_rows(old), span):
+            for row, part in self._take_away(old, span, "supersede"):
                 self.taken.append({"link": id, "row": row, "valid_from": part[0], "valid_to": part[1]})
         return id
 
@@ -497,7 +501,6 @@ class Oracle:
             wrong.append(InvalidError)
         if wrong:
             raise Refused(*wrong)
-        self._op("unlink", id)
         went = self._clear(self.links, rows, span)
         if not went:
             raise Refused(NotFoundError)
@@ -589,13 +592,13 @@ class Oracle:
         rows = [row for row in self.rows if row["id"] == id and believed(row, t)]
         if any(holds(row, v, t) for row in rows):
             return "stands"
+        went = [part for part in self.gone if part["id"] == id and part["tx"] <= t and self._backed(part)]
         if rows and all(row["valid_from"] > v for row in rows):
             return "not_yet"
-        closed = [row for row in self.rows if row["id"] == id and row["tx_to"] <= t]
-        if not rows and self._taken_back(max(closed, key=lambda row: row["closed_by"])):
+        if not rows and went[-1]["why"] == "retract":
             return "retracted"
-        here = [row for row in closed if row["valid_from"] <= v < row["valid_to"]]
-        if here and self._taken_back(max(here, key=lambda row: row["tx_from"])):
+        here = [part for part in went if part["valid_from"] <= v < part["valid_to"]]
+        if here and here[-1]["why"] == "retract":
             return "retracted"
         if superseded:
             return "superseded"
@@ -603,12 +606,11 @@ class Oracle:
             return "not_yet"
         return "ended"
 
-    def _taken_back(self, row: Row) -> bool:
-        """Whether a row was closed by a retraction, or one of the node followed in the same transaction."""
-        by = row["closed_by"]
-        later = self.ops[by + 1 :]
-        return self.ops[by]["verb"] == "retract" or any(
-            op["verb"] == "retract" and (op["id"], op["tx"]) == (row["id"], row["tx_to"]) for op in later
+    def _backed(self, part: Row) -> bool:
+        """Whether a stored row was closed there: what came and went in one transaction never was."""
+        return any(
+            row["id"] == part["id"] and row["tx_to"] == part["tx"] and common(valid(row), valid(part))
+            for row in self.rows
         )
 
     def node(self, id: str, v: datetime, t: datetime) -> Row | None:
@@ -707,14 +709,24 @@ class Oracle:
             "steps": steps, "closed": sorted(closed), "current": sorted(current), "standing": self.standing(id, v, t),
         }  # fmt: skip
 
-    def revised(self, id: str, number: int, t: datetime) -> set[int]:
-        """The numbers of the newer versions that replaced version `number` anywhere in its valid time."""
+    def replaced_by(self, id: str, number: int, t: datetime) -> set[int]:
+        """The numbers of the newer versions that took valid time from version `number` when they were said."""
         rows = [row for row in self.rows if row["id"] == id and row["tx_from"] <= t]
         mine = [row for row in rows if row["number"] == number]
         return {
-            row["number"] for row in rows for old in mine
-            if row["number"] > number and row["tx_from"] >= old["tx_to"] and common(valid(row), valid(old))
-        }  # fmt: skip
+            row["number"]
+            for row in rows
+            for old in mine
+            if row["number"] > number and row["tx_from"] == old["tx_to"] and common(valid(row), valid(old))
+        }
+
+    def revised(self, id: str, number: int, t: datetime) -> set[int]:
+        """What replaced version `number`, and what replaced that, and so on."""
+        reached, todo = set(), {number}
+        while todo:
+            todo = {later for one in todo for later in self.replaced_by(id, one, t)} - reached
+            reached |= todo
+        return reached
 
     def chain(self, id: str, v: datetime, t: datetime, depth: int, effects: bool = False) -> Row:
         near, far = ("target", "source") if effects else ("source", "target")
