@@ -374,10 +374,14 @@ class Oracle:
         if wrong:
             raise Refused(*wrong)
         same = {"reason": reason, "strength": strength, "confidence": "explicit", "created_by": "user"}
-        before = self._again(new, "supersedes", old, span, same)
-        if before is not None:
-            return before
-        id = self._new_link(new, "supersedes", old, span, same)
+        id = self._again(new, "supersedes", old, span, same)
+        if id is None:
+            id = self._new_link(new, "supersedes", old, span, same)
+        else:  # said before: what was described anew since is taken too
+            held = [link for link in self._now_links() if link["id"] == id and common(valid(link), span)]
+            if len(held) > 1:
+                raise Undecided("it overlaps two periods of the link")
+            span = valid(held[0])
         if old in self.nodes:
             for row, part in self._take_away(old, span, "supersede"):
                 self.taken.append({"link": id, "row": row, "valid_from": part[0], "valid_to": part[1]})
@@ -709,24 +713,16 @@ class Oracle:
             "steps": steps, "closed": sorted(closed), "current": sorted(current), "standing": self.standing(id, v, t),
         }  # fmt: skip
 
-    def replaced_by(self, id: str, number: int, t: datetime) -> set[int]:
-        """The numbers of the newer versions that took valid time from version `number` when they were said."""
+    def revised(self, id: str, number: int, t: datetime) -> set[int]:
+        """The numbers of the newer versions written over valid time that version `number` had lost."""
         rows = [row for row in self.rows if row["id"] == id and row["tx_from"] <= t]
         mine = [row for row in rows if row["number"] == number]
         return {
             row["number"]
             for row in rows
             for old in mine
-            if row["number"] > number and row["tx_from"] == old["tx_to"] and common(valid(row), valid(old))
+            if row["number"] > number and row["tx_from"] >= old["tx_to"] and common(valid(row), valid(old))
         }
-
-    def revised(self, id: str, number: int, t: datetime) -> set[int]:
-        """What replaced version `number`, and what replaced that, and so on."""
-        reached, todo = set(), {number}
-        while todo:
-            todo = {later for one in todo for later in self.replaced_by(id, one, t)} - reached
-            reached |= todo
-        return reached
 
     def chain(self, id: str, v: datetime, t: datetime, depth: int, effects: bool = False) -> Row:
         near, far = ("target", "source") if effects else ("source", "target")
