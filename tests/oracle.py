@@ -596,12 +596,12 @@ class Oracle:
         rows = [row for row in self.rows if row["id"] == id and believed(row, t)]
         if any(holds(row, v, t) for row in rows):
             return "stands"
-        went = [part for part in self.gone if part["id"] == id and part["tx"] <= t and self._backed(part)]
+        went = [part for part in self.gone if part["id"] == id and part["tx"] <= t]
         if rows and all(row["valid_from"] > v for row in rows):
             return "not_yet"
         if not rows and went[-1]["why"] == "retract":
             return "retracted"
-        here = [part for part in went if part["valid_from"] <= v < part["valid_to"]]
+        here = [part for part in went if part["valid_from"] <= v < part["valid_to"] and self._backed(part)]
         if here and here[-1]["why"] == "retract":
             return "retracted"
         if superseded:
