@@ -1,0 +1,47 @@
+"""What makes two reports one event: the types that repeat, and a fingerprint that ignores what differs each time."""
+
+from __future__ import annotations
+
+import re
+from hashlib import blake2b
+
+REPEATING = frozenset({"error", "regression", "resolution"})
+"""Events of these types have a fingerprint of their own accord."""
+SINGLE = frozenset({"deploy", "fix"})
+"""Events of these types are each their own, even with the same fingerprint."""
+BROKEN = frozenset({"error", "regression"})
+MENDING = frozenset({"fix", "resolution"})
+
+# what differs from one report to the next; a status code or a line number has three digits at most, or stands apart
+_VARIES = re.compile(
+    r"[a-z][a-z0-9+.-]*://\S+"  # URL
+    r"|\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b"  # UUID
+    r"|\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?"  # ISO date or instant
+    r"|\b0x[0-9a-f]+\b"  # address
+    r"|\b(?=[0-9a-f]*\d)[0-9a-f]{8,}\b"  # hash
+    r"|\d{4,}",  # long number
+    re.IGNORECASE,
+)
+
+
+def fingerprint(type: str, description: str, source: str | None = None) -> str:
+    """16 hex characters, the same for reports that differ only in UUIDs, URLs, ISO instants, hex addresses and long numbers."""
+    plain = " ".join(_VARIES.sub("#", description).split())
+    said = "\x1f".join((type, source or "", plain))
+    return blake2b(said.encode(), digest_size=8).hexdigest()
+
+
+def fingerprint_of(type: str, description: str, source: str | None, given: str | None) -> str | None:
+    """The fingerprint an event is kept with: the one given, its own for a type that repeats, else None."""
+    if given is not None or type not in REPEATING:
+        return given
+    return fingerprint(type, description, source)
+
+
+def relation(event_type: str, other_type: str) -> tuple[str, bool]:
+    """The link between an event and what it is about: its kind, and whether it runs from the other to the event."""
+    if other_type in BROKEN and event_type in MENDING:
+        return "resolved_by", True
+    if event_type in BROKEN and other_type in MENDING:
+        return "resolved_by", False
+    return "related_to", False
