@@ -19,7 +19,8 @@ from pathlib import Path
 from graphstore import saved
 from graphstore.errors import DamageError, EngineError, InvalidError, LockedError, NotFoundError
 from graphstore.index import Index, no_collecting
-from graphstore.journal import GENESIS, Journal, Position
+from graphstore.journal import Journal, Position
+from graphstore.line import GENESIS
 from graphstore.models import Problem, Verification
 
 try:

@@ -26,8 +26,10 @@ import pyarrow.compute as pc
 
 from graphstore.engine import Engine
 from graphstore.errors import EngineError, LockedError, QueryError
+from graphstore.files import sync_folder
 from graphstore.index import Index, Mark
-from graphstore.journal import Journal, Position, dumps, sync_folder
+from graphstore.journal import Journal, Position
+from graphstore.line import dumps
 from graphstore.links import KINDS
 from graphstore.models import Json, Problem
 from graphstore.period import OPEN, Instant, moment

@@ -13,7 +13,8 @@ from zlib import crc32
 import orjson
 
 from graphstore.index import Index, no_collecting
-from graphstore.journal import SCHEMA, Position
+from graphstore.journal import Position
+from graphstore.line import SCHEMA
 
 _MAGIC = b"graphstore index 4\n"
 _NUMBERS = (

@@ -20,7 +20,8 @@ from graphstore.engine import Engine, Result
 from graphstore.errors import QueryError
 from graphstore.guard import parse
 from graphstore.index import Index
-from graphstore.journal import Journal, dumps
+from graphstore.journal import Journal
+from graphstore.line import dumps
 from graphstore.links import Vocabulary
 from graphstore.models import Json
 from graphstore.period import Instant

@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 from graphstore.errors import ConflictError
 from graphstore.index import Index, Mark
 from graphstore.inputs import text_of
-from graphstore.journal import Place, dumps
+from graphstore.journal import Place
+from graphstore.line import dumps
 from graphstore.models import Json
 from graphstore.period import OPEN, Instant, Period, coalesce, moment, overlap, without, without_all
 
