@@ -53,6 +53,11 @@ class Line(NamedTuple):
 NOWHERE = Place(0, 0)
 
 
+def segment_of(place: Place) -> int:
+    """The number of the segment a body lies in."""
+    return place.pos >> _SHIFT
+
+
 class Position(NamedTuple):
     """How far a reader has come: the whole segments before, and the bytes of the one it is in."""
 
