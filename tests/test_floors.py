@@ -15,7 +15,7 @@ PACKAGE = Path(graphstore.__file__).parent
 # From the ground up. A module imports from its own floor and from those below.
 FLOORS = {
     "pure": {"errors", "period", "models", "links", "diff", "inputs", "result", "fingerprints"},
-    "truth": {"files", "line", "journal", "dump", "index", "saved", "forgetting", "folder"},
+    "truth": {"files", "line", "journal", "dump", "index", "saved", "forgetting", "compacting", "folder"},
     "engine": {"guard", "queries", "engine", "projection", "viewgraph", "graphs"},
     "core": {"sight", "succession", "writing", "linking", "bulk", "view", "transacting", "store", "opening", "retention"},
     "rooms": {"events", "sessions", "topics", "memory", "timeline", "recall", "chains"},
