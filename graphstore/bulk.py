@@ -14,6 +14,7 @@ from graphstore.inputs import EVENT_FIELDS, event_fields, event_of, ids, json_ob
 from graphstore.period import OPEN, Instant, Period, instant, moment, period, without_all
 from graphstore.recording import Recording, Report
 from graphstore.sight import slot_name
+from graphstore.slots import Filling, Slot
 from graphstore.writing import Transaction, refuse_taken_slot
 
 if TYPE_CHECKING:
@@ -230,20 +231,31 @@ class _Loader:
                 body["trigger"] = "user_feedback"
             op = work.op("revise", name, row.get("reason"))
         else:
-            identity = self.identities.get(name, {})
-            key = identity.get("key")
-            op = work.op("add_node", self.store._free_id(name), row.get("reason"))
-            ent = index.add_entity(
-                name,
-                False,
-                text_of("kind", identity.get("kind") or DEFAULT_KIND),
-                None if key is None else slot_name(key),
-                text_of("scope", identity.get("scope") or "", empty=True),
-                work.tx,
-            )
+            self._new(name, during, stop, body, row.get("reason"))
+            return
         work.describe(ent, [during], body, op)
         if index.key[ent] is not None:
             refuse_taken_slot(index, ent)
+
+    def _new(self, name: str, during: Period, stop: Instant | None, body: Row, reason: str | None) -> None:
+        """The first version of a node; one with a key fills its slot."""
+        index, work = self.index, self.work
+        identity = self.identities.get(name, {})
+        key = identity.get("key")
+        slot = Slot(
+            text_of("kind", identity.get("kind") or DEFAULT_KIND),
+            "" if key is None else slot_name(key),
+            text_of("scope", identity.get("scope") or "", empty=True),
+        )
+        filling = None if key is None else Filling(self.store, work, slot, during[0], stop)
+        if filling is not None:
+            during = filling.during
+            filling.refuse_untrusted(body.get("source"))
+        op = work.op("add_node", self.store._free_id(name), reason)
+        ent = index.add_entity(name, False, slot.kind, slot.key or None, slot.scope, work.tx)
+        work.describe(ent, [during], body, op)
+        if filling is not None:
+            filling.close(ent, frozenset(), None, op)
 
     def unversion(self, row: Row) -> None:
         reason = row.get("reason") or "no longer in the source"

@@ -282,7 +282,7 @@ def _holds_other_things(place: Path) -> bool:
 
 
 # bounds and copies that depend on what was asked, not only on the journal
-_NOT_COMPARED = frozenset({"changed", "taken", "prints", "printed", "looked"})
+_NOT_COMPARED = frozenset({"changed", "taken", "rests", "based", "prints", "printed", "looked"})
 
 
 def verify_index(place: Folder, index: Index) -> list[Problem]:

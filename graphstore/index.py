@@ -16,11 +16,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+from graphstore.links import KINDS
 from graphstore.period import OPEN, Instant, Period, instant
 
 BRANCHING = 16
 _OF_LINKS = frozenset({"links", "claims", "link_rows", "link_closed", "took", "kinds"})
 _FEW = 48
+SYMMETRIC = frozenset(name for name, kind in KINDS.items() if kind.symmetric)
+RESTING = frozenset({"derived_from", "caused_by", "part_of"})  # kinds whose source rests on its target
+RESTED = frozenset({"supports"})  # and one whose target rests on its source
 FORGETTING = {"evict": "evicted", "erase": "erased"}
 
 
@@ -74,6 +78,9 @@ class Index:
         self.out: dict[int, list[int]] = {}
         self.into: dict[int, list[int]] = {}
         self.successors: dict[int, list[int]] = {}  # entity -> supersedes links to it
+        self.even: dict[int, list[int]] = {}  # entity -> symmetric links at either end
+        self.rests: set[int] = set()  # what ever rested on something, and
+        self.based: set[int] = set()  # what something ever rested on; an undone link may leave its ends here
         self.slots: dict[tuple[str, str, str], list[int]] = {}
         # versions
         self.v_ent, self.v_num, self.v_pos, self.v_len = _numbers(), _numbers(), _numbers(), _numbers()
@@ -123,6 +130,7 @@ class Index:
         # what the store keeps of how it is to behave; the last of a name counts
         self.settings: list[dict[str, Any]] = []
         self.gone: dict[int, int] = {}  # forgotten entity -> the operation that evicted or erased it
+        self.confirmed: dict[int, list[int]] = {}  # entity -> the operations that confirmed it
         self._forgetting = False  # contents of forgotten things may still be in the journal
 
     def _init_seen(self) -> None:
@@ -246,6 +254,9 @@ class Index:
             self.into[self.l_tgt[link]].pop()
             if self.l_kind[link] == "supersedes":
                 self.successors[self.l_tgt[link]].pop()
+            elif self.l_kind[link] in self.symmetric:
+                self.even[self.l_src[link]].pop()
+                self.even[self.l_tgt[link]].pop()
         for links in (self.l_name, self.l_kind, self.l_src, self.l_tgt, self.rows_of_link, self.claims_of):
             del links[mark.links :]
 
@@ -336,9 +347,28 @@ class Index:
         self.claims_of.append([])
         self.out.setdefault(source, []).append(link)
         self.into.setdefault(target, []).append(link)
+        self._weave_link(link, source, kind, target)
+        return link
+
+    def _weave_link(self, link: int, source: int, kind: str, target: int) -> None:
         if kind == "supersedes":
             self.successors.setdefault(target, []).append(link)
-        return link
+        elif kind in RESTING:
+            self.rests.add(source)
+            self.based.add(target)
+        elif kind in RESTED:
+            self.rests.add(target)
+            self.based.add(source)
+        elif kind in self.symmetric:
+            self.even.setdefault(source, []).append(link)
+            self.even.setdefault(target, []).append(link)
+
+    @property
+    def symmetric(self) -> frozenset[str]:
+        """The kinds of link that say the same from both ends."""
+        if not self.kinds:
+            return SYMMETRIC
+        return SYMMETRIC.union(kind["name"] for kind in self.kinds if kind["symmetric"])
 
     def add_claim(
         self, link: int, number: int, strength: int, inferred: int, by: str, pos: int, length: int
@@ -412,6 +442,10 @@ class Index:
         self.gone[ent] = op
         self._forgetting = True
 
+    def confirm(self, ent: int, op: int) -> None:
+        """An operation said that an entity still holds."""
+        self.confirmed.setdefault(ent, []).append(op)
+
     def apply(self, head: dict[str, Any], places: list[Any]) -> None:
         """Follow one line of the journal."""
         tx = instant(head["tx"])
@@ -424,6 +458,8 @@ class Index:
             op = self.add_op(tx, verb, subject, author, pos, length)
             if verb in FORGETTING and subject in self.ids:
                 self.forget(self.ids[subject], op)
+            elif verb == "confirm":
+                self.confirm(self.ids[subject], op)
         for name, *more in head.get("entities", ()):
             if len(more) == 1:
                 self.add_entity(name, True, more[0], None, "", tx)
@@ -451,6 +487,11 @@ class Index:
 
     def _apply_links(self, head: dict[str, Any], places: list[Any], tx: Instant, first_op: int) -> None:
         ids, link_ids = self.ids, self.link_ids
+        for kind in head.get("kinds", ()):
+            if "promoted" in kind:
+                self.promoted.append(kind["promoted"])
+            else:
+                self.kinds.append(kind)
         for name, source, kind, target in head.get("links", ()):
             self.add_link(name, ids[source], kind, ids[target])
         for name, number, strength, inferred, by, body in head.get("claims", ()):
@@ -477,11 +518,6 @@ class Index:
                 (self.version(old, number), instant(start), OPEN if stop is None else instant(stop))
                 for number, start, stop in pieces
             ]
-        for kind in head.get("kinds", ()):
-            if "promoted" in kind:
-                self.promoted.append(kind["promoted"])
-            else:
-                self.kinds.append(kind)
 
     # ------------------------------------------------------------------ reading
 

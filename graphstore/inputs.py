@@ -159,3 +159,14 @@ def part(valid_from: TimeLike | None, valid_to: TimeLike | None) -> Period:
     """The part of something there already: all of it, unless said otherwise."""
     start = BEGINNING if valid_from is None else instant(valid_from, "valid_from")
     return period(start, OPEN if valid_to is None else instant(valid_to, "valid_to"))
+
+
+def whole_number(what: str, value: Any) -> int | None:
+    """The checked whole number of at least 1, or None."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise InvalidError(
+            f"{what} {value!r} is out of range. Give a whole number of at least 1, or None for no limit."
+        )
+    return value

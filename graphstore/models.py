@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict
 
 Standing = Literal["stands", "shaky", "superseded", "retracted", "ended", "not_yet", "evicted", "erased"]
+UPRIGHT = frozenset({"stands", "shaky"})
 Confidence = Literal["explicit", "inferred"]
 Status = Literal["active", "resolved", "superseded"]
 How = Literal["superseded", "corrected", "revised", "ended", "retracted"]
@@ -201,6 +202,23 @@ class Inspection(Value):
     links: tuple[Link, ...]
     backlinks: tuple[Link, ...]
     history: tuple[Version, ...]
+    same_topic: tuple[Link, ...] = ()
+    confirmations: int = 0
+
+
+class Shaky(Value):
+    """A thing that stands and rests on one that has fallen: by which links, how and why that fell, and when the store was told."""
+
+    node: Node | Event
+    root: Node | Event
+    links: tuple[Link, ...]
+    why: str | None
+    recorded_at: datetime
+
+    def __str__(self) -> str:
+        path = "; ".join(map(str, self.links))
+        why = f" because: {self.why}" if self.why else ""
+        return f"{_name(self.node)} is shaky: {self.root.id} was {self.root.standing}, recorded {_show(self.recorded_at)}{why}. It rests on it by {path}."
 
 
 class Step(Value):

@@ -11,8 +11,7 @@ from graphstore import dump as dumps
 from graphstore import folder
 from graphstore.errors import ConflictError, EngineError, InvalidError
 from graphstore.folder import verify
-from graphstore.inputs import text_of
-from graphstore.retention import whole_number
+from graphstore.inputs import text_of, whole_number
 from graphstore.store import Clock, GraphStore
 
 __all__ = ["open", "restore", "verify"]

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from graphstore.errors import InvalidError, NotFoundError
+from graphstore.errors import NotFoundError
 from graphstore.index import Index
 from graphstore.line import GENESIS, compose, dumps
 from graphstore.period import BEGINNING, OPEN, Instant, moment
@@ -18,17 +18,6 @@ RETENTION = "retention"
 DAY = 86_400_000_000
 AFTER_EVICTION = 0.8  # of the size allowed: so that not every commit evicts
 _TOMBSTONE = 64  # bytes that an eviction adds for each thing, about
-
-
-def whole_number(what: str, value: Any) -> int | None:
-    """The checked whole number of at least 1, or None."""
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise InvalidError(
-            f"{what} {value!r} is out of range. Give a whole number of at least 1, or None for no limit."
-        )
-    return value
 
 
 def chosen(index: Index, names: Iterable[str]) -> list[int]:

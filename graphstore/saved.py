@@ -134,6 +134,10 @@ def _load(header: dict[str, Any], data: memoryview) -> Index:
     known = [*index.names, *index.l_name, *header["o_subject"]]
     index.o_subject = list(map(known.__getitem__, subjects))
     _weave(index, groups)
+    if "confirm" in header["o_verb_table"]:
+        for op, verb in enumerate(index.o_verb):
+            if verb == "confirm":
+                index.confirmed.setdefault(index.ids[index.o_subject[op]], []).append(op)
     return index
 
 
@@ -167,8 +171,7 @@ def _weave(index: Index, groups: dict[str, list[list[int]]]) -> None:
     for link, (source, target) in enumerate(zip(index.l_src, index.l_tgt, strict=True)):
         index.out.setdefault(source, []).append(link)
         index.into.setdefault(target, []).append(link)
-        if index.l_kind[link] == "supersedes":
-            index.successors.setdefault(target, []).append(link)
+        index._weave_link(link, source, index.l_kind[link], target)
 
 
 def _flat(groups: list[list[int]]) -> tuple[array[int], array[int]]:

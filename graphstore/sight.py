@@ -15,8 +15,9 @@ from graphstore.happened import Happened
 from graphstore.index import Index
 from graphstore.journal import Journal
 from graphstore.links import Vocabulary
-from graphstore.models import Event, Json, Link, Node, Version
+from graphstore.models import Event, Json, Link, Node, Shaky, Version
 from graphstore.period import OPEN, Instant, end_moment, iso, moment
+from graphstore.resting import Resting, Shaken
 
 if TYPE_CHECKING:
     from graphstore.graphs import Graphs
@@ -57,7 +58,7 @@ class Core:
 class Sight:
     """The store at (valid, tx), for as long as its lock is held. A thing that many links name is looked at once."""
 
-    __slots__ = ("_standings", "_things", "core", "happened", "index", "tx", "valid")
+    __slots__ = ("_resting", "_standings", "_things", "core", "happened", "index", "tx", "valid")
 
     def __init__(self, core: Core, valid: Instant, tx: Instant) -> None:
         self.core = core
@@ -66,6 +67,7 @@ class Sight:
         self.happened = Happened(core.index, valid, tx)
         self._standings: dict[int, str] = {}
         self._things: dict[int, Node | Event] = {}
+        self._resting: Resting | None = None
 
     # ------------------------------------------------------------------ ids
 
@@ -144,8 +146,22 @@ class Sight:
         """How an entity stands here."""
         found = self._standings.get(ent)
         if found is None:
-            found = self._standings[ent] = self.index.standing(ent, self.valid, self.tx)
+            found = self.index.standing(ent, self.valid, self.tx)
+            if found == "stands":
+                found = self.upright(ent)
+            self._standings[ent] = found
         return found
+
+    def upright(self, ent: int) -> str:
+        """How an entity that has not fallen stands: `stands`, or `shaky` because of what it rests on."""
+        return "shaky" if ent in self.index.rests and self.resting.is_shaky(ent) else "stands"
+
+    @property
+    def resting(self) -> Resting:
+        """What rests on what here."""
+        if self._resting is None:
+            self._resting = Resting(self.index, self.valid, self.tx)
+        return self._resting
 
     def absence(self, ent: int) -> str:
         """The sentence for something that does not stand here: its standing, and its successor."""
@@ -175,8 +191,7 @@ class Sight:
         index = self.index
         row = index.find(ent, self.valid, self.tx)
         if row >= 0 and not index.is_event[ent]:
-            self._standings[ent] = "stands"
-            return self.node(row, "stands")
+            return self.node(row, self.standing(ent))
         standing = self.standing(ent)
         row = index.last_cover(ent, self.valid, self.tx)
         if row < 0:
@@ -202,14 +217,34 @@ class Sight:
         ent = self.index.r_ent[row]
         if self.index.is_event[ent]:
             return self.event(row, self.standing(ent), self.links_of(ent))
-        return self.node(row, "stands")
+        return self.node(row, self.upright(ent))
+
+    def confirmations(self, ent: int) -> int:
+        """How often an entity was confirmed, as known here."""
+        return sum(self.index.o_tx[op] <= self.tx for op in self.index.confirmed.get(ent, ()))
+
+    def shaky(self, found: Shaken) -> Shaky:
+        """A shaky thing as a value."""
+        self._standings[found.ent] = "shaky"  # found: not to be looked for again
+        body: Json = {}
+        if found.op >= 0:
+            body = self.core.body(self.index.o_pos[found.op], self.index.o_len[found.op])
+        return Shaky.made(
+            {
+                "node": self.thing(found.ent),
+                "root": self.thing(found.root),
+                "links": tuple(self.link(row) for row in found.rows),
+                "why": body.get("reason"),
+                "recorded_at": moment(found.told),
+            }
+        )
 
     def described(self, ent: int, number: int) -> Node:
         """The node as one of its versions describes it."""
         index = self.index
         row = self.find(ent)
         if row >= 0 and index.v_num[index.r_ver[row]] == number:
-            return self.node(row, "stands")
+            return self.node(row, self.upright(ent))
         return self.node(self.last_row(ent, number), "superseded" if row >= 0 else self.standing(ent))
 
     def last_row(self, ent: int, number: int) -> int:
@@ -347,10 +382,6 @@ class Sight:
             rows.sort(key=self.link_order)
         return rows
 
-    def links(self, side: Side, ent: int, kinds: frozenset[str] | None = None) -> list[Link]:
-        """The links that hold here on one side of an entity."""
-        return [self.link(row) for row in self.rows_of_links(side, ent, kinds)]
-
     def links_of(self, ent: int) -> tuple[Link, ...]:
         """The links that hold here on either side of an entity."""
         index = self.index
@@ -362,11 +393,13 @@ class Sight:
         index = self.index
         return index.k_from[row], index.k_tx[row], index.l_name[index.k_link[row]]
 
-    def link(self, row: int) -> Link:
-        """A row of a link as a value."""
+    def link(self, row: int, turned: str = "") -> Link:
+        """A row of a link as a value; turned round under another name when one is given."""
         index = self.index
         link, claim = index.k_link[row], index.k_claim[row]
         source, target = index.l_src[link], index.l_tgt[link]
+        if turned:
+            source, target = target, source
         length = index.c_len[claim]
         body = self.core.body(index.c_pos[claim], length) if length else _NOTHING
         end, to = index.k_end[row], index.k_to[row]
@@ -375,7 +408,7 @@ class Sight:
             {
                 "id": index.l_name[link],
                 "source": names[source],
-                "kind": index.l_kind[link],
+                "kind": turned or index.l_kind[link],
                 "target": names[target],
                 "reason": body.get("reason"),
                 "strength": index.c_strength[claim] or None,

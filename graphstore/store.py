@@ -19,6 +19,7 @@ from graphstore.models import Change, Json, Link, Node, Problem, Recorded, Verif
 from graphstore.period import OPEN, Instant, Period, TimeLike, coalesce, instant, iso, moment, period
 from graphstore.recording import Recording, Report
 from graphstore.sight import Sight, slot_name
+from graphstore.slots import TRUST, Filling, Slot, confirm
 from graphstore.transacting import Clock, Writer
 from graphstore.writing import Transaction, refuse_taken_slot
 
@@ -55,7 +56,9 @@ class GraphStore(Writer):
     ) -> Node:
         """Know something new, from `valid_from` (default: now) on. What it supersedes ends where it begins.
 
-        Raises ConflictError when the id is known or the slot (`key`) is held; InvalidError for bad input.
+        With a `key` it is the value of that slot: it closes the value that holds there, and ends where the next one begins. The same value again (without
+        an `id`) is the node that says so already, confirmed. Raises ConflictError when the id is known or the source is trusted less than what it
+        would close; InvalidError for bad input.
         """
         text_of("kind", kind)
         slot = None if key is None else slot_name(key)
@@ -63,18 +66,39 @@ class GraphStore(Writer):
         text_of("scope", scope, empty=True)
         with self._verb() as work:
             during = span(valid_from, valid_to, work.tx)
+            filling = None
+            if slot is not None:
+                filling = Filling(
+                    self, work, Slot(kind, slot, scope), during[0], None if valid_to is None else during[1]
+                )
+                during = filling.during
+                there = -1 if id is not None else filling.restated(body)
+                if there >= 0:
+                    return self._restated(work, there, reason, source)
+                filling.refuse_untrusted(source)
+            olds = [self._known(old, work) for old in ids("supersedes", supersedes)]
             name = self._new_id() if id is None else self._free_id(id)
             op = work.op("add_node", name, reason)
             ent = self._core.index.add_entity(name, False, kind, slot, scope, work.tx)
             row = work.describe(ent, [during], body, op)
+            if filling is not None:
+                filling.close(ent, frozenset(olds), reason, op)
             linking = Linking(self._core, work)
-            for old in ids("supersedes", supersedes):
-                linking.supersede(ent, self._known(old, work), Claim(reason=reason), op)
+            for old in olds:
+                linking.supersede(ent, old, Claim(reason=reason), op)
             for wrong in ids("corrects", corrects):
                 ends = Ends(ent, linking.kind("corrects"), self._known(wrong, work))
                 linking.join(ends, (during[0], OPEN), Claim(reason=reason), op)
             refuse_taken_slot(self._core.index, ent)
             return self._written(ent, row, body, work.tx)
+
+    def _restated(self, work: Transaction, row: int, reason: str | None, source: str | None) -> Node:
+        """The node that says so already, confirmed once more."""
+        index = self._core.index
+        ent = index.r_ent[row]
+        confirm(self, work, ent, reason, source)
+        sight = Sight(self._core, work.tx, work.tx)
+        return sight.node(row, sight.standing(ent))
 
     def revise(
         self,
@@ -177,6 +201,20 @@ class GraphStore(Writer):
                 raise NotFoundError(
                     f"nothing is believed of {name!r} over that time: there is nothing to retract."
                 )
+
+    def confirm(self, id: str, *, reason: str, source: str | None = None) -> None:
+        """It still holds: counted, and what it rests on shakes it no more. From another source than its own it is also an event that `supports` it.
+
+        Raises NotFoundError for an unknown id or one of which nothing is believed.
+        """
+        text_of("reason", reason)
+        with self._verb() as work:
+            ent = self._known(id, work)
+            if not self._core.index.now_of[ent]:
+                raise NotFoundError(
+                    f"nothing is believed of {self._core.index.names[ent]!r}: there is nothing to confirm."
+                )
+            confirm(self, work, ent, reason, optional_text("source", source))
 
     # ------------------------------------------------------------------ verbs: links
 
@@ -420,7 +458,7 @@ class GraphStore(Writer):
         """
         wanted = None if kinds is None else frozenset(inputs.ids("kinds", kinds))
         cut = None if before is None else instant(before, "before")
-        most = retention.whole_number("larger_than", larger_than)
+        most = inputs.whole_number("larger_than", larger_than)
         if before is None and larger_than is None and ids is None:
             raise InvalidError(
                 "evict() without before=, larger_than= or ids= would forget everything. Give one of them."
@@ -461,17 +499,39 @@ class GraphStore(Writer):
             if index.word(ent) != "erased":
                 self._forget("erase", [ent], reason)
 
+    def set_trust(self, ranks: Mapping[str, int]) -> None:
+        """Rank source classes (what stands before the first `:` of a `source`): one that ranks lower may not close the value of a slot that a higher one gave.
+
+        A class without a rank, and no source, rank 0. Kept in the store. Raises InvalidError for a rank that is no whole number.
+        """
+        wanted = inputs.json_object("ranks", ranks)
+        for name, rank in wanted.items():
+            if isinstance(rank, bool) or not isinstance(rank, int):
+                raise InvalidError(
+                    f"rank {rank!r} of {name!r} is no whole number. Give one, higher for more trust."
+                )
+        self._keep(TRUST, wanted)
+
+    @property
+    def trust(self) -> dict[str, int]:
+        """The ranks of source classes."""
+        return dict(self._core.index.setting(TRUST) or {})
+
+    def _keep(self, name: str, value: Any) -> None:
+        """Keep a setting in the store; nothing is written when it is kept already."""
+        if self._core.index.setting(name) != value:
+            with self._verb() as work:
+                work.op("set", name)
+                work.index.settings.append({name: value})
+
     def set_retention(self, *, days: int | None = None, bytes: int | None = None) -> None:
         """Keep events for so many days, and the journal below so many bytes; None: no limit. Kept in the store, acted on at each opening for writing,
         and the size after each commit."""
         wanted = {
-            "days": retention.whole_number("days", days),
-            "bytes": retention.whole_number("bytes", bytes),
+            "days": inputs.whole_number("days", days),
+            "bytes": inputs.whole_number("bytes", bytes),
         }
-        if wanted != self.retention:
-            with self._verb() as work:
-                work.op("set_retention", "")
-                work.index.settings.append({retention.RETENTION: wanted})
+        self._keep(retention.RETENTION, wanted)
 
     @property
     def retention(self) -> dict[str, int | None]:
@@ -619,5 +679,5 @@ class GraphStore(Writer):
         sight = Sight(self._core, tx, tx)
         now = index.find(ent, tx, tx)
         if now >= 0 and index.r_ver[now] == index.r_ver[row]:
-            return sight.written(now, "stands", body)
+            return sight.written(now, sight.upright(ent), body)
         return sight.written(row, sight.standing(ent), body)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from graphstore.models import Event, How, Node, Step, Supersession
+from graphstore.models import UPRIGHT, Event, How, Node, Step, Supersession
 from graphstore.period import Instant, moment
 from graphstore.sight import Sight
 
-_LEADS_AWAY = frozenset({"supersedes", "transition", "corrects"})
+_LEADS_AWAY = {"supersedes": 0, "transition": 1, "corrects": 2}  # kinds of link, by how much they say
+_KINDS = frozenset(_LEADS_AWAY)
 
 
 class Succession:
@@ -29,8 +30,8 @@ class Succession:
         seen, level = {subject}, [subject]
         while level:
             rows = [row for ent in level for row in self._after(ent)]
-            if len(level) > 1:
-                rows.sort(key=self.sight.link_order)
+            if len(rows) > 1:
+                rows.sort(key=self._order)
             level = []
             for row in rows:
                 ent = self.index.l_src[self.index.k_link[row]]
@@ -50,17 +51,23 @@ class Succession:
     def _after(self, ent: int) -> list[int]:
         """The link rows that lead away from one thing. Where none replaces it, it is an end: it stands, or it is over."""
         index, sight = self.index, self.sight
-        rows = sight.rows_of_links(index.into, ent, _LEADS_AWAY)
+        rows = sight.rows_of_links(index.into, ent, _KINDS)
         for row in rows:
             if index.l_kind[index.k_link[row]] != "corrects":
                 break
         else:
             standing = sight.standing(ent)
-            if standing == "stands":
+            if standing in UPRIGHT:
                 self.current.append(sight.thing(ent))
             elif standing in ("retracted", "ended"):
                 self._over(ent, standing)
         return rows
+
+    def _order(self, row: int) -> tuple[Instant, Instant, int, str]:
+        """As links are ordered; of several links of one pair the one that says most comes first."""
+        index = self.index
+        link = index.k_link[row]
+        return index.k_from[row], index.k_tx[row], _LEADS_AWAY[index.l_kind[link]], index.l_name[link]
 
     def _step(self, row: int, ent: int) -> None:
         link = self.sight.link(row)

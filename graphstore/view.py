@@ -7,11 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from graphstore import diff as differences
+from graphstore import hops
 from graphstore.errors import InvalidError, NotFoundError
+from graphstore.inputs import whole_number
 from graphstore.models import (
+    UPRIGHT,
     Chain,
     Contradiction,
     Coordinate,
@@ -21,6 +25,7 @@ from graphstore.models import (
     Link,
     Node,
     NodeChange,
+    Shaky,
     Supersession,
     Version,
     ViewDiff,
@@ -73,7 +78,7 @@ class Reader:
             row = index.find(ent, sight.valid, sight.tx)
             if row < 0:
                 raise NotFoundError(sight.absence(ent))
-            return sight.node(row, "stands")
+            return sight.node(row, sight.upright(ent))
 
     def event(self, id: str) -> Event:
         """The event, when it has happened by the coordinate and is believed there. Raises NotFoundError otherwise."""
@@ -127,8 +132,14 @@ class Reader:
                 node = sight.described(ent, number) if number else sight.thing(ent)
             return Inspection(
                 node=node,
-                links=tuple(sight.links(index.out, ent)),
-                backlinks=tuple(sight.links(index.into, ent)),
+                links=tuple(
+                    link
+                    for link in hops.links(sight, ent, hops.ALL, begins=True)
+                    if link.kind != hops.SAME_TOPIC
+                ),
+                backlinks=tuple(hops.stored(sight, index.into, ent)),
+                same_topic=tuple(hops.links(sight, ent, hops.TOPIC, begins=True)),
+                confirmations=sight.confirmations(ent),
                 history=() if event else tuple(sight.version(row) for row in index.believed(ent, sight.tx)),
             )
 
@@ -157,7 +168,7 @@ class Reader:
                     continue
                 row = sight.find(ent)
                 if row >= 0:
-                    node = sight.node(row, "stands")
+                    node = sight.node(row, sight.upright(ent))
                     if tag is None or tag in node.tags:
                         found.append(node)
             return found
@@ -215,7 +226,9 @@ class Reader:
                 elif after < 0:
                     removed.append(here.shown(before))
                 elif index.r_ver[before] != index.r_ver[after]:
-                    changed.append(_change(here.node(before, "stands"), there.node(after, "stands")))
+                    changed.append(
+                        _change(here.node(before, here.upright(ent)), there.node(after, there.upright(ent)))
+                    )
             links = [(here.held(link), there.held(link)) for link in range(len(index.l_name))]
             fresh = [there.link(now) for was, now in links if was < 0 <= now]
             gone = [here.link(was) for was, now in links if now < 0 <= was]
@@ -231,21 +244,48 @@ class Reader:
 
     # ------------------------------------------------------------------ links
 
-    def links_from(self, id: str, kinds: Iterable[str] | str = ()) -> list[Link]:
-        """The links that hold at the coordinate with this as their source, by (valid_from, tx_from, id)."""
-        with self._core.lock:
-            sight = self._sight()
-            return sight.links(sight.index.out, sight.resolve(id)[0], sight.kinds(kinds) if kinds else None)
+    def links_from(
+        self,
+        id: str,
+        kinds: Iterable[str] | str = (),
+        *,
+        group: str | None = None,
+        strength: int | None = None,
+        confidence: str | None = None,
+        created_by: str | None = None,
+    ) -> list[Link]:
+        """The links that hold at the coordinate with this as their source, by (valid_from, tx_from, id); symmetric ones from either end.
 
-    def backlinks_to(self, id: str, kinds: Iterable[str] | str = ()) -> list[Link]:
-        """The links that hold at the coordinate with this as their target, by (valid_from, tx_from, id)."""
+        An inverse name among `kinds` (`causes`) gives those links turned round, under that name. `strength`: at least so strong (none said: 3).
+        """
         with self._core.lock:
             sight = self._sight()
-            return sight.links(sight.index.into, sight.resolve(id)[0], sight.kinds(kinds) if kinds else None)
+            wanted = hops.asked(sight.core.vocabulary, kinds, group, strength, confidence, created_by)
+            return hops.links(sight, sight.resolve(id)[0], wanted, begins=True)
+
+    def backlinks_to(
+        self,
+        id: str,
+        kinds: Iterable[str] | str = (),
+        *,
+        group: str | None = None,
+        strength: int | None = None,
+        confidence: str | None = None,
+        created_by: str | None = None,
+    ) -> list[Link]:
+        """The links that hold at the coordinate with this as their target: otherwise as `links_from`."""
+        with self._core.lock:
+            sight = self._sight()
+            wanted = hops.asked(sight.core.vocabulary, kinds, group, strength, confidence, created_by)
+            return hops.links(sight, sight.resolve(id)[0], wanted, begins=False)
 
     def supersedes(self, id: str) -> list[Link]:
-        """What this supersedes: its links of that kind."""
-        return self.links_from(id, ("supersedes",))
+        """What this supersedes: each thing once, by its `supersedes` link or else by its `transition`."""
+        found: dict[str, Link] = {}
+        for link in self.links_from(id, ("supersedes", "transition")):
+            if link.target not in found or link.kind == "supersedes":
+                found[link.target] = link
+        return list(found.values())
 
     def what_superseded(self, id: str) -> Supersession:
         """What became of a thing: each step away from it with who, why, since when and when recorded; and what stands now.
@@ -268,6 +308,16 @@ class Reader:
             sight = self._sight()
             return _chain(sight, id, depth, sight.index.into, sight.index.l_src)
 
+    def shaky(self, limit: int | None = None) -> list[Shaky]:
+        """What stands here and rests on something that has fallen since the last word on it: the latest fall first, then the nearest to it.
+
+        Each with the fallen thing, the links from it to there, how and why it fell. Revising or confirming a thing clears it.
+        """
+        most = whole_number("limit", limit)
+        with self._core.lock:
+            sight = self._sight()
+            return [sight.shaky(found) for found in islice(sight.resting.shaken(), most)]
+
     def contradictions(self, settled: bool = False) -> list[Contradiction]:
         """Pairs that contradict each other and both stand; `settled=True` adds pairs of which one no longer stands."""
         with self._core.lock:
@@ -279,7 +329,7 @@ class Reader:
                 if row < 0:
                     continue
                 said = sight.link(row)
-                open_still = said.source_standing == said.target_standing == "stands"
+                open_still = {said.source_standing, said.target_standing} <= UPRIGHT
                 if open_still or settled:
                     source, target = sight.thing(index.l_src[link]), sight.thing(index.l_tgt[link])
                     found.append(

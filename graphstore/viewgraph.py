@@ -41,6 +41,7 @@ from graphstore.projection import (
     texts,
 )
 from graphstore.queries import text
+from graphstore.resting import Resting
 
 Ends = tuple[str, str]
 Waiting = dict[str, list[tuple[Ends, list[int]]]]
@@ -113,7 +114,7 @@ def build(
         for kind in {*vocabulary.kinds, *index.l_kind}:
             engine.run(text("view_link", driver=driver, KIND=link_table(kind)))
         with Pen() as pen:
-            pen.write(fill, engine, "Node", nodes.table(["stands"] * len(nodes.ents), fields))
+            pen.write(fill, engine, "Node", nodes.table(_uprights(index, nodes.ents, valid, tx), fields))
             pen.write(
                 fill,
                 engine,
@@ -126,6 +127,11 @@ def build(
         raise
     engine.await_links(_link_groups(index, link_rows, labels), partial(_links, index, raw))
     return engine
+
+
+def _uprights(index: Index, ents: list[int], valid: Instant, tx: Instant) -> list[str]:
+    resting = Resting(index, valid, tx)
+    return ["shaky" if ent in index.rests and resting.is_shaky(ent) else "stands" for ent in ents]
 
 
 class ViewGraph(Engine):

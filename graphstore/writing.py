@@ -386,7 +386,7 @@ class _Composer:
             self.first_op = lines[-1].first_op
             self._gaps(lines[-1].head, set(entities))
         self._took(lines[-1].head, set(links), set(versions))
-        self._kinds(lines[-1].head)
+        self._kinds(lines[0].head)
         return lines, dropped
 
     def _fill(self, lists: list[_List]) -> Line:

@@ -14,8 +14,19 @@ PACKAGE = Path(graphstore.__file__).parent
 
 # From the ground up. A module imports from its own floor and from those below.
 FLOORS = {
-    "pure": {"errors", "period", "models", "links", "diff", "inputs", "result", "fingerprints"},
-    "truth": {"files", "line", "journal", "dump", "index", "saved", "forgetting", "compacting", "folder"},
+    "pure": {"errors", "period", "models", "links", "diff", "inputs", "result", "fingerprints", "statements"},
+    "truth": {
+        "files",
+        "line",
+        "journal",
+        "dump",
+        "index",
+        "saved",
+        "forgetting",
+        "compacting",
+        "folder",
+        "resting",
+    },
     "engine": {"guard", "queries", "engine", "projection", "viewgraph", "graphs"},
     "core": {
         "happened",
@@ -30,6 +41,8 @@ FLOORS = {
         "store",
         "opening",
         "retention",
+        "hops",
+        "slots",
     },
     "rooms": {"events", "sessions", "topics", "memory", "timeline", "recall", "chains"},
     "doors": {"tell", "git_history", "imports", "demo", "cli", "mcp", "notebook", "server", "__main__"},

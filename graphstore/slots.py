@@ -1,0 +1,154 @@
+"""Slots: what a new value does to those that hold there already, and what a value said again does instead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from graphstore import statements
+from graphstore.errors import ConflictError
+from graphstore.index import Index
+from graphstore.inputs import event_of
+from graphstore.linking import Claim, Ends, Linking
+from graphstore.models import Json
+from graphstore.period import OPEN, Instant, Period
+from graphstore.recording import Recording, Report
+from graphstore.writing import Transaction
+
+if TYPE_CHECKING:
+    from graphstore.store import GraphStore
+
+TRUST = "trust"
+_MINTED = ("transition", "contradicts")  # beside `supersedes`
+
+
+class Slot(NamedTuple):
+    """Where a value belongs: at most one of them holds at a time."""
+
+    kind: str
+    key: str
+    scope: str
+
+
+class Held(NamedTuple):
+    """A row that another node of the slot has now."""
+
+    start: Instant
+    stop: Instant
+    ent: int
+    row: int
+
+
+def held(index: Index, slot: Slot) -> list[Held]:
+    """What holds in a slot, in the order of valid time."""
+    return sorted(
+        Held(index.r_from[row], index.r_to[row], ent, row)
+        for ent in index.slots.get(slot, ())
+        for row in index.now_of[ent]
+    )
+
+
+def span_of(rows: Iterable[Held], start: Instant, stop: Instant | None) -> Period:
+    """How long a value holds from `start` on: until `stop` when that is said, else until the next value begins."""
+    if stop is None:
+        stop = min((row.start for row in rows if row.start > start), default=OPEN)
+    return start, stop
+
+
+def rank(ranks: dict[str, int], source: str | None) -> int:
+    """The trust in a source: that of its class, the part before the first colon; 0 for one that has no rank."""
+    return ranks.get((source or "").partition(":")[0], 0)
+
+
+class Filling:
+    """One value put into a slot, in one transaction."""
+
+    def __init__(
+        self, store: GraphStore, work: Transaction, slot: Slot, start: Instant, stop: Instant | None
+    ) -> None:
+        self.store, self.work, self.slot = store, work, slot
+        self.index = store._core.index
+        self.rows = held(self.index, slot)
+        self.during = span_of(self.rows, start, stop)
+
+    def restated(self, body: Json) -> int:
+        """The row that says the same over all of the time already, or -1."""
+        start, stop = self.during
+        for row in self.rows:
+            if row.start <= start and stop <= row.stop:
+                said = self._body(row.row)
+                if statements.same(
+                    statements.statement(said["content"], said.get("text")),
+                    statements.statement(body["content"], body.get("text")),
+                ):
+                    return row.row
+        return -1
+
+    def refuse_untrusted(self, source: str | None) -> None:
+        """Raise ConflictError when a source would close a value of a source that ranks higher."""
+        ranks: dict[str, int] = self.index.setting(TRUST) or {}
+        for row in self._met() if ranks else ():
+            prior = self._body(row.row).get("source")
+            if rank(ranks, source) < rank(ranks, prior):
+                raise ConflictError(
+                    f"source {source!r} (trust {rank(ranks, source)}) may not replace {self.index.names[row.ent]!r} from {prior!r} "
+                    f"(trust {rank(ranks, prior)}) in the slot {self.slot.key!r}. Give a source that ranks as high, or another scope."
+                )
+
+    def close(self, new: int, named: frozenset[int], reason: str | None, op: int) -> None:
+        """Take the time of the new value from what held there, and link it with its neighbours in the slot. `named`: what the caller says it supersedes."""
+        start, stop = self.during
+        linking = Linking(self.store._core, self.work)
+        priors = dict.fromkeys(row.ent for row in self._met() if row.start <= start)
+        for ent in priors:
+            until = stop if self._goes_on(ent, stop) else OPEN
+            self._replace(linking, new, ent, (start, until), Claim(reason=reason), op, ent in named)
+        for row in self._met():
+            if row.start > start:
+                self.work.take(row.ent, self.during, op)
+        following = next((row.ent for row in self.rows if row.start == stop), new)
+        if following != new and following not in priors:
+            self._replace(linking, following, new, (stop, OPEN), Claim(), op, False)
+
+    def _replace(
+        self, linking: Linking, new: int, old: int, during: Period, claim: Claim, op: int, named: bool
+    ) -> None:
+        minted = replace(claim, created_by="store")
+        linking.supersede(new, old, claim if named else minted, op, since=during[0], until=during[1])
+        for name in _MINTED:
+            linking.join(Ends(new, linking.kind(name), old), during, minted, op)
+
+    def _goes_on(self, ent: int, stop: Instant) -> bool:
+        """Whether a prior value holds again after the new one."""
+        return any(row.ent == ent and row.stop > stop for row in self.rows)
+
+    def _met(self) -> list[Held]:
+        start, stop = self.during
+        return [row for row in self.rows if row.start < stop and start < row.stop]
+
+    def _body(self, row: int) -> Json:
+        index = self.index
+        ver = index.r_ver[row]
+        return self.store._core.body(index.v_pos[ver], index.v_len[ver])
+
+
+def confirm(store: GraphStore, work: Transaction, ent: int, reason: str | None, source: str | None) -> None:
+    """Count a confirmation; one from another source is an event that supports the thing."""
+    index = store._core.index
+    name = index.names[ent]
+    op = work.op("confirm", name, reason)
+    index.confirm(ent, op)
+    ver = index.versions_of[ent][-1]
+    own = store._core.body(index.v_pos[ver], index.v_len[ver]).get("source")
+    if source is None or source == own:
+        return
+    said = reason or f"{source} says so too"
+    type, body = event_of(
+        "confirmation", said, "system", None, source=source, fingerprint=f"{name} by {source}"
+    )
+    written = Recording(store, work).write(Report(type, body))
+    linking = Linking(store._core, work)
+    linking.join(
+        Ends(written.ent, linking.kind("supports"), ent), (work.tx, OPEN), Claim(created_by="store"), op
+    )
