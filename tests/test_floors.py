@@ -16,7 +16,7 @@ PACKAGE = Path(graphstore.__file__).parent
 FLOORS = {
     "pure": {"errors", "period", "models", "links", "diff", "inputs", "result", "fingerprints"},
     "truth": {"journal", "dump", "index", "saved", "folder"},
-    "engine": {"guard", "queries", "engine", "projection", "viewgraph", "graphs"},
+    "engine": {"guard", "queries", "engine", "columns", "projection", "viewgraph", "graphs"},
     "core": {
         "happened",
         "sight",
