@@ -354,6 +354,8 @@ class Sight:
     def links_of(self, ent: int) -> tuple[Link, ...]:
         """The links that hold here on either side of an entity."""
         index = self.index
+        if ent not in index.out and ent not in index.into:
+            return ()
         rows = self.rows_of_links(index.out, ent) + self.rows_of_links(index.into, ent)
         return tuple(self.link(row) for row in sorted(rows, key=self.link_order))
 
