@@ -18,7 +18,20 @@ FLOORS = {
     "truth": {"journal", "dump", "index", "saved", "folder"},
     "engine": {"guard", "queries", "engine", "projection", "viewgraph", "graphs"},
     "core": {"sight", "succession", "writing", "linking", "bulk", "view", "transacting", "store", "opening"},
-    "rooms": {"events", "sessions", "topics", "memory", "timeline", "recall", "chains"},
+    "rooms": {
+        "windows",
+        "correlation",
+        "metrics",
+        "patterns",
+        "recorder",
+        "events",
+        "sessions",
+        "topics",
+        "memory",
+        "timeline",
+        "recall",
+        "chains",
+    },
     "doors": {"tell", "git_history", "imports", "demo", "cli", "mcp", "notebook", "server", "__main__"},
 }
 ORDER = {module: floor for floor, name in enumerate(FLOORS) for module in FLOORS[name]}
