@@ -41,7 +41,7 @@ _FORGOTTEN = ("evicted", "erased")
 class _Match(NamedTuple):
     first: Instant
     last: Instant
-    count: int
+    times: int
     ent: int
 
 
@@ -185,8 +185,8 @@ class _History:
                 event["metric"] = metric
         event["status"] = self.happened.status(ent)
         event["links"] = self._links(ent)
-        if match.count > 1:
-            event |= {"count": match.count, "first_seen": first, "last_seen": iso(match.last)}
+        if match.times > 1:
+            event |= {"count": match.times, "first_seen": first, "last_seen": iso(match.last)}
         event["origin"] = body["origin"]
         if "agent" in body:
             event["agent"] = body["agent"]

@@ -88,11 +88,12 @@ def measure(
         if len(values) >= thresholds.settle:
             metric = metric._replace(baseline=median(values))
         return metric, found
-    metric, crossing = _cross(metric, metric.baseline, value, thresholds)
+    usual = metric.baseline
+    metric, crossing = _cross(metric, usual, value, thresholds)
     found += crossing
-    level = _settled(values, metric.baseline, thresholds)
+    level = _settled(values, usual, thresholds)
     if level is not None:
-        found.append(Shifted(metric.baseline, level, learned=True))
+        found.append(Shifted(usual, level, learned=True))
         metric = metric._replace(baseline=level, armed=True)
     return metric, found
 

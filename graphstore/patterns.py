@@ -15,6 +15,7 @@ from graphstore.errors import InvalidError
 from graphstore.happened import Episode, Happened, Seen
 from graphstore.models import Json
 from graphstore.period import Instant, moment
+from graphstore.recording import look_for_prints
 from graphstore.sight import Sight
 from graphstore.view import Reader, View
 from graphstore.windows import Window, plural, said, window
@@ -265,7 +266,7 @@ class _Search:
 
     def _gather(self) -> None:
         sight, index, kinds = self.sight, self.index, self.index.kind
-        wanted = self.asked.type
+        wanted, looked = self.asked.type, set()
         for ent in sight.entities(events=True):
             if sight.find(ent) < 0:
                 continue
@@ -277,10 +278,11 @@ class _Search:
                 told = self.deploys if kind == "deploy" else self.regressions
                 told += [(at, ent) for at in self._instants(ent)]
             if kind != "resolution" and wanted in (None, kind):
-                ver = index.versions_of[ent][-1]
-                body = sight.core.body(index.v_pos[ver], index.v_len[ver], b'"fingerprint":"')
-                if body.get("fingerprint"):
-                    self.groups[body["fingerprint"]].append(ent)
+                looked.add(ent)
+        look_for_prints(sight.core)
+        for ent, fingerprint in index.printed:
+            if ent in looked:
+                self.groups[fingerprint].append(ent)
 
     def _instants(self, ent: int) -> list[Instant]:
         """The occurrences of an event inside the window."""

@@ -456,7 +456,7 @@ def _recalled(known: _Knowledge, id: str, type: str, metadata: Json, active: boo
     metric = known.metrics.get((name, page), Metric(name, page))._replace(
         baseline=level, given=metadata.get("given")
     )
-    limit = metadata.get("limit")
+    limit: Any = metadata.get("limit")
     if type == "baseline_shift":
         metric = metric._replace(armed=True, shift=id)
     elif active and _is_number(limit):
