@@ -11,15 +11,20 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import socket
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from pathlib import Path
 
-from graphstore import saved
+from graphstore import compacting, forgetting, saved
 from graphstore.errors import DamageError, EngineError, InvalidError, LockedError, NotFoundError
+from graphstore.files import sync_folder
 from graphstore.index import Index, no_collecting
-from graphstore.journal import GENESIS, Journal, Position
+from graphstore.journal import Journal, Position
+from graphstore.line import GENESIS
 from graphstore.models import Problem, Verification
 
 try:
@@ -41,6 +46,8 @@ class Folder:
         self.read_only = read_only
         self.journal = None if path is None else path / _JOURNAL
         self.tables = None if path is None or read_only else path
+        if path is not None:
+            self._fresh, self._old = path / f"{_JOURNAL}.new", path / f"{_JOURNAL}.old"
         self._lock: int | None = None
         self._real = ""
         self._saved_at = -1
@@ -68,6 +75,7 @@ class Folder:
         os.pwrite(fd, f"pid {os.getpid()} on {socket.gethostname()}\n".encode(), 0)
         self._lock, self._real = fd, real
         _open_here.add(real)
+        self._mend()
 
     def release(self) -> None:
         """Let another writer in."""
@@ -92,7 +100,80 @@ class Folder:
             journal.make_ready()
             if journal.torn.size:
                 notify(str(journal.torn))
+        if index.unfinished:
+            self.forget(index, journal)
         return index
+
+    def forget(self, index: Index, journal: Journal) -> None:
+        """See to it that no file holds what was evicted or erased; a reader only stops showing it. Raises EngineError when the disk refuses."""
+        if self.read_only:
+            forgetting.blank(index, forgetting.remaining(index))
+            return
+        if self.path is not None:
+            self._remove_copies()
+            self._remove_torn(forgetting.names(index))
+        journal.settle()
+        forgetting.finish(index, journal)
+
+    def compact(self, journal: Journal, gone: set[str], last: compacting.Transaction) -> None:
+        """Put a journal in the old one's place that never knew the things of these ids, with one transaction more. Raises EngineError when the
+        disk refuses; everything is then as it was."""
+        if self.path is None or self.journal is None:
+            journal.start_at(Position(0, 0), GENESIS)
+            told = [*compacting.left(journal, gone), last]
+            for _ in compacting.chained(told):
+                pass
+            journal.hold(told)
+            return
+        old = Journal(self.journal, writer=False)
+        try:
+            compacting.write(
+                compacting.chained(chain(compacting.left(old, gone), [last])),
+                self._fresh,
+                journal.generation + 1,
+            )
+        finally:
+            old.close()
+        self._remove_copies()
+        with journal.quiet():
+            journal.reopen()
+            self.journal.rename(self._old)
+            self._fresh.rename(self.journal)
+            sync_folder(self.path)
+        names = [name.encode() for name in gone]
+        for file in self._old.glob("*.bin"):
+            data = file.read_bytes()
+            if not any(name in data for name in names):
+                file.rename(self.journal / file.name)
+        shutil.rmtree(self._old, ignore_errors=True)
+
+    def _mend(self) -> None:
+        """Finish what a process was at when it ended."""
+        assert self.journal is not None
+        if self._fresh.exists() and not self.journal.exists():
+            self._fresh.rename(self.journal)
+        for folder in (self._fresh, self._old):
+            shutil.rmtree(folder, ignore_errors=True)
+        for file in self.journal.glob("*.new") if self.journal.exists() else ():
+            file.unlink()
+
+    def _remove_copies(self) -> None:
+        """They hold contents, or lead to places that will move. Cut to nothing first: an engine may have them open still."""
+        assert self.path is not None
+        for name in (*self.path.glob("graph.kuzu*"), self.path / "graph.json", self.path / _INDEX):
+            with contextlib.suppress(FileNotFoundError):
+                os.truncate(name, 0)
+                name.unlink()
+        sync_folder(self.path)
+        self._saved_at = -1
+
+    def _remove_torn(self, names: Iterable[bytes]) -> None:
+        assert self.journal is not None
+        aside = [(file, file.read_bytes()) for file in self.journal.glob("*.bin")]
+        wanted = list(names) if aside else []
+        for file, data in aside:
+            if any(name in data for name in wanted):
+                file.unlink()
 
     def replay(self, journal: Journal, upto: int | None = None) -> tuple[Index, int]:
         """The index from the journal alone; from its first `upto` transactions only."""
@@ -162,7 +243,7 @@ def locate(path: str | os.PathLike[str], *, read_only: bool, create: bool) -> Fo
         raise InvalidError(
             f"{place} is a file, not a store. A store is a folder such as memory.gs; a dump is opened with graphstore.restore."
         )
-    if not (place / _JOURNAL / "00000001.jsonl").exists():
+    if not (place / _JOURNAL / "00000001.jsonl").exists() and not _half_way(place, read_only):
         if _holds_other_things(place):
             raise InvalidError(
                 f"{place} is a folder with other things in it and no store. Give a new name, or an empty folder."
@@ -174,6 +255,22 @@ def locate(path: str | os.PathLike[str], *, read_only: bool, create: bool) -> Fo
         except OSError as error:
             raise EngineError(f"cannot make {place}: {error.strerror}.") from error
     return Folder(place, read_only=read_only)
+
+
+def _half_way(place: Path, read_only: bool) -> bool:
+    """Whether a journal written anew waits to be put in its place. A reader waits a moment for the writer that is at it."""
+    for _ in range(100 if read_only else 1):
+        if (place / _JOURNAL / "00000001.jsonl").exists():
+            return True
+        if not (place / f"{_JOURNAL}.new").exists():
+            return False
+        if read_only:
+            time.sleep(0.01)
+    if read_only:
+        raise EngineError(
+            f"the journal of {place} was being written anew when its writer ended. Open it for writing once: that finishes it."
+        )
+    return True
 
 
 def _holds_other_things(place: Path) -> bool:
@@ -195,6 +292,18 @@ def verify_index(place: Folder, index: Index) -> list[Problem]:
         problems = [problem for problem in problems if fresh is None]
     if fresh is None or problems:
         return problems
+    if fresh.unfinished:
+        left = forgetting.remaining(fresh)
+        if left and not place.read_only:
+            problems.append(
+                Problem(
+                    file=str(place.journal),
+                    line=None,
+                    message=f"{len(left)} forgotten contents are in it still. Reopen the store.",
+                )
+            )
+        forgetting.blank(fresh, left)
+    problems += _unexplained(fresh)
     for name, value in vars(fresh).items():
         if name.startswith("_") or name in _NOT_COMPARED:
             continue
@@ -207,6 +316,19 @@ def verify_index(place: Folder, index: Index) -> list[Problem]:
                 )
             )
     return problems
+
+
+def _unexplained(index: Index) -> list[Problem]:
+    """Contents that are missing though nothing says they were evicted or erased."""
+    return [
+        Problem(
+            file=_JOURNAL,
+            line=None,
+            message=f"the content of {index.names[index.v_ent[ver]]!r} version {index.v_num[ver]} is missing, though it was never evicted or erased.",
+        )
+        for ver, length in enumerate(index.v_len)
+        if length == 0 and index.v_ent[ver] not in index.gone
+    ]
 
 
 def _plain(value: object) -> object:

@@ -15,7 +15,7 @@ PACKAGE = Path(graphstore.__file__).parent
 # From the ground up. A module imports from its own floor and from those below.
 FLOORS = {
     "pure": {"errors", "period", "models", "links", "diff", "inputs", "result", "fingerprints"},
-    "truth": {"journal", "dump", "index", "saved", "folder"},
+    "truth": {"files", "line", "journal", "dump", "index", "saved", "forgetting", "compacting", "folder"},
     "engine": {"guard", "queries", "engine", "projection", "viewgraph", "graphs"},
     "core": {
         "happened",
@@ -29,6 +29,7 @@ FLOORS = {
         "transacting",
         "store",
         "opening",
+        "retention",
     },
     "rooms": {
         "windows",

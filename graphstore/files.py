@@ -1,0 +1,79 @@
+"""What a journal needs of files: written and read whole, names made durable, what a torn or rewritten file left."""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_right
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+
+@dataclass(slots=True)
+class Torn:
+    """A tail that was never acknowledged, and where it was set aside."""
+
+    file: str
+    line: int
+    size: int
+    aside: str | None
+
+    def __str__(self) -> str:
+        kept = f" It was set aside in {self.aside}." if self.aside else ""
+        return (
+            f"{self.file} line {self.line}: {self.size} bytes of a commit that was never acknowledged.{kept}"
+        )
+
+
+class Moves(NamedTuple):
+    """How the bodies of a segment moved when it was written anew: from each start on by the shift after it."""
+
+    starts: list[int]
+    shifts: list[int]
+
+    def to(self, pos: int) -> int:
+        """Where lies what lay at `pos`."""
+        return pos + self.shifts[bisect_right(self.starts, pos)]
+
+
+def sync_folder(path: Path) -> None:
+    """Make the names in a folder durable."""
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def write_all(fd: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+
+
+def pwrite_all(fd: int, data: bytes, offset: int) -> None:
+    done = os.pwrite(fd, data, offset)
+    while done < len(data):
+        done += os.pwrite(fd, memoryview(data)[done:], offset + done)
+
+
+def read_at(fd: int, offset: int, length: int) -> bytes:
+    data = os.pread(fd, length, offset)
+    if len(data) == length:
+        return data
+    parts = [data]
+    got = len(data)
+    while got < length and data:
+        data = os.pread(fd, length - got, offset + got)
+        parts.append(data)
+        got += len(data)
+    return b"".join(parts)
+
+
+def free_name(name: Path) -> Path:
+    count = 1
+    free = name
+    while free.exists():
+        count += 1
+        free = name.with_name(f"{name.stem}-{count}{name.suffix}")
+    return free
