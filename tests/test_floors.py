@@ -30,7 +30,20 @@ FLOORS = {
         "opening",
         "retention",
     },
-    "rooms": {"events", "sessions", "topics", "memory", "timeline", "recall", "chains"},
+    "rooms": {
+        "windows",
+        "correlation",
+        "metrics",
+        "patterns",
+        "recorder",
+        "events",
+        "sessions",
+        "topics",
+        "memory",
+        "timeline",
+        "recall",
+        "chains",
+    },
     "doors": {"tell", "git_history", "imports", "demo", "cli", "mcp", "notebook", "server", "__main__"},
 }
 ORDER = {module: floor for floor, name in enumerate(FLOORS) for module in FLOORS[name]}
