@@ -19,7 +19,8 @@ FLOORS = {
     "engine": {"guard", "queries", "engine", "projection", "viewgraph", "graphs"},
     "core": {"sight", "succession", "writing", "linking", "bulk", "view", "transacting", "store", "opening"},
     "rooms": {"events", "sessions", "topics", "memory", "timeline", "recall", "chains"},
-    "doors": {"tell", "git_history", "imports", "demo", "cli", "mcp", "notebook", "server", "__main__"},
+    "doors": {"tell", "git_history", "imports", "demo", "mcp", "notebook", "server", "__main__"}
+    | {"cli", "cli_common", "cli_files", "cli_read", "cli_write"},
 }
 ORDER = {module: floor for floor, name in enumerate(FLOORS) for module in FLOORS[name]}
 
