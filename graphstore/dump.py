@@ -9,7 +9,9 @@ from typing import IO
 import orjson
 
 from graphstore.errors import DamageError, EngineError, NotFoundError
-from graphstore.journal import GENESIS, SCHEMA, SEGMENT_BYTES, check, header, sync_folder
+from graphstore.files import sync_folder
+from graphstore.journal import SEGMENT_BYTES
+from graphstore.line import GENESIS, SCHEMA, check, header
 
 
 def load(dump: Path, folder: Path) -> int:

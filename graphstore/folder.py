@@ -12,14 +12,16 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from graphstore import saved
+from graphstore import forgetting, saved
 from graphstore.errors import DamageError, EngineError, InvalidError, LockedError, NotFoundError
+from graphstore.files import sync_folder
 from graphstore.index import Index, no_collecting
-from graphstore.journal import GENESIS, Journal, Position
+from graphstore.journal import Journal, Position
+from graphstore.line import GENESIS
 from graphstore.models import Problem, Verification
 
 try:
@@ -92,7 +94,38 @@ class Folder:
             journal.make_ready()
             if journal.torn.size:
                 notify(str(journal.torn))
+        if index.unfinished:
+            self.forget(index, journal)
         return index
+
+    def forget(self, index: Index, journal: Journal) -> None:
+        """See to it that no file holds what was evicted or erased; a reader only stops showing it. Raises EngineError when the disk refuses."""
+        if self.read_only:
+            forgetting.blank(index, forgetting.remaining(index))
+            return
+        if self.path is not None:
+            self._remove_copies()
+            self._remove_torn(forgetting.names(index))
+        journal.settle()
+        forgetting.finish(index, journal)
+
+    def _remove_copies(self) -> None:
+        """They hold contents, or lead to places that will move. Cut to nothing first: an engine may have them open still."""
+        assert self.path is not None
+        for name in (*self.path.glob("graph.kuzu*"), self.path / "graph.json", self.path / _INDEX):
+            with contextlib.suppress(FileNotFoundError):
+                os.truncate(name, 0)
+                name.unlink()
+        sync_folder(self.path)
+        self._saved_at = -1
+
+    def _remove_torn(self, names: Iterable[bytes]) -> None:
+        assert self.journal is not None
+        aside = [(file, file.read_bytes()) for file in self.journal.glob("*.bin")]
+        wanted = list(names) if aside else []
+        for file, data in aside:
+            if any(name in data for name in wanted):
+                file.unlink()
 
     def replay(self, journal: Journal, upto: int | None = None) -> tuple[Index, int]:
         """The index from the journal alone; from its first `upto` transactions only."""
@@ -191,6 +224,18 @@ def verify_index(place: Folder, index: Index) -> list[Problem]:
         problems = [problem for problem in problems if fresh is None]
     if fresh is None or problems:
         return problems
+    if fresh.unfinished:
+        left = forgetting.remaining(fresh)
+        if left and not place.read_only:
+            problems.append(
+                Problem(
+                    file=str(place.journal),
+                    line=None,
+                    message=f"{len(left)} forgotten contents are in it still. Reopen the store.",
+                )
+            )
+        forgetting.blank(fresh, left)
+    problems += _unexplained(fresh)
     for name, value in vars(fresh).items():
         if name.startswith("_") or name in ("changed", "taken"):
             continue
@@ -203,6 +248,19 @@ def verify_index(place: Folder, index: Index) -> list[Problem]:
                 )
             )
     return problems
+
+
+def _unexplained(index: Index) -> list[Problem]:
+    """Contents that are missing though nothing says they were evicted or erased."""
+    return [
+        Problem(
+            file=_JOURNAL,
+            line=None,
+            message=f"the content of {index.names[index.v_ent[ver]]!r} version {index.v_num[ver]} is missing, though it was never evicted or erased.",
+        )
+        for ver, length in enumerate(index.v_len)
+        if length == 0 and index.v_ent[ver] not in index.gone
+    ]
 
 
 def _plain(value: object) -> object:

@@ -49,6 +49,10 @@ class Graphs:
             self._projection = None
         self._index = index
 
+    def forget(self) -> None:
+        """Something was evicted or erased: let go of everything that holds contents."""
+        self.follow(self._index)
+
     @property
     def projection(self) -> Projection:
         """The tables of the whole history."""

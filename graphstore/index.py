@@ -20,6 +20,7 @@ from graphstore.period import OPEN, Instant, Period, instant
 BRANCHING = 16
 _OF_LINKS = frozenset({"links", "claims", "link_rows", "link_closed", "took", "kinds"})
 _FEW = 48
+FORGETTING = {"evict": "evicted", "erase": "erased"}
 
 
 class Mark(NamedTuple):
@@ -112,6 +113,11 @@ class Index:
         self.transactions = 0
         self.kinds: list[dict[str, Any]] = []  # custom link kinds, in the order they were defined
         self.promoted: list[str] = []
+        self.settings: list[
+            dict[str, Any]
+        ] = []  # what the store keeps of how it is to behave; the last of a name counts
+        self.gone: dict[int, int] = {}  # forgotten entity -> the operation that evicted or erased it
+        self._forgetting = False  # contents of forgotten things may still be in the journal
         self._committed: Mark | None = None
         self._blocks: dict[int, _Blocks] = {}
         self._sorted: list[str] = []
@@ -151,6 +157,11 @@ class Index:
         for column in (self.names, self.is_event, self.born, self.changed, self.kind, self.key, self.scope,
                        self.versions_of, self.rows_of, self.now_of):  # fmt: skip
             del column[mark.entities :]
+        if any(op >= mark.ops for op in self.gone.values()):
+            self.gone.clear()
+            for op, verb in enumerate(self.o_verb[: mark.ops]):
+                if verb in FORGETTING:
+                    self.forget(self.ids[self.o_subject[op]], op)
         for column in (self.o_tx, self.o_pos, self.o_len, self.o_verb, self.o_subject, self.o_author):
             del column[mark.ops :]
         self._sorted.clear()
@@ -344,6 +355,20 @@ class Index:
         self.o_len.append(length)
         return len(self.o_tx) - 1
 
+    def finished(self) -> None:
+        """No content of a forgotten thing is left."""
+        self._forgetting = False
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether contents of forgotten things may still be in the journal."""
+        return self._forgetting
+
+    def forget(self, ent: int, op: int) -> None:
+        """From now on an entity is evicted or erased, at every coordinate."""
+        self.gone[ent] = op
+        self._forgetting = True
+
     def apply(self, head: dict[str, Any], places: list[Any]) -> None:
         """Follow one line of the journal."""
         tx = instant(head["tx"])
@@ -353,7 +378,9 @@ class Index:
         for verb, subject, *body in head.get("ops", ()):
             at = body[0] if body else why
             pos, length = places[at] if at is not None else (0, 0)
-            self.add_op(tx, verb, subject, author, pos, length)
+            op = self.add_op(tx, verb, subject, author, pos, length)
+            if verb in FORGETTING and subject in self.ids:
+                self.forget(self.ids[subject], op)
         for name, *more in head.get("entities", ()):
             if len(more) == 1:
                 self.add_entity(name, True, more[0], None, "", tx)
@@ -370,6 +397,7 @@ class Index:
         for name, start, stop, op in head.get("gaps", ()):
             gap = (tx, instant(start), OPEN if stop is None else instant(stop), first_op + op)
             self.gaps.setdefault(ids[name], []).append(gap)
+        self.settings += head.get("settings", ())
         if not _OF_LINKS.isdisjoint(head):
             self._apply_links(head, places, tx, first_op)
         self.last_tx = tx
@@ -426,6 +454,8 @@ class Index:
 
     def find(self, ent: int, valid: Instant, tx: Instant) -> int:
         """The row of an entity that holds at (valid, tx), or -1."""
+        if self.gone and ent in self.gone:
+            return -1
         if tx < self.changed[ent]:
             row = self.last_cover(ent, valid, tx)
             return row if row >= 0 and self.r_end[row] > tx else -1
@@ -485,12 +515,33 @@ class Index:
 
     def standing(self, ent: int, valid: Instant, tx: Instant) -> str:
         """How an entity known at `tx` stands at (valid, tx)."""
+        if ent in self.gone:
+            return self.word(ent)
         row = self.find(ent, valid, tx)
         if self.is_event[ent]:
             if row >= 0:
                 return "superseded" if self._superseded(ent, valid, tx) else "stands"
             return "not_yet" if self.believed(ent, tx) else "retracted"
         return "stands" if row >= 0 else self._absence(ent, valid, tx)
+
+    def word(self, ent: int) -> str:
+        """`evicted` or `erased` for what was forgotten, else empty."""
+        op = self.gone.get(ent, -1)
+        return "" if op < 0 else FORGETTING[self.o_verb[op]]
+
+    def tombstone(self, ent: int) -> dict[str, Any]:
+        """What is left to say of a forgotten thing, in place of its body."""
+        word = self.word(ent)
+        return {"content": {}, "trigger": word, "description": f"[{word}]", "origin": word}
+
+    def last_seen(self, ent: int) -> Instant:
+        """When an event happened last, as far as is known."""
+        rows = self.rows_of[ent]
+        return self.r_from[rows[0]] if rows else self.born[ent]
+
+    def setting(self, name: str) -> Any:
+        """What the store keeps under a name, None when nothing was ever set."""
+        return next((setting[name] for setting in reversed(self.settings) if name in setting), None)
 
     def _absence(self, ent: int, valid: Instant, tx: Instant) -> str:
         believed = self.believed(ent, tx)

@@ -16,29 +16,28 @@ import mmap
 import os
 import threading
 import time
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from hashlib import blake2b
 from pathlib import Path
 from typing import IO, Any, NamedTuple, NoReturn
 from zlib import crc32
 
 import orjson
 
-from graphstore.errors import DamageError, EngineError, InvalidError
+from graphstore.errors import DamageError, EngineError
+from graphstore.files import free_name, pwrite_all, read_at, sync_folder, write_all
+from graphstore.line import FORGOTTEN, GENESIS, SCHEMA, check, compose, generation_of, header, lay_out
 
-SCHEMA = 1
 SEGMENT_BYTES = 64 << 20
 _SHIFT = 40
 _OFFSET = (1 << _SHIFT) - 1
-_CANONICAL = orjson.OPT_SORT_KEYS | orjson.OPT_UTC_Z
 _REMAP_BYTES = 1 << 20
 _CHUNK = 1 << 22
-GENESIS = "0" * 32
 
 
 class Place(NamedTuple):
-    """Where a body lies: `pos` is segment and offset in one number, `length` is in bytes."""
+    """Where a body lies: `pos` is segment and offset in one number, `length` is in bytes. (0, 0): it was forgotten."""
 
     pos: int
     length: int
@@ -49,6 +48,14 @@ class Line(NamedTuple):
 
     head: dict[str, Any]
     places: list[Place]
+
+
+NOWHERE = Place(0, 0)
+
+
+def segment_of(place: Place) -> int:
+    """The number of the segment a body lies in."""
+    return place.pos >> _SHIFT
 
 
 class Position(NamedTuple):
@@ -80,67 +87,6 @@ class Torn:
         )
 
 
-def dumps(value: Any) -> bytes:
-    """Canonical JSON: sorted keys, no spaces, UTC as Z. Raises InvalidError for what JSON cannot hold."""
-    try:
-        return orjson.dumps(value, option=_CANONICAL)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidError(
-            f"not JSON: {error}. Allowed: objects with text keys, lists, text, 64-bit numbers, true, false, null."
-        ) from None
-
-
-def _hash(data: bytes) -> str:
-    return blake2b(data, digest_size=16).hexdigest()
-
-
-def header(segment: int) -> bytes:
-    return (
-        dumps({"format": "graphstore journal", "generation": 0, "schema": SCHEMA, "segment": segment}) + b"\n"
-    )
-
-
-def compose(head: dict[str, Any], bodies: list[bytes], prev: str) -> tuple[bytes, str, list[int]]:
-    """The line of a head and its bodies, its digest, and each body's offset within the line."""
-    head["body"] = [_hash(body) for body in bodies]
-    head["prev"] = prev
-    head_bytes = dumps(head)
-    digest = _hash(head_bytes)
-    offsets, at = [], 9  # len('{"body":[')
-    for body in bodies:
-        offsets.append(at)
-        at += len(body) + 1
-    line = b'{"body":[%b],"digest":"%b","head":%b}\n' % (b",".join(bodies), digest.encode(), head_bytes)
-    return line, digest, offsets
-
-
-def check(line: bytes, prev: str) -> tuple[dict[str, Any], str, list[tuple[int, int]]]:
-    """The head, digest and body spans of one line. Raises ValueError saying what is wrong with it."""
-    try:
-        record = orjson.loads(line)
-        head, digest, bodies = record["head"], record["digest"], record["body"]
-        hashes, said = head["body"], head["prev"]
-    except (orjson.JSONDecodeError, KeyError, TypeError):
-        raise ValueError("it is no line of a journal") from None
-    if said != prev:
-        raise ValueError("it does not follow the line before it (digest chain broken)")
-    head_bytes = orjson.dumps(head, option=_CANONICAL)
-    if _hash(head_bytes) != digest:
-        raise ValueError("its digest does not match")
-    if len(hashes) != len(bodies):
-        raise ValueError("a body is missing")
-    raw = [orjson.dumps(body, option=_CANONICAL) for body in bodies]
-    spans, at = [], 9
-    for body, expected in zip(raw, hashes, strict=True):
-        if _hash(body) != expected:
-            raise ValueError("the content of a body does not match its hash")
-        spans.append((at, len(body)))
-        at += len(body) + 1
-    if line != b'{"body":[%b],"digest":"%b","head":%b}' % (b",".join(raw), digest.encode(), head_bytes):
-        raise ValueError("it is not in canonical form")
-    return head, digest, spans
-
-
 class Journal:
     """The segments of one store. The writer appends; a reader follows; both read bodies by place.
 
@@ -162,6 +108,7 @@ class Journal:
         self._memory: list[bytes] = [b""]  # bodies by number; a place is never 0
         self._memory_lines: list[tuple[dict[str, Any], list[bytes], int]] = []
         self._files: list[IO[bytes]] = []
+        self._generations: list[int] = []  # of the files that are open
         self._maps: dict[int, tuple[mmap.mmap, int]] = {}
         self._broken: str | None = None
         self.failed: str | None = None  # why what was appended last did not become durable
@@ -213,7 +160,7 @@ class Journal:
     def _new_segment(self, segment: int) -> None:
         fd = os.open(self._name(segment), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
         try:
-            _write_all(fd, header(segment + 1))
+            write_all(fd, header(segment + 1))
             os.fsync(fd)
         finally:
             os.close(fd)
@@ -224,7 +171,9 @@ class Journal:
         while len(self._files) <= segment:
             number = len(self._files)
             mode = "r+b" if self._writer else "rb"
-            self._files.append(open(self._name(number), mode, buffering=0))  # noqa: SIM115 - kept open on purpose
+            file = open(self._name(number), mode, buffering=0)  # noqa: SIM115 - kept open on purpose
+            self._files.append(file)
+            self._generations.append(_generation(file, number))
         return self._files[segment]
 
     def segments(self) -> int:
@@ -257,7 +206,7 @@ class Journal:
             while self.end.offset < len(self._memory_lines):
                 head, bodies, first = self._memory_lines[self.end.offset]
                 self._state = (Position(0, self.end.offset + 1), self.digest, None)
-                yield [Line(head, [Place(first + i, len(body)) for i, body in enumerate(bodies)])]
+                yield [Line(head, [_in_memory(first + i, body) for i, body in enumerate(bodies)])]
         while self.path is not None:
             yield from self._read_segment(progress)
             if self.torn is not None or self.end.segment + 1 >= self.segments():
@@ -283,7 +232,9 @@ class Journal:
             except ValueError as error:
                 self._refuse(segment, self._line_number(segment, offset) + count, str(error))
             base = (segment << _SHIFT) | (offset + at)
-            pending.append(Line(head, [Place(base + start, length) for start, length in spans]))
+            pending.append(
+                Line(head, [Place(base + start, length) if length else NOWHERE for start, length in spans])
+            )
             last, at, count = at, stop + 1, count + 1
             if head.get("more"):
                 continue
@@ -302,12 +253,12 @@ class Journal:
     def _load(self, segment: int, offset: int) -> bytes:
         fd = self._file(segment).fileno()
         size = os.fstat(fd).st_size
-        return _read_at(fd, offset, size - offset)
+        return read_at(fd, offset, size - offset)
 
     def _line_number(self, segment: int, offset: int) -> int:
         if offset == 0:
             return 1
-        return _read_at(self._file(segment).fileno(), 0, offset).count(b"\n") + 1
+        return read_at(self._file(segment).fileno(), 0, offset).count(b"\n") + 1
 
     def _check_header(self, segment: int, data: bytes) -> int:
         stop = data.find(b"\n")
@@ -318,7 +269,7 @@ class Journal:
                 self._refuse_header(segment, data)
             self.torn = Torn(str(self._name(segment)), 1, len(data), None)
             return 0
-        if data[: stop + 1] != header(segment + 1):
+        if generation_of(data[: stop + 1], segment + 1) < 0:
             self._refuse_header(segment, data[:stop])
         return stop + 1
 
@@ -353,12 +304,12 @@ class Journal:
         fd = os.open(name, os.O_RDWR)
         try:
             if self.torn.size:
-                aside = _free_name(name.with_name(f"{name.stem}-torn-{begin}.bin"))
-                aside.write_bytes(_read_at(fd, begin, self.torn.size))
+                aside = free_name(name.with_name(f"{name.stem}-torn-{begin}.bin"))
+                aside.write_bytes(read_at(fd, begin, self.torn.size))
                 self.torn.aside = str(aside)
             os.ftruncate(fd, begin)
             if begin == 0:
-                _write_all(fd, header(int(name.stem)))
+                write_all(fd, header(int(name.stem)))
                 self._moved(
                     Position(self.end.segment, len(header(int(name.stem)))), self.digest, self._state[2]
                 )
@@ -400,7 +351,7 @@ class Journal:
         if last is None or self.path is None:
             return True
         segment, offset, length = last
-        raw = _read_at(self._file(segment).fileno(), offset, length)
+        raw = read_at(self._file(segment).fileno(), offset, length)
         return raw.find(b'"digest":"%b"' % self.digest.encode()) >= 0
 
     def body(self, pos: int, length: int) -> dict[str, Any]:
@@ -423,7 +374,7 @@ class Journal:
         limit = self.end.offset if segment == self.end.segment else os.fstat(fd).st_size
         if limit - (mapped[1] if mapped else 0) >= _REMAP_BYTES and offset + length <= limit:
             self._maps[segment] = (mmap.mmap(fd, limit, access=mmap.ACCESS_READ), limit)
-        return _read_at(fd, offset, length)
+        return read_at(fd, offset, length)
 
     # ------------------------------------------------------------------ writing
 
@@ -486,7 +437,7 @@ class Journal:
     def _commit(self, segment: int, offset: int, parts: list[bytes]) -> None:
         fd = self._file(segment).fileno()
         try:
-            _pwrite_all(fd, b"".join(parts), offset)
+            pwrite_all(fd, b"".join(parts), offset)
         except BaseException as error:
             self._undo(fd, offset)
             if not isinstance(error, OSError):
@@ -512,8 +463,7 @@ class Journal:
         elif state[0].segment == self.end.segment:
             self._undo(self._file(state[0].segment).fileno(), state[0].offset)
         else:
-            self._file(self.end.segment).close()
-            del self._files[self.end.segment :]
+            self._let_go(self.end.segment)
             self._name(self.end.segment).unlink()
         self._state = state
 
@@ -567,9 +517,7 @@ class Journal:
             self._maps.clear()
             end = self._durable[0]
             for segment in range(self.segments() - 1, end.segment, -1):
-                for file in self._files[segment:]:
-                    file.close()
-                del self._files[segment:]
+                self._let_go(segment)
                 self._name(segment).unlink(missing_ok=True)
             self._undo(self._file(end.segment).fileno(), end.offset)
             self._state = self._durable
@@ -588,7 +536,8 @@ class Journal:
             time.sleep(self._interval)
             self._dirty.clear()
             try:
-                os.fdatasync(self._file(self.end.segment).fileno())
+                with self._syncing:
+                    os.fdatasync(self._file(self.end.segment).fileno())
             except (OSError, ValueError) as error:
                 if not self._stop.is_set():
                     self._broken = f"Making the journal durable failed ({error})."
@@ -598,16 +547,13 @@ class Journal:
         sink.write(header(1))
         lines = 0
         if self.path is None:
-            prev = GENESIS
             for head, bodies, _ in self._memory_lines:
-                line, prev, _ = compose(head, bodies, prev)
-                sink.write(line)
-                lines += 1
-            return lines
+                sink.write(lay_out(head, bodies)[0])
+            return len(self._memory_lines)
         for segment in range(self.end.segment + 1):
             fd = self._file(segment).fileno()
             stop = self.end.offset if segment == self.end.segment else os.fstat(fd).st_size
-            at = len(header(segment + 1))
+            at = len(header(segment + 1, self._generations[segment]))
             while at < stop and (data := os.pread(fd, min(_CHUNK, stop - at), at)):
                 sink.write(data)
                 lines += data.count(b"\n")
@@ -625,49 +571,129 @@ class Journal:
         for mapped, _ in self._maps.values():
             mapped.close()
         self._maps.clear()
-        for file in self._files:
+        self._let_go(0)
+
+    # ------------------------------------------------------------------ forgetting
+
+    def blank(self, segment: int, places: list[Place]) -> Moves:
+        """Write a segment anew with `null` in place of these bodies, and put it in the place of the old one. Gives how the others moved.
+
+        The caller holds the writer's lock. Raises EngineError when the disk refuses; the segment is then as it was.
+        """
+        if self.path is None:
+            self._blank_in_memory(places)
+            return Moves([], [0])
+        with self._syncing:
+            file = self._file(segment)
+            stop = self.end.offset if segment == self.end.segment else os.fstat(file.fileno()).st_size
+            old = header(segment + 1, self._generations[segment])
+            fresh = header(segment + 1, self._generations[segment] + 1)
+            data = memoryview(read_at(file.fileno(), 0, stop))
+            parts: list[Any] = [fresh]
+            at, shift = len(old), len(fresh) - len(old)
+            moves = Moves([], [shift])
+            for pos, length in sorted(places):
+                offset = pos & _OFFSET
+                parts += (data[at:offset], FORGOTTEN)
+                at = offset + length
+                shift += len(FORGOTTEN) - length
+                moves.starts.append(pos)
+                moves.shifts.append(shift)
+            self._replace(segment, b"".join([*parts, data[at:]]))
+            self._shifted(segment, moves)
+            return moves
+
+    def _replace(self, segment: int, data: bytes) -> None:
+        name = self._name(segment)
+        fresh = name.with_suffix(".new")
+        try:
+            with open(fresh, "wb") as sink:
+                sink.write(data)
+                sink.flush()
+                os.fsync(sink.fileno())
+            fresh.replace(name)
+            sync_folder(name.parent)
+        except OSError as error:
+            fresh.unlink(missing_ok=True)
+            raise EngineError(
+                f"cannot write {name} anew: {error.strerror}. What was forgotten is not shown any more, but its content is still in "
+                "that file. Free some space and open the store again: that finishes it."
+            ) from error
+        self._files[segment].close()
+        self._files[segment] = open(name, "r+b", buffering=0)  # noqa: SIM115 - kept open on purpose
+        self._generations[segment] += 1
+        self._maps.pop(
+            segment, None
+        )  # not closed: another thread may be reading it; it goes with its last reader
+
+    def _shifted(self, segment: int, moves: Moves) -> None:
+        def moved(state: State) -> State:
+            end, digest, last = state
+            base = segment << _SHIFT
+            if end.segment == segment:
+                end = Position(segment, moves.to(base + end.offset) - base)
+            if last is not None and last[0] == segment:
+                start, stop = (moves.to(base + at) - base for at in (last[1], last[1] + last[2]))
+                last = (segment, start, stop - start)
+            return end, digest, last
+
+        self._state, self._durable = moved(self._state), moved(self._durable)
+
+    def _blank_in_memory(self, places: list[Place]) -> None:
+        gone = {pos for pos, _ in places}
+        for pos in gone:
+            self._memory[pos] = FORGOTTEN
+        for _, bodies, first in self._memory_lines:
+            for at in range(len(bodies)):
+                if first + at in gone:
+                    bodies[at] = FORGOTTEN
+
+    def settle(self) -> None:
+        """Make everything durable now, whatever the durability. Raises EngineError when the disk refuses."""
+        if self.path is not None:
+            with self._syncing:
+                try:
+                    os.fdatasync(self._file(self.end.segment).fileno())
+                except OSError as error:
+                    raise EngineError(f"cannot make {self.path} durable: {error.strerror}.") from error
+
+    def renewed(self) -> bool:
+        """Whether a segment that was read here has been written anew since."""
+        for segment, generation in enumerate(self._generations):
+            try:
+                with open(self._name(segment), "rb") as file:
+                    if _generation(file, segment) != generation:
+                        return True
+            except FileNotFoundError:  # just being replaced
+                return True
+        return False
+
+    def reopen(self) -> None:
+        """Let go of the files, so that what is read next is read from those that are there now."""
+        self._maps.clear()
+        self._let_go(0)
+        self.start_at(Position(0, 0), GENESIS)
+
+    def _let_go(self, segment: int) -> None:
+        for file in self._files[segment:]:
             file.close()
-        self._files.clear()
+        del self._files[segment:], self._generations[segment:]
 
 
-def sync_folder(path: Path) -> None:
-    """Make the names in a folder durable."""
-    fd = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
+class Moves(NamedTuple):
+    """How the bodies of a segment moved when it was written anew: from each start on by the shift after it."""
+
+    starts: list[int]
+    shifts: list[int]
+
+    def to(self, pos: int) -> int:
+        """Where lies what lay at `pos`."""
+        return pos + self.shifts[bisect_right(self.starts, pos)]
 
 
-def _write_all(fd: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(fd, view) :]
+def _generation(file: IO[bytes], segment: int) -> int:
+    return generation_of(os.pread(file.fileno(), 300, 0).partition(b"\n")[0], segment + 1)
 
 
-def _pwrite_all(fd: int, data: bytes, offset: int) -> None:
-    done = os.pwrite(fd, data, offset)
-    while done < len(data):
-        done += os.pwrite(fd, memoryview(data)[done:], offset + done)
-
-
-def _read_at(fd: int, offset: int, length: int) -> bytes:
-    data = os.pread(fd, length, offset)
-    if len(data) == length:
-        return data
-    parts = [data]
-    got = len(data)
-    while got < length and data:
-        data = os.pread(fd, length - got, offset + got)
-        parts.append(data)
-        got += len(data)
-    return b"".join(parts)
-
-
-def _free_name(name: Path) -> Path:
-    count = 1
-    free = name
-    while free.exists():
-        count += 1
-        free = name.with_name(f"{name.stem}-{count}{name.suffix}")
-    return free
+def _in_memory(number: int, body: bytes) -> Place:
+    return NOWHERE if body == FORGOTTEN else Place(number, len(body))

@@ -70,6 +70,8 @@ class Linking:
         """Say `new supersedes old`, and take from `old` the validity it had from then on. Gives the link's row."""
         index = self.index
         begun = index.start(new, self.work.tx)
+        if old in index.gone:
+            raise ConflictError(f"{index.names[old]!r} is {index.word(old)}: it cannot be superseded.")
         if begun is None:
             raise ConflictError(
                 f"nothing is believed of {index.names[new]!r}: it cannot supersede {index.names[old]!r}."

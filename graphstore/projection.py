@@ -26,8 +26,10 @@ import pyarrow.compute as pc
 
 from graphstore.engine import Engine
 from graphstore.errors import EngineError, LockedError, QueryError
+from graphstore.files import sync_folder
 from graphstore.index import Index, Mark
-from graphstore.journal import Journal, Position, dumps, sync_folder
+from graphstore.journal import Journal, Position
+from graphstore.line import dumps
 from graphstore.links import KINDS
 from graphstore.models import Json, Problem
 from graphstore.period import OPEN, Instant, moment
@@ -408,6 +410,7 @@ class Projection:
         both = list(zip(events, rows, strict=True))
         versions = [index.versions_of[ent][0] for ent in events]
         bodies = read_bodies(self._journal.raw, [(index.v_pos[ver], index.v_len[ver]) for ver in versions])
+        bodies = [body or index.tombstone(ent) for ent, body in zip(events, bodies, strict=True)]
         pending = self._pending
         closes = [-1 if row < 0 or row in pending else index.r_close[row] for row in rows]
         ends = [
@@ -500,6 +503,7 @@ class Projection:
         contents, rests = read_contents(
             self._journal.raw, [(index.v_pos[v], index.v_len[v]) for v in versions]
         )
+        rests = [rest or index.tombstone(index.v_ent[ver]) for ver, rest in zip(versions, rests, strict=True)]
         return {"content": contents, **description_columns(rests)}
 
     def _add_links(self, pen: Pen, lo: int, hi: int) -> None:

@@ -13,9 +13,10 @@ from zlib import crc32
 import orjson
 
 from graphstore.index import Index, no_collecting
-from graphstore.journal import SCHEMA, Position
+from graphstore.journal import Position
+from graphstore.line import SCHEMA
 
-_MAGIC = b"graphstore index 4\n"
+_MAGIC = b"graphstore index 5\n"
 _NUMBERS = (
     "born", "changed", "v_ent", "v_num", "v_pos", "v_len", "r_ent", "r_ver", "r_from", "r_to", "r_tx", "r_end", "r_op", "r_close",
     "closings", "l_src", "l_tgt", "c_link", "c_num", "c_strength", "c_inferred", "c_pos", "c_len", "k_link", "k_claim", "k_from",
@@ -34,6 +35,7 @@ def write(path: Path, index: Index, position: Position, digest: str, journal_crc
         "last_tx": index.last_tx, "transactions": index.transactions, "names": index.names, "key": index.key,
         "is_event": [ent for ent, event in enumerate(index.is_event) if event], "l_name": index.l_name,
         "taken": {str(link): pieces for link, pieces in index.taken.items()}, "gaps": {str(ent): gaps for ent, gaps in index.gaps.items()}, "kinds": index.kinds, "promoted": index.promoted,
+        "settings": index.settings, "gone": {str(ent): op for ent, op in index.gone.items()},
         "lengths": {name: len(getattr(index, name)) for name in _NUMBERS},
     }  # fmt: skip
     parts: list[bytes] = []
@@ -121,6 +123,8 @@ def _load(header: dict[str, Any], data: memoryview) -> Index:
     index.last_tx, index.transactions = header["last_tx"], header["transactions"]
     index.names, index.key, index.l_name = header["names"], header["key"], header["l_name"]
     index.kinds, index.promoted = header["kinds"], header["promoted"]
+    index.settings = header["settings"]
+    index.gone = {int(ent): op for ent, op in header["gone"].items()}
     index.taken = {int(link): [tuple(piece) for piece in pieces] for link, pieces in header["taken"].items()}
     index.gaps = {int(ent): [tuple(gap) for gap in gaps] for ent, gaps in header["gaps"].items()}
     index.is_event = bytearray(len(index.names))

@@ -221,7 +221,8 @@ class Sight:
                 f"no version {number} of {name!r} as known at {iso(self.tx)}. versions({name!r}) lists them."
             )
         ver = index.r_ver[row]
-        content: Json = self.core.body(index.v_pos[ver], index.v_len[ver])["content"]
+        body = self.core.body(index.v_pos[ver], index.v_len[ver]) or index.tombstone(ent)
+        content: Json = body["content"]
         return content
 
     def _periods(self, row: int) -> Periods:
@@ -234,7 +235,7 @@ class Sight:
 
     def _node_of(self, ver: int, standing: str, periods: Periods) -> Node:
         index = self.index
-        body = self.core.body(index.v_pos[ver], index.v_len[ver])
+        body = self.core.body(index.v_pos[ver], index.v_len[ver]) or index.tombstone(index.v_ent[ver])
         return self._node_from(body, ver, standing, periods)
 
     def written(self, row: int, standing: str, body: Json) -> Node:
@@ -280,7 +281,7 @@ class Sight:
     def _event_of(self, ver: int, standing: str, periods: Periods) -> Event:
         index = self.index
         ent = index.v_ent[ver]
-        body = self.core.body(index.v_pos[ver], index.v_len[ver])
+        body = self.core.body(index.v_pos[ver], index.v_len[ver]) or index.tombstone(ent)
         start, _, told, end = periods
         get = body.get
         return Event.made(

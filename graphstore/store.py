@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from graphstore import bulk, folder
+from graphstore import bulk, folder, inputs, retention
 from graphstore.errors import ConflictError, EngineError, InvalidError, NotFoundError
 from graphstore.inputs import event_of, ids, json_object, optional_text, part, span, text_of, version_body
 from graphstore.linking import CONTROL, Claim, Ends, Linking
@@ -455,6 +455,76 @@ class GraphStore(Writer):
         Raises what the verbs raise, with the row's number; nothing is then kept of the transaction it is in.
         """
         return bulk.load(self, nodes=nodes, versions=versions, events=events, links=links, progress=progress)
+
+    # ------------------------------------------------------------------ verbs: forgetting
+
+    def evict(
+        self,
+        *,
+        before: TimeLike | None = None,
+        larger_than: int | None = None,
+        kinds: str | Iterable[str] | None = None,
+        keep_audit: bool = True,
+        ids: Iterable[str] | None = None,
+        reason: str | None = None,
+    ) -> list[str]:
+        """Forget the contents of what is too old to keep, in every file of the store; tombstones stay. Gives the ids, oldest first.
+
+        `before`: events that happened last before then, and nodes of the named `kinds` that ended before then. `larger_than`: the oldest of these until the
+        journal is smaller than so many bytes. `ids`: these things, whatever their age. `keep_audit=False` removes the tombstones too. Views of earlier
+        coordinates lose the contents as well. Raises InvalidError when none of the three is given, or inside a transaction.
+        """
+        wanted = None if kinds is None else frozenset(inputs.ids("kinds", kinds))
+        cut = None if before is None else instant(before, "before")
+        most = retention.whole_number("larger_than", larger_than)
+        if before is None and larger_than is None and ids is None:
+            raise InvalidError(
+                "evict() without before=, larger_than= or ids= would forget everything. Give one of them."
+            )
+        with self._by_itself("evict()"):
+            index = self._core.index
+            if ids is not None:
+                ents = [
+                    ent for ent in retention.chosen(index, inputs.ids("ids", ids)) if ent not in index.gone
+                ]
+            else:
+                ents = retention.candidates(index, wanted, cut)
+            if most is not None:
+                ents = retention.enough(index, ents, self._core.journal.size() - most, keep_audit)
+            names = [index.names[ent] for ent in ents]
+            if ents:
+                self._forget("evict", ents, reason)
+            return names
+
+    def erase(self, id: str, *, reason: str) -> None:
+        """Forget what must not be kept: the content of one thing leaves every file of the store; its tombstone and the reason stay.
+
+        `id` is the whole id. Raises NotFoundError for an unknown one, InvalidError inside a transaction.
+        """
+        text_of("reason", reason)
+        with self._by_itself("erase()"):
+            index = self._core.index
+            (ent,) = retention.chosen(index, [text_of("id", id)])
+            if index.word(ent) != "erased":
+                self._forget("erase", [ent], reason)
+
+    def set_retention(self, *, days: int | None = None, bytes: int | None = None) -> None:
+        """Keep events for so many days, and the journal below so many bytes; None: no limit. Kept in the store, acted on at each opening for writing,
+        and the size after each commit."""
+        wanted = {
+            "days": retention.whole_number("days", days),
+            "bytes": retention.whole_number("bytes", bytes),
+        }
+        if wanted != self.retention:
+            with self._verb() as work:
+                work.op("set_retention", "")
+                work.index.settings.append({retention.RETENTION: wanted})
+
+    @property
+    def retention(self) -> dict[str, int | None]:
+        """What the store keeps: `days` and `bytes`, None for no limit."""
+        kept: dict[str, int | None] | None = self._core.index.setting(retention.RETENTION)
+        return dict(kept) if kept else {"days": None, "bytes": None}
 
     # ------------------------------------------------------------------ reading what no view has
 

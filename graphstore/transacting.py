@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from graphstore import folder
+from graphstore import folder, retention
 from graphstore.errors import EngineError, InvalidError
 from graphstore.graphs import Graphs
 from graphstore.inputs import text_of
@@ -44,6 +44,7 @@ class Writer(Reader):
         self._open: Transaction | None = None
         self._owner = 0
         self._deferring = False  # transactions are made durable together, later
+        self._too_big: int = 0  # a journal up to this size is left alone, for eviction does not help
         self._waiting: dict[Ticket, Instant] = {}  # committed, and not durable yet
         self._writer = threading.RLock()
         self.notices: list[str] = []
@@ -200,6 +201,8 @@ class Writer(Reader):
                 self._make_durable(ticket)
             finally:
                 self._waiting.pop(ticket, None)
+            if self._core.index.settings:
+                self._keep_small()
 
     def _commit(self, work: Transaction) -> None:
         core = self._core
@@ -281,12 +284,58 @@ class Writer(Reader):
             self._open = None
             core.pending.clear()
             with core.journal.quiet():
+                if self.read_only:
+                    core.journal.reopen()  # the writer may have put other files in their place
                 core.index, _ = self._place.replay(core.journal)
             if not self.read_only:
                 core.journal.make_ready()
+            if core.index.unfinished:
+                self._place.forget(core.index, core.journal)
             core.vocabulary.reset(core.index.kinds)
             core.graphs.follow(core.index)
         core.closed = None
+
+    @contextlib.contextmanager
+    def _by_itself(self, what: str) -> Iterator[None]:
+        """Nobody else writes; no transaction is open."""
+        with self._writer:
+            self._writable()
+            if self._open is not None:
+                raise InvalidError(f"{what} inside transaction(). Leave the block first.")
+            yield
+
+    def _forget(self, verb: str, ents: list[int], reason: str | None) -> None:
+        """First the line that says so, then the files."""
+        core = self._core
+        with self._transact(None, None, reason) as work, core.lock:
+            retention.forget(work, verb, ents)
+        with core.lock:
+            core.graphs.forget()
+            self._place.forget(core.index, core.journal)
+
+    def _keep_small(self) -> None:
+        """Evict the oldest events once the journal has outgrown the size the store keeps."""
+        kept = self._core.index.setting(retention.RETENTION)
+        if (
+            kept is None
+            or kept["bytes"] is None
+            or self._core.journal.size() <= max(kept["bytes"], self._too_big)
+        ):
+            return
+        with self._writer:
+            if self._open is None and not self._deferring:
+                goal = int(kept["bytes"] * retention.AFTER_EVICTION)
+                index = self._core.index
+                ents = retention.enough(
+                    index, retention.candidates(index, None, None), self._core.journal.size() - goal, True
+                )
+                self._too_big = OPEN  # what follows is a commit too
+                try:
+                    if ents:
+                        self._forget("evict", ents, f"the journal passed {kept['bytes']} bytes")
+                finally:  # where tombstones alone pass the size, only growth makes trying again worth while
+                    size = self._core.journal.size()
+                    self._too_big = 0 if size <= kept["bytes"] else int(size * 1.25)
 
     def _usable(self) -> None:
         if self._core.closed:
@@ -305,12 +354,15 @@ class Writer(Reader):
                 return 0
             core = self._core
             before = core.index.transactions
-            if not core.journal.unchanged():
+            if core.journal.renewed() or not core.journal.unchanged():
                 self._relay()
                 return core.index.transactions - before
             for lines in core.journal.read():
                 for line in lines:
                     core.index.apply(line.head, line.places)
+            if core.index.unfinished:
+                core.graphs.forget()
+                self._place.forget(core.index, core.journal)
             core.vocabulary.reset(core.index.kinds)
             return core.index.transactions - before
 

@@ -20,7 +20,8 @@ from graphstore.engine import Engine, Result
 from graphstore.errors import QueryError
 from graphstore.guard import parse
 from graphstore.index import Index
-from graphstore.journal import Journal, dumps
+from graphstore.journal import Journal
+from graphstore.line import dumps
 from graphstore.links import Vocabulary
 from graphstore.models import Json
 from graphstore.period import Instant
@@ -85,6 +86,8 @@ def build(
         return journal.raw(pos, length) if pos >= 0 else pending[-pos - 1]
 
     rows = _holding(index.r_from, index.r_to, index.r_tx, index.r_end, valid, tx)
+    if index.gone:
+        rows = [row for row in rows if index.r_ent[row] not in index.gone]
     link_rows = _holding(index.k_from, index.k_to, index.k_tx, index.k_end, valid, tx)
     labels = bytearray(b"\xff") * len(index.names)
     for row in rows:
@@ -255,6 +258,8 @@ class _Things:
             self.until.append(index.r_to[row] if row >= 0 else born)
             self.told.append(index.r_tx[row] if row >= 0 else born)
         self.bodies = read_bodies(raw, [(index.v_pos[ver], index.v_len[ver]) for ver in self.versions])
+        for at, ent in enumerate(self.ents if index.gone else ()):
+            self.bodies[at] = self.bodies[at] or index.tombstone(ent)
 
     def contents(self) -> list[Json]:
         return [body.get("content") or {} for body in self.bodies]
@@ -301,7 +306,9 @@ def _absent_table(index: Index, raw: Raw, ents: list[int], valid: Instant, tx: I
     found = _Things(index, raw, [(ent, _last_row(index, ent, valid, tx)) for ent in ents])
     for at, ent in enumerate(ents):
         if index.is_event[ent]:
-            event = {name: value for name, value in found.bodies[at].items() if name != "salt"}
+            event = {
+                name: value for name, value in found.bodies[at].items() if name not in ("salt", "content")
+            }
             found.bodies[at] = {
                 "content": event,
                 "text": event.get("description"),

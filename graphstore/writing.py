@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 from graphstore.errors import ConflictError
 from graphstore.index import Index, Mark
 from graphstore.inputs import text_of
-from graphstore.journal import Place, dumps
+from graphstore.journal import Place
+from graphstore.line import dumps
 from graphstore.models import Json
 from graphstore.period import OPEN, Instant, Period, coalesce, moment, overlap, without, without_all
 
@@ -32,6 +33,7 @@ class _Point(NamedTuple):
     undo: int
     kinds: int
     promoted: int
+    settings: int
     takes: int
 
 
@@ -59,6 +61,7 @@ class Transaction:
         self._salts_at_once = 2
         self._kinds = len(index.kinds)
         self._promoted = len(index.promoted)
+        self._settings = len(index.settings)
         self._why = self.body({"reason": reason}) if reason is not None else (0, 0)
 
     # ------------------------------------------------------------------ bodies and operations
@@ -87,6 +90,7 @@ class Transaction:
             len(self._log),
             len(index.kinds),
             len(index.promoted),
+            len(index.settings),
             len(self._takes),
         )
 
@@ -97,6 +101,7 @@ class Transaction:
         del self._takes[point.takes :]
         del self.index.kinds[point.kinds :]
         del self.index.promoted[point.promoted :]
+        del self.index.settings[point.settings :]
         self.index.undo(point.mark, open_still=True)
 
     def abandon(self) -> None:
@@ -104,6 +109,7 @@ class Transaction:
         self._untake(0)
         del self.index.kinds[self._kinds :]
         del self.index.promoted[self._promoted :]
+        del self.index.settings[self._settings :]
         self.index.undo(self._mark)
         self._bodies.clear()
 
@@ -143,7 +149,13 @@ class Transaction:
         return gone
 
     def describe(self, ent: int, periods: Iterable[Period], body: Json, op: int) -> int:
-        """Write a new version of an entity over periods that its earlier versions lose. Gives the row written last."""
+        """Write a new version of an entity over periods that its earlier versions lose. Gives the row written last.
+
+        Raises ConflictError for what was forgotten.
+        """
+        if ent in self.index.gone:
+            name, word = self.index.names[ent], self.index.word(ent)
+            raise ConflictError(f"{name!r} is {word}: nothing new can be said of it. Use another id.")
         wanted = list(periods)
         for period in wanted:
             self.take(ent, period, op)
@@ -242,6 +254,8 @@ class Transaction:
     def _restore(self, ent: int, ver: int, wanted: Period, op: int) -> None:
         """Believe a version again over a period, where nothing else is believed; with what it touches of itself it is one row."""
         index = self.index
+        if ent in index.gone:
+            return
         believed = [(index.r_from[row], index.r_to[row]) for row in index.now_of[ent]]
         for start, stop in without_all(wanted, believed):
             for row in list(index.now_of[ent]):
@@ -269,6 +283,7 @@ class Transaction:
         self.index.undo(self._mark)
         del self.index.kinds[self._kinds :]
         del self.index.promoted[self._promoted :]
+        del self.index.settings[self._settings :]
         self._bodies.clear()
         for line, places in zip(lines, placed, strict=True):
             self.index.apply(line.head, places)
@@ -392,6 +407,8 @@ class _Composer:
         ]
         if new:
             head["kinds"] = new
+        if self.index.settings[self.work._settings :]:
+            head["settings"] = self.index.settings[self.work._settings :]
 
     def _took(self, head: dict[str, Any], links: set[int], versions: set[int]) -> None:
         index, mark = self.index, self.mark

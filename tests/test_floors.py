@@ -15,9 +15,9 @@ PACKAGE = Path(graphstore.__file__).parent
 # From the ground up. A module imports from its own floor and from those below.
 FLOORS = {
     "pure": {"errors", "period", "models", "links", "diff", "inputs", "result", "fingerprints"},
-    "truth": {"journal", "dump", "index", "saved", "folder"},
+    "truth": {"files", "line", "journal", "dump", "index", "saved", "forgetting", "folder"},
     "engine": {"guard", "queries", "engine", "projection", "viewgraph", "graphs"},
-    "core": {"sight", "succession", "writing", "linking", "bulk", "view", "transacting", "store", "opening"},
+    "core": {"sight", "succession", "writing", "linking", "bulk", "view", "transacting", "store", "opening", "retention"},
     "rooms": {"events", "sessions", "topics", "memory", "timeline", "recall", "chains"},
     "doors": {"tell", "git_history", "imports", "demo", "mcp", "notebook", "server", "__main__"}
     | {"cli", "cli_common", "cli_files", "cli_read", "cli_write"},

@@ -1,0 +1,104 @@
+"""One line of the journal as bytes: canonical JSON, bodies beside a head that holds their hashes, and the digest of the head.
+
+A body that has been forgotten is `null`. Its hash stays in the head, so the digest chain verifies without it.
+"""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import Any
+
+import orjson
+
+from graphstore.errors import InvalidError
+
+SCHEMA = 1
+GENESIS = "0" * 32
+FORGOTTEN = b"null"
+_CANONICAL = orjson.OPT_SORT_KEYS | orjson.OPT_UTC_Z
+
+
+def dumps(value: Any) -> bytes:
+    """Canonical JSON: sorted keys, no spaces, UTC as Z. Raises InvalidError for what JSON cannot hold."""
+    try:
+        return orjson.dumps(value, option=_CANONICAL)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidError(
+            f"not JSON: {error}. Allowed: objects with text keys, lists, text, 64-bit numbers, true, false, null."
+        ) from None
+
+
+def _hash(data: bytes) -> str:
+    return blake2b(data, digest_size=16).hexdigest()
+
+
+def header(segment: int, generation: int = 0) -> bytes:
+    """The first line of a segment. The generation counts how often the file was written anew; from 1 on a digest guards it."""
+    fields = {"format": "graphstore journal", "generation": generation, "schema": SCHEMA, "segment": segment}
+    if generation:
+        fields["digest"] = _hash(dumps(fields))
+    return dumps(fields) + b"\n"
+
+
+def generation_of(line: bytes, segment: int) -> int:
+    """The generation that the first line of a segment tells, -1 when it is no such line."""
+    try:
+        generation = orjson.loads(line)["generation"]
+    except (orjson.JSONDecodeError, KeyError, TypeError):
+        return -1
+    if (
+        type(generation) is not int
+        or generation < 0
+        or line.rstrip(b"\n") + b"\n" != header(segment, generation)
+    ):
+        return -1
+    return generation
+
+
+def compose(head: dict[str, Any], bodies: list[bytes], prev: str) -> tuple[bytes, str, list[int]]:
+    """The line of a head and its bodies, its digest, and each body's offset within the line."""
+    head["body"] = [_hash(body) for body in bodies]
+    head["prev"] = prev
+    return lay_out(head, bodies)
+
+
+def lay_out(head: dict[str, Any], bodies: list[bytes]) -> tuple[bytes, str, list[int]]:
+    """The same of a head that holds the hashes of its bodies already."""
+    head_bytes = dumps(head)
+    digest = _hash(head_bytes)
+    offsets, at = [], 9  # len('{"body":[')
+    for body in bodies:
+        offsets.append(at)
+        at += len(body) + 1
+    line = b'{"body":[%b],"digest":"%b","head":%b}\n' % (b",".join(bodies), digest.encode(), head_bytes)
+    return line, digest, offsets
+
+
+def check(line: bytes, prev: str) -> tuple[dict[str, Any], str, list[tuple[int, int]]]:
+    """The head, digest and body spans of one line; a forgotten body has the span (0, 0). Raises ValueError saying what is wrong with it."""
+    try:
+        record = orjson.loads(line)
+        head, digest, bodies = record["head"], record["digest"], record["body"]
+        hashes, said = head["body"], head["prev"]
+    except (orjson.JSONDecodeError, KeyError, TypeError):
+        raise ValueError("it is no line of a journal") from None
+    if said != prev:
+        raise ValueError("it does not follow the line before it (digest chain broken)")
+    head_bytes = orjson.dumps(head, option=_CANONICAL)
+    if _hash(head_bytes) != digest:
+        raise ValueError("its digest does not match")
+    if len(hashes) != len(bodies):
+        raise ValueError("a body is missing")
+    raw = [orjson.dumps(body, option=_CANONICAL) for body in bodies]
+    spans, at = [], 9
+    for body, expected in zip(raw, hashes, strict=True):
+        if body == FORGOTTEN:
+            spans.append((0, 0))
+        elif _hash(body) != expected:
+            raise ValueError("the content of a body does not match its hash")
+        else:
+            spans.append((at, len(body)))
+        at += len(body) + 1
+    if line != b'{"body":[%b],"digest":"%b","head":%b}' % (b",".join(raw), digest.encode(), head_bytes):
+        raise ValueError("it is not in canonical form")
+    return head, digest, spans

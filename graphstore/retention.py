@@ -1,0 +1,78 @@
+"""What is forgotten, and when: the choice by age, size and kind, and what the store keeps of it for each opening."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from graphstore.errors import InvalidError, NotFoundError
+from graphstore.index import Index
+from graphstore.period import BEGINNING, OPEN, Instant
+
+if TYPE_CHECKING:
+    from graphstore.writing import Transaction
+
+RETENTION = "retention"
+DAY = 86_400_000_000
+AFTER_EVICTION = 0.8  # of the size allowed: so that not every commit evicts
+_TOMBSTONE = 64  # bytes that an eviction adds for each thing, about
+
+
+def whole_number(what: str, value: Any) -> int | None:
+    """The checked whole number of at least 1, or None."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise InvalidError(
+            f"{what} {value!r} is out of range. Give a whole number of at least 1, or None for no limit."
+        )
+    return value
+
+
+def chosen(index: Index, names: Iterable[str]) -> list[int]:
+    """The things of these whole ids. Raises NotFoundError for one that is unknown."""
+    found = []
+    for name in names:
+        ent = index.ids.get(name, -1)
+        if ent < 0:
+            raise NotFoundError.nearest("node or event", name, index.ids)
+        found.append(ent)
+    return found
+
+
+def candidates(index: Index, kinds: frozenset[str] | None, before: Instant | None) -> list[int]:
+    """What may be evicted, the oldest first: events, and nodes of kinds that are named."""
+    found = []
+    for ent, kind in enumerate(index.kind):
+        if ent in index.gone or (kinds is not None and kind not in kinds):
+            continue
+        if index.is_event[ent]:
+            last = index.last_seen(ent)
+        elif kinds is not None and not any(index.r_to[row] >= OPEN for row in index.now_of[ent]):
+            last = max([index.changed[ent], *(index.r_to[row] for row in index.now_of[ent])])
+        else:
+            continue
+        if before is None or last < before:
+            found.append((last, ent))
+    return [ent for _, ent in sorted(found)]
+
+
+def enough(index: Index, ents: list[int], bytes_over: int, keep_audit: bool) -> list[int]:
+    """The first of `ents` whose contents, taken away, free so many bytes."""
+    taken = []
+    for ent in ents:
+        if bytes_over <= 0:
+            break
+        contents = sum(index.v_len[ver] for ver in index.versions_of[ent])
+        bytes_over -= max(contents - _TOMBSTONE, 0) if keep_audit else contents + 4 * _TOMBSTONE
+        taken.append(ent)
+    return taken
+
+
+def forget(work: Transaction, verb: str, ents: list[int]) -> None:
+    """Note that things are forgotten, and stop believing them."""
+    index = work.index
+    for ent in ents:
+        op = work.op(verb, index.names[ent])
+        work.take(ent, (BEGINNING, OPEN), op)
+        index.forget(ent, op)
