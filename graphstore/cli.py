@@ -64,6 +64,8 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     cli_write.link,
     cli_write.unlink,
     cli_write.event,
+    cli_write.evict,
+    cli_write.erase,
     cli_read.show,
     cli_read.links,
     cli_read.history,
@@ -73,15 +75,18 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     cli_read.diff,
     cli_read.query,
     cli_read.changes,
+    cli_read.events,
     cli_files.export,
     cli_files.restore,
     cli_files.verify,
     cli_files.stats,
+    cli_files.retention,
 )
 IMPORTS: dict[str, Callable[..., None]] = {
     "git": cli_files.import_git,
     "jsonl": cli_files.import_jsonl,
     "csv": cli_files.import_csv,
+    "gasoline": cli_files.import_gasoline,
 }
 
 

@@ -28,6 +28,13 @@ class Format(StrEnum):
     csv = "csv"
 
 
+class DumpFormat(StrEnum):
+    """What an export is."""
+
+    graphstore = "graphstore"
+    gasoline = "gasoline"
+
+
 class Direction(StrEnum):
     """Which way links are read."""
 

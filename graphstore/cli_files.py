@@ -7,12 +7,17 @@ import typer
 
 from graphstore.cli_common import (
     Author,
+    DumpFormat,
     Json,
     Mapping,
     Store,
+    Tx,
+    Valid,
     answer,
+    given,
     open_store,
     progress_bar,
+    view_at,
 )
 
 
@@ -70,9 +75,24 @@ def import_csv(
     _import("import_csv", store, author, as_json, path, mapping)
 
 
-def _import(name: str, path: Path, author: str | None, as_json: bool, *sources: Path) -> None:
-    from graphstore import imports as importers
+def import_gasoline(
+    store: Store,
+    path: Annotated[
+        Path, typer.Argument(metavar="PATH", help="An events.jsonl, or a folder with .gasoline.")
+    ],
+    author: Author = None,
+    as_json: Json = False,
+) -> None:
+    """The event log of Gasoline, with its links and its retention."""
+    _import("import_gasoline", store, author, as_json, path, room="gasoline")
 
+
+def _import(
+    name: str, path: Path, author: str | None, as_json: bool, *sources: Path, room: str = "imports"
+) -> None:
+    from importlib import import_module
+
+    importers = import_module(f"graphstore.{room}")
     with (
         open_store(path, author=author, create=True) as opened,
         progress_bar(f"importing {sources[0]}") as progress,
@@ -80,17 +100,31 @@ def _import(name: str, path: Path, author: str | None, as_json: bool, *sources: 
         done = getattr(importers, name)(opened, *sources, progress=progress)
     for damage in getattr(done, "damaged", ()):
         typer.echo(f"left out: {damage}", err=True)
+    for warning in getattr(done, "warnings", ()):
+        typer.echo(f"warning: {warning}", err=True)
     answer(done, as_json, str(done))
 
 
 def export(
     store: Store,
     dump: Annotated[Path, typer.Argument(metavar="DUMP", help="Where to write it.")],
+    form: Annotated[
+        DumpFormat, typer.Option("--format", help="The whole store, or its events as a Gasoline log.")
+    ] = DumpFormat.graphstore,
+    valid: Valid = None,
+    tx: Tx = None,
     as_json: Json = False,
 ) -> None:
-    """Write the whole store to a dump that `restore` reads."""
+    """Write the whole store to a dump that `restore` reads, or its events as a log that `import gasoline` reads."""
+    if form is DumpFormat.graphstore and (valid or tx):
+        raise typer.BadParameter("a dump is the whole history; --valid and --tx are for --format gasoline.")
     with open_store(store, read_only=True) as opened, progress_bar(f"exporting {store}"):
-        lines = opened.export(dump)
+        if form is DumpFormat.gasoline:
+            from graphstore.gasoline import export_gasoline
+
+            lines = export_gasoline(view_at(opened, valid, tx), dump)
+        else:
+            lines = opened.export(dump)
     answer({"exported": str(dump), "lines": lines}, as_json, f"exported {store} to {dump}, {lines} lines.")
 
 
@@ -128,3 +162,25 @@ def stats(store: Store, as_json: Json = False) -> None:
     """How much a store holds."""
     with open_store(store, read_only=True) as opened:
         answer(opened.stats(), as_json)
+
+
+def retention(
+    store: Store,
+    days: Annotated[int | None, typer.Option("--days", help="Keep events for so many days.")] = None,
+    bytes: Annotated[int | None, typer.Option("--bytes", help="Keep the journal below this size.")] = None,
+    forget_none: Annotated[bool, typer.Option("--forget-none", help="Keep everything for ever.")] = False,
+    author: Author = None,
+    as_json: Json = False,
+) -> None:
+    """How long events are kept: shown, or set anew. What is older goes at the next opening for writing."""
+    given_now = given(days=days, bytes=bytes)
+    if forget_none and given_now:
+        raise typer.BadParameter("--forget-none lifts every limit; it takes no --days and no --bytes.")
+    with open_store(store, author=author, read_only=not (given_now or forget_none)) as opened:
+        if given_now:
+            opened.set_retention(**{**opened.retention, **given_now})
+        elif forget_none:
+            opened.set_retention()
+        kept = opened.retention
+    limits = [f"{kept[name]} {name}" for name in ("days", "bytes") if kept[name] is not None]
+    answer(kept, as_json, f"events are kept for {' and '.join(limits)}." if limits else "everything is kept.")

@@ -16,6 +16,7 @@ from graphstore.cli_common import (
     Tx,
     Valid,
     answer,
+    given,
     open_store,
     parameters,
     reading,
@@ -143,3 +144,32 @@ def changes(
 
     with open_store(store, read_only=True) as opened:
         answer(opened.changes(since=since), as_json)
+
+
+def events(
+    store: Store,
+    type: Annotated[str | None, typer.Option("--type", help="Only events of this type.")] = None,
+    since: Annotated[
+        str | None, typer.Option("--since", metavar="WINDOW", help="1h, 7d, 2w, a time, or A..B. [7d]")
+    ] = None,
+    related_to: Annotated[
+        str | None, typer.Option("--related-to", metavar="ID", help="Only what is linked with it.")
+    ] = None,
+    pattern: Annotated[str | None, typer.Option("--pattern", help="Part of the description.")] = None,
+    limit: Annotated[int | None, typer.Option("--limit", help="At most so many, the newest.")] = None,
+    valid: Valid = None,
+    tx: Tx = None,
+    as_json: Json = False,
+) -> None:
+    """What happened lately, what it led to, and what keeps coming back. (history_report)"""
+    from graphstore.events import history_report
+
+    options = given(type=type, since=since, related_to=related_to, pattern=pattern, limit=limit)
+    with reading(store, valid, tx) as view:
+        report = history_report(view, **options)
+    if as_json:
+        answer(report, as_json)
+        return
+    from graphstore import tell
+
+    tell.report(report)

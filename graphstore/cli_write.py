@@ -1,5 +1,7 @@
 """Commands that tell the store something: each is the verb of its name."""
 
+import re
+import sys
 from typing import Annotated
 
 import typer
@@ -208,3 +210,59 @@ def event(
     for warning in recorded.warnings:
         typer.echo(f"warning: {warning}", err=True)
     answer(recorded, as_json, f"recorded {recorded.event.id}: {recorded.event.description}")
+
+
+def evict(
+    store: Store,
+    before: Annotated[
+        str | None, typer.Option("--before", metavar="TIME", help="What happened last before then.")
+    ] = None,
+    older_than: Annotated[
+        str | None, typer.Option("--older-than", metavar="AGE", help="What is older: 90d, 4w, 12h.")
+    ] = None,
+    larger_than: Annotated[
+        int | None, typer.Option("--larger-than", metavar="BYTES", help="The oldest, until it is smaller.")
+    ] = None,
+    kind: Annotated[
+        list[str] | None,
+        typer.Option("--kind", help="Only events of this type, nodes of this kind (may be repeated)."),
+    ] = None,
+    no_audit: Annotated[bool, typer.Option("--no-audit", help="Leave no tombstones either.")] = False,
+    author: Author = None,
+    as_json: Json = False,
+) -> None:
+    """Forget what is too old to keep: contents go, tombstones stay."""
+    if before is not None and older_than is not None:
+        raise typer.BadParameter("--before and --older-than say the same thing. Give one of them.")
+    if older_than is not None and not re.fullmatch(r"[0-9]+[mhdw]", older_than):
+        raise typer.BadParameter(
+            f"{older_than!r} is no age. Give whole minutes, hours, days or weeks: 30m, 12h, 90d, 4w."
+        )
+    with open_store(store, author=author) as opened:
+        cut: object = before
+        if older_than is not None:
+            from graphstore.period import instant, moment
+            from graphstore.windows import window
+
+            cut = moment(window(older_than, instant(opened.at.valid))[0])
+        options = given(before=cut, larger_than=larger_than, kinds=kind)
+        gone = opened.evict(**options, keep_audit=not no_audit)
+    answer({"evicted": gone}, as_json, f"evicted {len(gone)}{': ' if gone else ''}{', '.join(gone)}.")
+
+
+def erase(
+    store: Store,
+    id: Annotated[str, typer.Argument(metavar="ID", help="The whole id.")],
+    reason: Annotated[str, typer.Option("--reason", metavar="WHY", help="Why it must not be kept.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    author: Author = None,
+    as_json: Json = False,
+) -> None:
+    """Forget what must not be kept: its content leaves every file of the store. It cannot be undone."""
+    if not yes:
+        if not sys.stdin.isatty():
+            raise typer.BadParameter("nobody is here to be asked. Give --yes to erase all the same.")
+        typer.confirm(f"Erase {id} for good?", abort=True, err=True)
+    with open_store(store, author=author) as opened:
+        opened.erase(id, reason=reason)
+    answer({"erased": id}, as_json, f"erased {id}; the reason stays: {reason}")

@@ -59,9 +59,7 @@ def record_of(line: int, row: Row) -> Record:
     if missing:
         raise InvalidError(f"no {', no '.join(missing)}")
     first = instant(row["timestamp"], "timestamp")
-    again = row.get("occurrences") or ()
-    if not isinstance(again, list):
-        raise InvalidError(f"occurrences {again!r} are no list of times")
+    again = row["occurrences"] if isinstance(row.get("occurrences"), list) else []
     origin = row.get("origin")
     fields = {name: row[name] for name in TEXTS if isinstance(row.get(name), str)}
     if origin not in ORIGINS:
@@ -91,9 +89,14 @@ def _metadata_of(row: Row) -> dict[str, Any]:
     given = row.get("metadata")
     kept = dict(given) if isinstance(given, dict) else {}
     apart = {} if given is None or isinstance(given, dict) else {"metadata": given}
-    for name in (*TEXTS, "origin", "status", "recorded"):
+    for name in (*TEXTS, "origin", "status", "occurrences", "recorded"):
         value = row.get(name)
-        taken = {"origin": value in ORIGINS, "status": value in STATUSES, "recorded": False}
+        taken = {
+            "origin": value in ORIGINS,
+            "status": value in STATUSES,
+            "occurrences": isinstance(value, list),
+            "recorded": False,
+        }
         if value is not None and not taken.get(name, isinstance(value, str)):
             apart[name] = value
     for name in row.keys() - FIELDS:

@@ -17,10 +17,21 @@ FLOORS = {
     "pure": {"errors", "period", "models", "links", "diff", "inputs", "result", "fingerprints"},
     "truth": {"files", "line", "journal", "dump", "index", "saved", "forgetting", "folder"},
     "engine": {"guard", "queries", "engine", "projection", "viewgraph", "graphs"},
-    "core": {"sight", "succession", "writing", "linking", "bulk", "view", "transacting", "store", "opening", "retention"},
+    "core": {
+        "sight",
+        "succession",
+        "writing",
+        "linking",
+        "bulk",
+        "view",
+        "transacting",
+        "store",
+        "opening",
+        "retention",
+    },
     "rooms": {"events", "sessions", "topics", "memory", "timeline", "recall", "chains"},
     "doors": {"tell", "git_history", "imports", "demo", "mcp", "notebook", "server", "__main__"}
-    | {"cli", "cli_common", "cli_files", "cli_read", "cli_write"},
+    | {"cli", "cli_common", "cli_files", "cli_read", "cli_write", "gasoline", "gasoline_lines"},
 }
 ORDER = {module: floor for floor, name in enumerate(FLOORS) for module in FLOORS[name]}
 
