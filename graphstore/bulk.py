@@ -10,9 +10,9 @@ import orjson
 
 from graphstore.errors import ConflictError, GraphStoreError, InvalidError
 from graphstore.index import no_collecting
-from graphstore.inputs import event_of, ids, json_object, text_of, version_body
-from graphstore.linking import Linking
+from graphstore.inputs import EVENT_FIELDS, event_fields, event_of, ids, json_object, text_of, version_body
 from graphstore.period import OPEN, Instant, Period, instant, moment, period, without_all
+from graphstore.recording import Recording, Report
 from graphstore.sight import slot_name
 from graphstore.writing import Transaction, refuse_taken_slot
 
@@ -24,10 +24,7 @@ _COLUMNS = {
     "versions": frozenset(
         "node_id content text tags trigger source reason valid_from valid_to tx_from tx_to".split()
     ),
-    "events": frozenset(
-        "id type description occurred_at source origin agent related_to metadata fingerprint "
-        "trace_id span_id parent_span_id tx_from".split()
-    ),
+    "events": frozenset({*EVENT_FIELDS, "tx_from"}),
     "links": frozenset(
         "id source kind target reason strength confidence created_by metadata "
         "valid_from valid_to tx_from tx_to".split()
@@ -191,7 +188,10 @@ def _check_columns(name: str, table: list[Row]) -> None:
             right.add(names)
         for column in required:
             if row.get(column) is None:
-                raise InvalidError(f"{name} row {number} has no {column!r}. Needed: {', '.join(required)}.")
+                fields = f" {event_fields()}" if name == "events" else ""
+                raise InvalidError(
+                    f"{name} row {number} has no {column!r}. Needed: {', '.join(required)}.{fields}"
+                )
         for column in identifiers:
             if type(row.get(column)) is not str and row.get(column) is not None:
                 raise InvalidError(f"{name} row {number}: {column} {row[column]!r} is no text. Give a str.")
@@ -211,7 +211,7 @@ class _Loader:
         self.index = store._core.index
         self.identities = identities  # what is known of a node before its first version
         self.opened = opened  # links that will be taken back
-        self.linking = Linking(store._core, work)
+        self.recording = Recording(store, work)
 
     def version(self, row: Row) -> None:
         index, work, name = self.index, self.work, row["node_id"]
@@ -251,7 +251,6 @@ class _Loader:
         self.store.retract(row["node_id"], **during, reason=reason)
 
     def event(self, row: Row) -> None:
-        store, at = self.store, row.get("occurred_at")
         metadata = row.get("metadata")
         kind, body = event_of(
             row["type"],
@@ -260,13 +259,9 @@ class _Loader:
             None if metadata is None else _object(metadata),
             **{name: row.get(name) for name in _EVENT_TEXTS},
         )
-        name = row.get("id")
-        if name is not None and store._same_event(name, kind, body, at) is not None:
-            return
         related = row.get("related_to")
-        store._event_row(
-            self.work, kind, body, name, at, [] if related is None else ids("related_to", related)
-        )
+        abouts = () if related is None else tuple(ids("related_to", related))
+        self.recording.write(Report(kind, body, row.get("id"), row.get("occurred_at"), abouts))
 
     def link(self, row: Row) -> None:
         fields = {name: row[name] for name in _LINK_FIELDS if row.get(name) is not None}

@@ -188,9 +188,7 @@ def event(
         typer.Option("--related-to", metavar="ID", help="What it touches (may be repeated)."),
     ] = None,
     metadata: Metadata = None,
-    fingerprint: Annotated[
-        str | None, typer.Option("--fingerprint", help="Same fingerprint, same event.")
-    ] = None,
+    fingerprint: Annotated[str | None, typer.Option("--fingerprint", help="Same one, same event.")] = None,
     trace_id: Annotated[str | None, typer.Option("--trace-id", help="OpenTelemetry trace.")] = None,
     span_id: Annotated[str | None, typer.Option("--span-id", help="OpenTelemetry span.")] = None,
     parent_span_id: Annotated[
@@ -209,7 +207,8 @@ def event(
         recorded = opened.record_event(type, description, **options)
     for warning in recorded.warnings:
         typer.echo(f"warning: {warning}", err=True)
-    answer(recorded, as_json, f"recorded {recorded.event.id}: {recorded.event.description}")
+    what = "recorded" if recorded.is_new else f"seen {recorded.event.count} times:"
+    answer(recorded, as_json, f"{what} {recorded.event.id}: {recorded.event.description}")
 
 
 def evict(

@@ -217,6 +217,10 @@ def _holds_other_things(place: Path) -> bool:
     return (place / _JOURNAL).is_dir() and any((place / _JOURNAL).iterdir())
 
 
+# bounds and copies that depend on what was asked, not only on the journal
+_NOT_COMPARED = frozenset({"changed", "taken", "prints", "printed", "looked"})
+
+
 def verify_index(place: Folder, index: Index) -> list[Problem]:
     """What differs between a resident index and the journal read anew, as far as the index has followed it."""
     fresh, problems = read_anew(place, index.transactions)
@@ -237,7 +241,7 @@ def verify_index(place: Folder, index: Index) -> list[Problem]:
         forgetting.blank(fresh, left)
     problems += _unexplained(fresh)
     for name, value in vars(fresh).items():
-        if name.startswith("_") or name in ("changed", "taken"):
+        if name.startswith("_") or name in _NOT_COMPARED:
             continue
         if getattr(index, name) != value and _plain(getattr(index, name)) != _plain(value):
             problems.append(

@@ -382,9 +382,7 @@ class _Import:
         source, kind, target = ends
         if self._is_there(ends, one.confidence):
             return
-        since = self.named[target][1]
-        if kind != "resolved_by":
-            since = max(since, self.named[source][1])
+        since = self._since(ends)
         told: dict[str, Any] = {
             "created_by": _maker(one.confidence),
             "valid_from": moment(since),
@@ -396,6 +394,15 @@ class _Import:
             self._leave(one.line, f"link {one.name} {one.target!r}: {refused}; the event was kept")
             return
         self.counts["links"] += 1
+
+    def _since(self, ends: _Ends) -> Instant:
+        """From when on a link holds: the later of its ends; of a resolution and of an effect its own, whatever the other end says."""
+        source, kind, target = ends
+        if kind == "resolved_by":
+            return self.named[target][1]
+        if self.store._core.vocabulary.kinds[kind].causal:
+            return self.named[source][1]
+        return max(self.named[source][1], self.named[target][1])
 
     def _is_there(self, ends: _Ends, confidence: str) -> bool:
         source, kind, target = ends
@@ -410,10 +417,10 @@ class _Import:
 
     def _status(self, id: str, line: int, said: str, last: Instant | None) -> None:
         """Make what was said to be resolved so, by its `last` instant, when the log has no link for it; tell where links and times say otherwise."""
-        is_now = self.store.inspect(id).node.status
+        is_now = self._thing(id).status
         if said == "resolved" and is_now == "active" and last is not None:
             self._resolve(id, last)
-            is_now = self.store.inspect(id).node.status
+            is_now = self._thing(id).status
         if is_now != said and id in self.fresh:
             self._warn(line, f"{id!r} is said to be {said}; by its links and their times it is {is_now}.")
 
@@ -424,8 +431,15 @@ class _Import:
             "resolution", RESOLVED, id=name, occurred_at=when, origin="system", fingerprint=same
         )
         if recorded.is_new:
-            told = {"reason": RESOLVED, "confidence": "inferred", "created_by": "store"}
-            self.store.link(id, "resolved_by", name, valid_from=when, **told)
+            self.store.link(
+                id,
+                "resolved_by",
+                name,
+                reason=RESOLVED,
+                confidence="inferred",
+                created_by="store",
+                valid_from=when,
+            )
             self.counts["resolutions"] += 1
 
 

@@ -476,9 +476,8 @@ def _zone(name: Any) -> tzinfo | None:
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, TypeError, OSError):
-        raise InvalidError(
-            f"unknown timezone {name!r} in the mapping. Give 'UTC', 'Europe/Berlin' …"
-        ) from None
+        message = f"unknown timezone {name!r} in the mapping. Give 'UTC', 'Europe/Berlin' …"
+        raise InvalidError(message) from None
 
 
 def _link_plan(link: Any) -> _LinkPlan:

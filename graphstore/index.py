@@ -3,7 +3,8 @@
 A copy of the journal, never trusted over it. All columns only grow, except that a row's end in tx (`r_end`, `k_end`) and the operation that
 closed it are set once. So a transaction that fails is undone by cutting the columns back to a `Mark`.
 
-Prefixes: `v_` versions (contents), `r_` rows of versions, `l_` links, `c_` claims (a link's attributes), `k_` rows of links, `o_` operations.
+Prefixes: `v_` versions (contents), `r_` rows of versions, `l_` links, `c_` claims (a link's attributes), `k_` rows of links, `s_` occurrences of events
+after the first told, `o_` operations.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ class Mark(NamedTuple):
     link_rows: int = 0
     link_closings: int = 0
     ops: int = 0
+    seen: int = 0
 
 
 @contextmanager
@@ -86,12 +88,10 @@ class Index:
         self.l_src, self.l_tgt = _numbers(), _numbers()
         self.rows_of_link: list[list[int]] = []
         self.claims_of: list[list[int]] = []
-        self.taken: dict[
-            int, list[tuple[int, Instant, Instant]]
-        ] = {}  # supersedes link -> (version, from, to)
-        self.gaps: dict[
-            int, list[tuple[Instant, Instant, Instant, int]]
-        ] = {}  # entity -> (tx, from, to, operation that took it)
+        # supersedes link -> (version, from, to)
+        self.taken: dict[int, list[tuple[int, Instant, Instant]]] = {}
+        # entity -> (tx, from, to, operation that took it)
+        self.gaps: dict[int, list[tuple[Instant, Instant, Instant, int]]] = {}
         # claims
         self.c_link, self.c_num, self.c_strength, self.c_inferred = (
             _numbers(),
@@ -105,6 +105,7 @@ class Index:
         self.k_link, self.k_claim, self.k_from, self.k_to = _numbers(), _numbers(), _numbers(), _numbers()
         self.k_tx, self.k_end, self.k_op, self.k_close = _numbers(), _numbers(), _numbers(), _numbers()
         self.link_closings = _numbers()
+        self._init_seen()
         # operations
         self.o_tx, self.o_pos, self.o_len = _numbers(), _numbers(), _numbers()
         self.o_verb: list[str] = []
@@ -122,6 +123,16 @@ class Index:
         self._blocks: dict[int, _Blocks] = {}
         self._sorted: list[str] = []
 
+    def _init_seen(self) -> None:
+        # occurrences: of each also the earliest and the latest among those of its event up to it
+        self.s_ent, self.s_at, self.s_tx, self.s_op = _numbers(), _numbers(), _numbers(), _numbers()
+        self.s_first, self.s_last = _numbers(), _numbers()
+        self.seen_of: dict[int, list[int]] = {}  # event -> its occurrences, in writing order
+        # fingerprints of events: in the bodies only, read from there when first needed
+        self.prints: dict[str, list[int]] = {}  # in the order the events were recorded
+        self.printed: list[tuple[int, str]] = []
+        self.looked = 0  # how many entities were looked at for one
+
     # ------------------------------------------------------------------ state
 
     def mark(self) -> Mark:
@@ -131,7 +142,7 @@ class Index:
     def _lengths(self) -> Mark:
         return Mark(
             len(self.names), len(self.v_ent), len(self.r_ent), len(self.closings), len(self.l_name),
-            len(self.c_link), len(self.k_link), len(self.link_closings), len(self.o_tx),
+            len(self.c_link), len(self.k_link), len(self.link_closings), len(self.o_tx), len(self.s_ent),
         )  # fmt: skip
 
     def begin(self) -> Mark:
@@ -149,6 +160,7 @@ class Index:
         """Cut everything back to `mark`. With `open_still` the transaction goes on from there."""
         self._undo_links(mark)
         self._undo_rows(mark)
+        self._undo_seen(mark)
         for ent in range(len(self.names) - 1, mark.entities - 1, -1):
             del self.ids[self.names[ent]]
             self.gaps.pop(ent, None)
@@ -234,6 +246,18 @@ class Index:
                 self.successors[self.l_tgt[link]].pop()
         for links in (self.l_name, self.l_kind, self.l_src, self.l_tgt, self.rows_of_link, self.claims_of):
             del links[mark.links :]
+
+    def _undo_seen(self, mark: Mark) -> None:
+        for row in range(len(self.s_ent) - 1, mark.seen - 1, -1):
+            rows = self.seen_of[self.s_ent[row]]
+            rows.pop()
+            if not rows:
+                del self.seen_of[self.s_ent[row]]
+        for column in (self.s_ent, self.s_at, self.s_tx, self.s_op, self.s_first, self.s_last):
+            del column[mark.seen :]
+        while self.printed and self.printed[-1][0] >= mark.entities:
+            self.prints[self.printed.pop()[1]].pop()
+        self.looked = min(self.looked, mark.entities)
 
     def _drop_slot(self, ent: int) -> None:
         key = self.key[ent]
@@ -346,6 +370,23 @@ class Index:
         self.k_close[row] = op
         self.link_closings.append(row)
 
+    def add_seen(self, ent: int, at: Instant, tx: Instant, op: int) -> None:
+        """An event that is there already happened at `at` too."""
+        rows = self.seen_of.setdefault(ent, [])
+        before = rows[-1] if rows else -1
+        rows.append(len(self.s_ent))
+        self.s_ent.append(ent)
+        self.s_at.append(at)
+        self.s_tx.append(tx)
+        self.s_op.append(op)
+        self.s_first.append(at if before < 0 else min(at, self.s_first[before]))
+        self.s_last.append(at if before < 0 else max(at, self.s_last[before]))
+
+    def add_print(self, ent: int, fingerprint: str) -> None:
+        """An event has this fingerprint. Events come in the order they were recorded."""
+        self.prints.setdefault(fingerprint, []).append(ent)
+        self.printed.append((ent, fingerprint))
+
     def add_op(self, tx: Instant, verb: str, subject: str, author: str | None, pos: int, length: int) -> int:
         self.o_tx.append(tx)
         self.o_verb.append(verb)
@@ -394,6 +435,8 @@ class Index:
         for name, number, start, stop, op in head.get("rows", ()):
             ver = self.version(ids[name], number)
             self.open_row(ver, (instant(start), OPEN if stop is None else instant(stop)), tx, first_op + op)
+        for name, at, op in head.get("seen", ()):
+            self.add_seen(ids[name], instant(at), tx, first_op + op)
         for name, start, stop, op in head.get("gaps", ()):
             gap = (tx, instant(start), OPEN if stop is None else instant(stop), first_op + op)
             self.gaps.setdefault(ids[name], []).append(gap)
@@ -513,6 +556,15 @@ class Index:
         rows = [r for r in self.rows_of_link[link] if self.k_tx[r] <= tx < self.k_end[r]]
         return sorted(rows, key=self.k_from.__getitem__) if len(rows) > 1 else rows
 
+    def first_told(self, ent: int) -> Instant:
+        """The instant of an event that was told first. All others are in its occurrences."""
+        for row in self.rows_of[ent]:
+            if (
+                self.r_tx[row] < self.r_end[row]
+            ):  # not born and closed in one transaction, as it may be in one still open
+                return self.r_from[row]
+        return self.born[ent]
+
     def standing(self, ent: int, valid: Instant, tx: Instant) -> str:
         """How an entity known at `tx` stands at (valid, tx)."""
         if ent in self.gone:
@@ -520,7 +572,7 @@ class Index:
         row = self.find(ent, valid, tx)
         if self.is_event[ent]:
             if row >= 0:
-                return "superseded" if self._superseded(ent, valid, tx) else "stands"
+                return "superseded" if self.superseded(ent, valid, tx) else "stands"
             return "not_yet" if self.believed(ent, tx) else "retracted"
         return "stands" if row >= 0 else self._absence(ent, valid, tx)
 
@@ -550,7 +602,7 @@ class Index:
         op = self.removed_by(ent, valid, tx)
         if op >= 0 and self.o_verb[op] == "retract":
             return "retracted"
-        if self._superseded(ent, valid, tx):
+        if self.superseded(ent, valid, tx):
             return "superseded"
         if believed:
             return "ended"
@@ -579,7 +631,8 @@ class Index:
                 return op
         return self.r_close[row]
 
-    def _superseded(self, ent: int, valid: Instant, tx: Instant) -> bool:
+    def superseded(self, ent: int, valid: Instant, tx: Instant) -> bool:
+        """Whether a believed link that supersedes it holds at (valid, tx)."""
         for link in self.successors.get(ent, ()):
             if self.find_link(link, valid, tx) >= 0:
                 return True

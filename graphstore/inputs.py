@@ -9,10 +9,13 @@ from typing import Any
 import orjson
 
 from graphstore.errors import InvalidError
+from graphstore.fingerprints import fingerprint_of
 from graphstore.models import Json
 from graphstore.period import BEGINNING, OPEN, Instant, Period, TimeLike, instant, period
 
 ORIGINS = ("agent", "system")
+EVENT_FIELDS = ("type", "description", "id", "occurred_at", "source", "origin", "agent", "related_to", "metadata",
+                "fingerprint", "trace_id", "span_id", "parent_span_id")  # fmt: skip
 # dates, dataclasses and subclasses would change kind on the way through JSON: refused, not converted
 _STRICT = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_SUBCLASS
 
@@ -103,16 +106,38 @@ def tags_of(tags: Any) -> list[str]:
 
 
 def event_of(type: Any, description: Any, origin: Any, metadata: Any, **texts: Any) -> tuple[str, Json]:
-    """The type and the body of an event. What is absent is left out."""
+    """The type and the body of an event, with its fingerprint. What is absent is left out.
+
+    Raises InvalidError that lists the fields an event can have.
+    """
+    try:
+        return _event_of(type, description, origin, metadata, texts)
+    except InvalidError as error:
+        raise InvalidError(f"{error} {event_fields()}") from None
+
+
+def event_fields() -> str:
+    """The sentence that names the fields of an event."""
+    return f"Fields of an event: {', '.join(EVENT_FIELDS)}."
+
+
+def _event_of(
+    type: Any, description: Any, origin: Any, metadata: Any, texts: dict[str, Any]
+) -> tuple[str, Json]:
+    type = text_of("type", type)
+    body: Json = {"description": text_of("description", description)}
     if origin not in ORIGINS:
         raise InvalidError.choice("origin", origin, ORIGINS)
-    body: Json = {"description": text_of("description", description), "origin": origin}
+    body["origin"] = origin
     if metadata:
         body["metadata"] = json_object("metadata", metadata)
     for name, value in texts.items():
         if value is not None:
             body[name] = text_of(name, value, empty=True)
-    return text_of("type", type), body
+    fingerprint = fingerprint_of(type, body["description"], body.get("source"), body.get("fingerprint"))
+    if fingerprint is not None:
+        body["fingerprint"] = fingerprint
+    return type, body
 
 
 def ids(what: str, value: str | Iterable[str]) -> list[str]:

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 Standing = Literal["stands", "shaky", "superseded", "retracted", "ended", "not_yet", "evicted", "erased"]
 Confidence = Literal["explicit", "inferred"]
+Status = Literal["active", "resolved", "superseded"]
 How = Literal["superseded", "corrected", "revised", "ended", "retracted"]
 Json = dict[str, Any]
 
@@ -88,26 +89,6 @@ class Version(Value):
     tx_to: datetime | None
 
 
-class Event(Value):
-    """Something that happened at an instant. Never revised, only linked to."""
-
-    id: str
-    type: str
-    description: str
-    occurred_at: datetime
-    source: str | None
-    origin: str
-    agent: str | None
-    fingerprint: str | None
-    metadata: Json
-    trace_id: str | None
-    span_id: str | None
-    parent_span_id: str | None
-    standing: Standing
-    tx_from: datetime
-    tx_to: datetime | None
-
-
 class Link(Value):
     """A typed edge, read as a sentence: `source kind target`."""
 
@@ -130,6 +111,36 @@ class Link(Value):
     def __str__(self) -> str:
         why = f" ({self.reason})" if self.reason else ""
         return f"{self.source} {self.kind} {self.target}{why}"
+
+
+class Event(Value):
+    """Something that happened: at an instant, and perhaps again. Never revised, only linked to.
+
+    What is counted, and the status, are those of the coordinate it was read at. `occurred_at` is `first_seen`.
+    """
+
+    id: str
+    type: str
+    description: str
+    source: str | None
+    origin: str
+    agent: str | None
+    occurred_at: datetime
+    first_seen: datetime
+    last_seen: datetime
+    count: int
+    status: Status
+    metadata: Json
+    links: tuple[Link, ...] | None
+    """The links that hold, at either end of it; None where it is shown as the end of something else."""
+    fingerprint: str | None
+    trace_id: str | None
+    span_id: str | None
+    parent_span_id: str | None
+    standing: Standing
+    tx_from: datetime
+    """When the store was first told of it."""
+    tx_to: datetime | None
 
 
 class Recorded(Value):

@@ -21,6 +21,7 @@ _NUMBERS = (
     "born", "changed", "v_ent", "v_num", "v_pos", "v_len", "r_ent", "r_ver", "r_from", "r_to", "r_tx", "r_end", "r_op", "r_close",
     "closings", "l_src", "l_tgt", "c_link", "c_num", "c_strength", "c_inferred", "c_pos", "c_len", "k_link", "k_claim", "k_from",
     "k_to", "k_tx", "k_end", "k_op", "k_close", "link_closings", "o_tx", "o_pos", "o_len",
+    "s_ent", "s_at", "s_tx", "s_op", "s_first", "s_last",
 )  # fmt: skip
 _CODED = ("kind", "scope", "l_kind", "c_by", "o_verb", "o_author")
 
@@ -158,6 +159,8 @@ def _weave(index: Index, groups: dict[str, list[list[int]]]) -> None:
     for ent, key in enumerate(index.key):
         if key is not None:
             index.slots.setdefault((index.kind[ent], key, index.scope[ent]), []).append(ent)
+    for row, ent in enumerate(index.s_ent):
+        index.seen_of.setdefault(ent, []).append(row)
     index.link_ids = dict(zip(index.l_name, range(len(index.l_name)), strict=True))
     index.rows_of_link = groups["rows_of_link"]
     index.claims_of = groups["claims_of"]

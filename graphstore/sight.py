@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import orjson
 
 from graphstore.errors import InvalidError, NotFoundError
+from graphstore.happened import Happened
 from graphstore.index import Index
 from graphstore.journal import Journal
 from graphstore.links import Vocabulary
@@ -45,19 +46,24 @@ class Core:
         """A body by its place; one that has no place, or that does not hold those bytes, is empty."""
         if length == 0:
             return {}
-        raw = self.pending[-pos - 1] if pos < 0 else self.journal.raw(pos, length)
+        raw = self.raw(pos, length)
         return orjson.loads(raw) if holding in raw else {}
+
+    def raw(self, pos: int, length: int) -> bytes:
+        """The bytes of a body by its place."""
+        return self.pending[-pos - 1] if pos < 0 else self.journal.raw(pos, length)
 
 
 class Sight:
     """The store at (valid, tx), for as long as its lock is held. A thing that many links name is looked at once."""
 
-    __slots__ = ("_standings", "_things", "core", "index", "tx", "valid")
+    __slots__ = ("_standings", "_things", "core", "happened", "index", "tx", "valid")
 
     def __init__(self, core: Core, valid: Instant, tx: Instant) -> None:
         self.core = core
         self.index = core.index
         self.valid, self.tx = valid, tx
+        self.happened = Happened(core.index, valid, tx)
         self._standings: dict[int, str] = {}
         self._things: dict[int, Node | Event] = {}
 
@@ -186,15 +192,17 @@ class Sight:
         ver, born = index.versions_of[ent][0], index.born[ent]
         periods = (born, born, born, born)
         return (
-            self._event_of(ver, standing, periods)
+            self._event_of(ver, standing, born)
             if index.is_event[ent]
             else self._node_of(ver, standing, periods)
         )
 
     def shown(self, row: int) -> Node | Event:
-        """The thing whose row holds here."""
+        """The thing whose row holds here; an event with its links."""
         ent = self.index.r_ent[row]
-        return self.event(row, self.standing(ent)) if self.index.is_event[ent] else self.node(row, "stands")
+        if self.index.is_event[ent]:
+            return self.event(row, self.standing(ent), self.links_of(ent))
+        return self.node(row, "stands")
 
     def described(self, ent: int, number: int) -> Node:
         """The node as one of its versions describes it."""
@@ -274,32 +282,45 @@ class Sight:
         fields["ref"] = f"{fields['id']}-v{fields['number']}"
         return Version.made(fields)
 
-    def event(self, row: int, standing: str) -> Event:
+    def event(self, row: int, standing: str, links: tuple[Link, ...] | None = None) -> Event:
         """A row of an event as a value."""
-        return self._event_of(self.index.r_ver[row], standing, self._periods(row))
+        return self._event_of(self.index.r_ver[row], standing, self._periods(row)[3], links)
 
-    def _event_of(self, ver: int, standing: str, periods: Periods) -> Event:
+    def event_and_links(self, ent: int) -> Event:
+        """An event with any standing, and its links."""
+        event = self.thing(ent)
+        assert isinstance(event, Event)
+        return Event.made({**event.__dict__, "links": self.links_of(ent)})
+
+    def _event_of(
+        self, ver: int, standing: str, end: Instant, links: tuple[Link, ...] | None = None
+    ) -> Event:
         index = self.index
         ent = index.v_ent[ver]
         body = self.core.body(index.v_pos[ver], index.v_len[ver]) or index.tombstone(ent)
-        start, _, told, end = periods
+        first, last, count = self.happened.seen(ent)
         get = body.get
         return Event.made(
             {
                 "id": index.names[ent],
                 "type": index.kind[ent],
                 "description": body["description"],
-                "occurred_at": moment(start),
                 "source": get("source"),
                 "origin": body["origin"],
                 "agent": get("agent"),
-                "fingerprint": get("fingerprint"),
+                "occurred_at": moment(first),
+                "first_seen": moment(first),
+                "last_seen": moment(last),
+                "count": count,
+                "status": self.happened.status(ent),
                 "metadata": get("metadata", {}),
+                "links": links,
+                "fingerprint": get("fingerprint"),
                 "trace_id": get("trace_id"),
                 "span_id": get("span_id"),
                 "parent_span_id": get("parent_span_id"),
                 "standing": standing,
-                "tx_from": moment(told),
+                "tx_from": moment(index.born[ent]),
                 "tx_to": end_moment(end),
             }
         )
@@ -329,6 +350,14 @@ class Sight:
     def links(self, side: Side, ent: int, kinds: frozenset[str] | None = None) -> list[Link]:
         """The links that hold here on one side of an entity."""
         return [self.link(row) for row in self.rows_of_links(side, ent, kinds)]
+
+    def links_of(self, ent: int) -> tuple[Link, ...]:
+        """The links that hold here on either side of an entity."""
+        index = self.index
+        if ent not in index.out and ent not in index.into:
+            return ()
+        rows = self.rows_of_links(index.out, ent) + self.rows_of_links(index.into, ent)
+        return tuple(self.link(row) for row in sorted(rows, key=self.link_order))
 
     def link_order(self, row: int) -> tuple[Instant, Instant, str]:
         """By when it begins to hold, then when it was recorded, then its id."""

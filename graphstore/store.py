@@ -15,8 +15,9 @@ from graphstore.errors import ConflictError, EngineError, InvalidError, NotFound
 from graphstore.inputs import event_of, ids, json_object, optional_text, part, span, text_of, version_body
 from graphstore.linking import CONTROL, Claim, Ends, Linking
 from graphstore.links import new_kind, strength_of
-from graphstore.models import Change, Event, Json, Link, Node, Problem, Recorded, Verification
+from graphstore.models import Change, Json, Link, Node, Problem, Recorded, Verification
 from graphstore.period import OPEN, Instant, Period, TimeLike, coalesce, instant, iso, moment, period
+from graphstore.recording import Recording, Report
 from graphstore.sight import Sight, slot_name
 from graphstore.transacting import Clock, Writer
 from graphstore.writing import Transaction, refuse_taken_slot
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 __all__ = ["Clock", "GraphStore", "Progress"]
 
 Progress = Callable[[int, int], None]
-_FIXES = frozenset({"fix", "resolution"})
 
 
 class GraphStore(Writer):
@@ -364,7 +364,8 @@ class GraphStore(Writer):
     ) -> Recorded:
         """Record something that happened at `occurred_at` (default: now). An unknown `related_to` is left out with a warning.
 
-        The same id with the same content is the same event (`is_new` is false); with other content it is a ConflictError.
+        Without an id, the fingerprint of an event that stands makes it an occurrence of that event: `is_new` is false, its `count` grows. The
+        same id with the same content is the same event; with other content it is a ConflictError. Raises InvalidError, with the fields there are.
         """
         type, body = event_of(
             type,
@@ -378,67 +379,10 @@ class GraphStore(Writer):
             span_id=span_id,
             parent_span_id=parent_span_id,
         )
+        at = None if occurred_at is None else instant(occurred_at, "occurred_at")
+        related = tuple(ids("related_to", related_to or ()))
         with self._verb() as work:
-            at = None if occurred_at is None else instant(occurred_at, "occurred_at")
-            known = None if id is None else self._same_event(id, type, body, at)
-            if known is not None:
-                return Recorded(event=known, is_new=False)
-            row, warnings = self._event_row(work, type, body, id, at, ids("related_to", related_to or ()))
-            index = self._core.index
-            standing = "stands" if index.r_from[row] <= work.tx else "not_yet"
-            return Recorded(
-                event=Sight(self._core, work.tx, work.tx).event(row, standing), is_new=True, warnings=warnings
-            )
-
-    def _event_row(
-        self, work: Transaction, type: str, body: Json, id: str | None, at: Instant | None, related: list[str]
-    ) -> tuple[int, tuple[str, ...]]:
-        when = work.tx if at is None else at
-        name = self._new_event_id(when) if id is None else self._free_id(id)
-        op = work.op("record_event", name)
-        ent = self._core.index.add_entity(name, True, type, None, "", work.tx)
-        row = work.describe(ent, [period(when, OPEN)], body, op)
-        return row, tuple(filter(None, (self._relate(work, ent, other, when, op) for other in related)))
-
-    def _same_event(self, id: str, type: str, body: Json, at: Instant | None) -> Event | None:
-        index = self._core.index
-        ent = index.ids.get(text_of("id", id), -1)
-        if ent < 0:
-            return None
-        if not index.is_event[ent]:
-            raise ConflictError(f"{id!r} is a node already. Choose another id for the event.")
-        rows = index.rows_of[ent]
-        ver = index.versions_of[ent][0]
-        was = {
-            name: value
-            for name, value in self._core.body(index.v_pos[ver], index.v_len[ver]).items()
-            if name != "salt"
-        }
-        same_time = at is None or (index.r_from[rows[0]] if rows else index.born[ent]) == at
-        if index.kind[ent] != type or was != body or not same_time:
-            raise ConflictError(
-                f"event {id!r} is known with other content. An event is never revised: record a new one and link it."
-            )
-        tx = index.last_tx if self._open is None else self._open.tx
-        known = Sight(self._core, tx, tx).thing(ent)
-        return known if isinstance(known, Event) else None
-
-    def _relate(self, work: Transaction, event: int, other: str, at: Instant, op: int) -> str | None:
-        index = self._core.index
-        try:
-            target = self._known(other, work)
-        except (NotFoundError, InvalidError) as error:
-            return f"recorded without the link to {other!r}: {error}"
-        fixed = (
-            index.is_event[target]
-            and index.kind[target] in ("error", "regression")
-            and index.kind[event] in _FIXES
-        )
-        linking = Linking(self._core, work)
-        kind = linking.kind("resolved_by" if fixed else "related_to")
-        ends = Ends(target, kind, event) if fixed else Ends(event, kind, target)
-        linking.join(ends, (at, OPEN), Claim(created_by="store"), op)
-        return None
+            return Recording(self, work).record(Report(type, body, id, at, related))
 
     def bulk_load(
         self,
@@ -623,12 +567,6 @@ class GraphStore(Writer):
     def _new_id(self) -> str:
         ids = self._core.index.ids
         while (name := os.urandom(8).hex()) in ids:
-            pass
-        return name
-
-    def _new_event_id(self, at: Instant) -> str:
-        ids = self._core.index.ids
-        while (name := f"evt_{at // 1000}_{os.urandom(4).hex()}") in ids:
             pass
         return name
 

@@ -184,7 +184,8 @@ def _node(node: Node | Event, out: Console) -> None:
     if isinstance(node, Node):
         out.print(f"  valid     {when(node.valid_from)} → {when(node.valid_to)}")
     else:
-        out.print(f"  happened  {when(node.occurred_at)}")
+        again = f" → {when(node.last_seen)}, {node.count} times" if node.count > 1 else ""
+        out.print(f"  happened  {when(node.first_seen)}{again}, {node.status}")
     out.print(f"  believed  {when(node.tx_from)} → {when(node.tx_to)}")
     about = dict(node)
     for name in ("key", "scope", "tags", "trigger", "source", "origin", "agent", "description", "text"):

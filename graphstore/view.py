@@ -88,7 +88,7 @@ class Reader:
             row = sight.find(ent)
             if row < 0:
                 raise NotFoundError(sight.absence(ent))
-            return sight.event(row, sight.standing(ent))
+            return sight.event(row, sight.standing(ent), sight.links_of(ent))
 
     def history(self, id: str) -> list[Version]:
         """Every row of the node believed at the view's tx, over all valid time, by valid_from."""
@@ -120,8 +120,13 @@ class Reader:
             index = sight.index
             ent, number = sight.resolve(id)
             event = index.is_event[ent]
+            node: Node | Event
+            if event:
+                node = sight.event_and_links(ent)
+            else:
+                node = sight.described(ent, number) if number else sight.thing(ent)
             return Inspection(
-                node=sight.described(ent, number) if number and not event else sight.thing(ent),
+                node=node,
                 links=tuple(sight.links(index.out, ent)),
                 backlinks=tuple(sight.links(index.into, ent)),
                 history=() if event else tuple(sight.version(row) for row in index.believed(ent, sight.tx)),
@@ -166,13 +171,14 @@ class Reader:
         related_to: str | None = None,
         pattern: str | None = None,
     ) -> list[Event]:
-        """The events that have happened by the coordinate, newest first; filters are ANDed.
+        """The events that have happened by the coordinate, newest `occurred_at` first; filters are ANDed.
 
-        `since` and `until` bound `occurred_at` as [since, until). `related_to`: linked with that id either way. `pattern`: part of the
+        `since` and `until`: an occurrence of it lies in [since, until). `related_to`: linked with that id either way. `pattern`: part of the
         description, whatever the case.
         """
-        begin = None if since is None else instant(since, "since")
-        end = None if until is None else instant(until, "until")
+        begin = -OPEN if since is None else instant(since, "since")
+        end = OPEN if until is None else instant(until, "until")
+        bounded = since is not None or until is not None
         with self._core.lock:
             sight = self._sight()
             index = sight.index
@@ -182,12 +188,11 @@ class Reader:
                 row = sight.find(ent) if index.is_event[ent] else -1
                 if row < 0 or (type is not None and index.kind[ent] != type):
                     continue
-                at = index.r_from[row]
-                if (begin is not None and at < begin) or (end is not None and at >= end):
+                if bounded and not any(begin <= at < end for at in sight.happened.instants(ent)):
                     continue
-                event = sight.event(row, sight.standing(ent))
+                event = sight.event(row, sight.standing(ent), sight.links_of(ent))
                 if pattern is None or pattern.lower() in event.description.lower():
-                    found.append((-at, event.id, event))
+                    found.append((-index.r_from[row], event.id, event))
         return [event for _, _, event in sorted(found, key=lambda each: each[:2])]
 
     def compare(self, other: Reader) -> ViewDiff:
@@ -308,7 +313,7 @@ class Reader:
             index = sight.index
             things: list[Node | Event] = [*self.nodes(), *self.events()]
             for thing in things:
-                graph.add_node(thing.id, **thing.model_dump())
+                graph.add_node(thing.id, **_attributes(thing))
             for number in range(len(index.l_name)):
                 row = sight.held(number)
                 if row < 0:
@@ -316,7 +321,7 @@ class Reader:
                 link = sight.link(row)
                 for ent in (index.l_src[number], index.l_tgt[number]):
                     if index.names[ent] not in graph:
-                        graph.add_node(index.names[ent], **sight.thing(ent).model_dump())
+                        graph.add_node(index.names[ent], **_attributes(sight.thing(ent)))
                 graph.add_edge(link.source, link.target, key=link.id, **link.model_dump())
         return graph
 
@@ -379,6 +384,10 @@ def _chain(sight: Sight, id: str, depth: int, side: Side, far: Any) -> Chain:
             "truncated": any(far[k_link[row]] not in seen for row in beyond),
         }
     )
+
+
+def _attributes(thing: Node | Event) -> dict[str, Any]:
+    return thing.model_dump(exclude={"links"})  # they are the edges
 
 
 def _change(old: Node, new: Node) -> NodeChange:

@@ -165,6 +165,20 @@ class Transaction:
             row = self.index.open_row(ver, period, self.tx, op)
         return row
 
+    def happen_again(self, ent: int, at: Instant, op: int) -> None:
+        """Note an occurrence of an event that is believed. One earlier than all before makes it stand from then on."""
+        index = self.index
+        row = index.now_of[ent][0]
+        start = index.r_from[row]
+        if at < start:
+            index.close_row(row, self.tx, op)
+            index.open_row(index.r_ver[row], (at, OPEN), self.tx, op)
+            if index.r_end[row] == index.r_tx[row] and index.first_told(ent) == at:
+                at = (
+                    start  # the row that told it first is never stored: the new one tells the earlier instant
+                )
+        index.add_seen(ent, at, self.tx, op)
+
     def validity(self, ent: int) -> list[Period]:
         """The valid time an entity has now, as the fewest periods."""
         index = self.index
@@ -354,6 +368,7 @@ class _Composer:
             ("versions", versions, self._version),
             ("closed", closed, lambda row: [row, index.r_close[row] - self.first_op]),
             ("rows", rows, self._row),
+            ("seen", self._kept_seen(set(entities) if dropped else None), self._seen),
             ("links", links, self._link),
             ("claims", claims, self._claim),
             ("link_closed", unlinked, lambda row: [row, index.k_close[row] - self.first_op]),
@@ -428,6 +443,14 @@ class _Composer:
     def _kept(start: int, stop: int, used: set[int], dropped: bool) -> Sequence[int]:
         return [at for at in range(start, stop) if at in used] if dropped else range(start, stop)
 
+    def _kept_seen(self, entities: set[int] | None) -> Sequence[int]:
+        """The occurrences of events known before and of these new ones; None: of all."""
+        index, mark = self.index, self.mark
+        rows = range(mark.seen, len(index.s_ent))
+        if entities is None:
+            return rows
+        return [row for row in rows if index.s_ent[row] < mark.entities or index.s_ent[row] in entities]
+
     @staticmethod
     def _period(start: Instant, stop: Instant) -> tuple[Any, Any]:
         return moment(start), None if stop >= OPEN else moment(stop)
@@ -473,6 +496,10 @@ class _Composer:
             *period,
             index.r_op[row] - self.first_op,
         ]
+
+    def _seen(self, row: int) -> list[Any]:
+        index = self.index
+        return [index.names[index.s_ent[row]], moment(index.s_at[row]), index.s_op[row] - self.first_op]
 
     def _link(self, link: int) -> list[Any]:
         index = self.index

@@ -16,11 +16,13 @@ PACKAGE = Path(graphstore.__file__).parent
 FLOORS = {
     "pure": {"errors", "period", "models", "links", "diff", "inputs", "result", "fingerprints"},
     "truth": {"files", "line", "journal", "dump", "index", "saved", "forgetting", "folder"},
-    "engine": {"guard", "queries", "engine", "projection", "viewgraph", "graphs"},
+    "engine": {"guard", "queries", "engine", "columns", "projection", "viewgraph", "graphs"},
     "core": {
+        "happened",
         "sight",
         "succession",
         "writing",
+        "recording",
         "linking",
         "bulk",
         "view",

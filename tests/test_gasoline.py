@@ -597,7 +597,7 @@ def test_a_line_has_the_documents_fields(full: GraphStore, tmp_path: Path) -> No
     lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     found = {line["id"]: line for line in lines}
 
-    assert lines == sorted(lines, key=lambda line: line["timestamp"])
+    assert lines == sorted(lines, key=lambda line: datetime.fromisoformat(line["timestamp"]))
     boom = found["evt_boom"]
     assert {
         "id": "evt_boom", "type": "error", "timestamp": "2026-01-19T00:00:00Z", "description": "boom 1234567", "source": "a.js:1",
