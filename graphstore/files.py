@@ -1,9 +1,39 @@
-"""What the operating system does not do whole: write all, read all, and make a folder's names durable."""
+"""What a journal needs of files: written and read whole, names made durable, what a torn or rewritten file left."""
 
 from __future__ import annotations
 
 import os
+from bisect import bisect_right
+from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
+
+
+@dataclass(slots=True)
+class Torn:
+    """A tail that was never acknowledged, and where it was set aside."""
+
+    file: str
+    line: int
+    size: int
+    aside: str | None
+
+    def __str__(self) -> str:
+        kept = f" It was set aside in {self.aside}." if self.aside else ""
+        return (
+            f"{self.file} line {self.line}: {self.size} bytes of a commit that was never acknowledged.{kept}"
+        )
+
+
+class Moves(NamedTuple):
+    """How the bodies of a segment moved when it was written anew: from each start on by the shift after it."""
+
+    starts: list[int]
+    shifts: list[int]
+
+    def to(self, pos: int) -> int:
+        """Where lies what lay at `pos`."""
+        return pos + self.shifts[bisect_right(self.starts, pos)]
 
 
 def sync_folder(path: Path) -> None:

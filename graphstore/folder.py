@@ -11,12 +11,15 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import socket
+import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from pathlib import Path
 
-from graphstore import forgetting, saved
+from graphstore import compacting, forgetting, saved
 from graphstore.errors import DamageError, EngineError, InvalidError, LockedError, NotFoundError
 from graphstore.files import sync_folder
 from graphstore.index import Index, no_collecting
@@ -43,6 +46,8 @@ class Folder:
         self.read_only = read_only
         self.journal = None if path is None else path / _JOURNAL
         self.tables = None if path is None or read_only else path
+        if path is not None:
+            self._fresh, self._old = path / f"{_JOURNAL}.new", path / f"{_JOURNAL}.old"
         self._lock: int | None = None
         self._real = ""
         self._saved_at = -1
@@ -70,6 +75,7 @@ class Folder:
         os.pwrite(fd, f"pid {os.getpid()} on {socket.gethostname()}\n".encode(), 0)
         self._lock, self._real = fd, real
         _open_here.add(real)
+        self._mend()
 
     def release(self) -> None:
         """Let another writer in."""
@@ -108,6 +114,48 @@ class Folder:
             self._remove_torn(forgetting.names(index))
         journal.settle()
         forgetting.finish(index, journal)
+
+    def compact(self, journal: Journal, gone: set[str], last: compacting.Transaction) -> None:
+        """Put a journal in the old one's place that never knew the things of these ids, with one transaction more. Raises EngineError when the
+        disk refuses; everything is then as it was."""
+        if self.path is None or self.journal is None:
+            journal.start_at(Position(0, 0), GENESIS)
+            told = [*compacting.left(journal, gone), last]
+            for _ in compacting.chained(told):
+                pass
+            journal.hold(told)
+            return
+        old = Journal(self.journal, writer=False)
+        try:
+            compacting.write(
+                compacting.chained(chain(compacting.left(old, gone), [last])),
+                self._fresh,
+                journal.generation + 1,
+            )
+        finally:
+            old.close()
+        self._remove_copies()
+        with journal.quiet():
+            journal.reopen()
+            self.journal.rename(self._old)
+            self._fresh.rename(self.journal)
+            sync_folder(self.path)
+        names = [name.encode() for name in gone]
+        for file in self._old.glob("*.bin"):
+            data = file.read_bytes()
+            if not any(name in data for name in names):
+                file.rename(self.journal / file.name)
+        shutil.rmtree(self._old, ignore_errors=True)
+
+    def _mend(self) -> None:
+        """Finish what a process was at when it ended."""
+        assert self.journal is not None
+        if self._fresh.exists() and not self.journal.exists():
+            self._fresh.rename(self.journal)
+        for folder in (self._fresh, self._old):
+            shutil.rmtree(folder, ignore_errors=True)
+        for file in self.journal.glob("*.new") if self.journal.exists() else ():
+            file.unlink()
 
     def _remove_copies(self) -> None:
         """They hold contents, or lead to places that will move. Cut to nothing first: an engine may have them open still."""
@@ -195,7 +243,7 @@ def locate(path: str | os.PathLike[str], *, read_only: bool, create: bool) -> Fo
         raise InvalidError(
             f"{place} is a file, not a store. A store is a folder such as memory.gs; a dump is opened with graphstore.restore."
         )
-    if not (place / _JOURNAL / "00000001.jsonl").exists():
+    if not (place / _JOURNAL / "00000001.jsonl").exists() and not _half_way(place, read_only):
         if _holds_other_things(place):
             raise InvalidError(
                 f"{place} is a folder with other things in it and no store. Give a new name, or an empty folder."
@@ -207,6 +255,22 @@ def locate(path: str | os.PathLike[str], *, read_only: bool, create: bool) -> Fo
         except OSError as error:
             raise EngineError(f"cannot make {place}: {error.strerror}.") from error
     return Folder(place, read_only=read_only)
+
+
+def _half_way(place: Path, read_only: bool) -> bool:
+    """Whether a journal written anew waits to be put in its place. A reader waits a moment for the writer that is at it."""
+    for _ in range(100 if read_only else 1):
+        if (place / _JOURNAL / "00000001.jsonl").exists():
+            return True
+        if not (place / f"{_JOURNAL}.new").exists():
+            return False
+        if read_only:
+            time.sleep(0.01)
+    if read_only:
+        raise EngineError(
+            f"the journal of {place} was being written anew when its writer ended. Open it for writing once: that finishes it."
+        )
+    return True
 
 
 def _holds_other_things(place: Path) -> bool:

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
+from graphstore.files import Moves
 from graphstore.index import FORGETTING, Index
-from graphstore.journal import Journal, Moves, Place, segment_of
+from graphstore.journal import Journal, Place, segment_of
 
 
 def remaining(index: Index) -> list[Place]:

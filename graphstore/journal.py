@@ -16,9 +16,7 @@ import mmap
 import os
 import threading
 import time
-from bisect import bisect_right
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, NamedTuple, NoReturn
 from zlib import crc32
@@ -26,7 +24,7 @@ from zlib import crc32
 import orjson
 
 from graphstore.errors import DamageError, EngineError
-from graphstore.files import free_name, pwrite_all, read_at, sync_folder, write_all
+from graphstore.files import Moves, Torn, free_name, pwrite_all, read_at, sync_folder, write_all
 from graphstore.line import FORGOTTEN, GENESIS, SCHEMA, check, compose, generation_of, header, lay_out
 
 SEGMENT_BYTES = 64 << 20
@@ -69,22 +67,6 @@ Ticket = tuple[int, Position]
 State = tuple[
     Position, str, tuple[int, int, int] | None
 ]  # the end, the last digest, the last line (segment, offset, length)
-
-
-@dataclass(slots=True)
-class Torn:
-    """A tail that was never acknowledged, and where it was set aside."""
-
-    file: str
-    line: int
-    size: int
-    aside: str | None
-
-    def __str__(self) -> str:
-        kept = f" It was set aside in {self.aside}." if self.aside else ""
-        return (
-            f"{self.file} line {self.line}: {self.size} bytes of a commit that was never acknowledged.{kept}"
-        )
 
 
 class Journal:
@@ -205,7 +187,7 @@ class Journal:
         if self.path is None:
             while self.end.offset < len(self._memory_lines):
                 head, bodies, first = self._memory_lines[self.end.offset]
-                self._state = (Position(0, self.end.offset + 1), self.digest, None)
+                self._state = (Position(0, self.end.offset + 1), lay_out(head, bodies)[1], None)
                 yield [Line(head, [_in_memory(first + i, body) for i, body in enumerate(bodies)])]
         while self.path is not None:
             yield from self._read_segment(progress)
@@ -668,6 +650,18 @@ class Journal:
                 return True
         return False
 
+    @property
+    def generation(self) -> int:
+        """How often the segment written anew most often was."""
+        return max(self._generations, default=0)
+
+    def hold(self, told: list[list[tuple[dict[str, Any], list[bytes]]]]) -> None:
+        """A journal in memory: hold these lines instead, whose heads are whole."""
+        self._memory, self._memory_lines = [b""], []
+        for lines in told:
+            self._keep_in_memory(lines, lines[-1][0]["prev"])
+        self._state = (Position(0, 0), GENESIS, None)
+
     def reopen(self) -> None:
         """Let go of the files, so that what is read next is read from those that are there now."""
         self._maps.clear()
@@ -678,17 +672,6 @@ class Journal:
         for file in self._files[segment:]:
             file.close()
         del self._files[segment:], self._generations[segment:]
-
-
-class Moves(NamedTuple):
-    """How the bodies of a segment moved when it was written anew: from each start on by the shift after it."""
-
-    starts: list[int]
-    shifts: list[int]
-
-    def to(self, pos: int) -> int:
-        """Where lies what lay at `pos`."""
-        return pos + self.shifts[bisect_right(self.starts, pos)]
 
 
 def _generation(file: IO[bytes], segment: int) -> int:

@@ -12,6 +12,7 @@ from graphstore import folder
 from graphstore.errors import ConflictError, EngineError, InvalidError
 from graphstore.folder import verify
 from graphstore.inputs import text_of
+from graphstore.retention import whole_number
 from graphstore.store import Clock, GraphStore
 
 __all__ = ["open", "restore", "verify"]
@@ -29,11 +30,14 @@ def open(
     driver: Literal["kuzu", "ladybug"] = "kuzu",
     durability: Literal["commit", "interval"] = "commit",
     author: str | None = None,
+    retention_days: int | None = None,
+    retention_bytes: int | None = None,
 ) -> GraphStore:
     """Open a store: a folder such as `memory.gs`, made when it is not there (unless `create=False`), or `":memory:"`.
 
     `read_only=True` follows another process's journal: `refresh()` moves it on. `clock` gives an aware datetime. `durability="interval"` makes commits durable
-    every 50 ms instead of one by one. `author` is who writes, unless a transaction says otherwise.
+    every 50 ms instead of one by one. `author` is who writes, unless a transaction says otherwise. `retention_days` and `retention_bytes` are kept in the
+    store, see `set_retention`: each opening for writing evicts the events that are older.
 
     Raises LockedError when another writer holds it, DamageError (with file and line) for a damaged journal, EngineError for a newer schema,
     InvalidError for a path that is no store, NotFoundError when there is none and none is made.
@@ -46,13 +50,31 @@ def open(
         raise InvalidError(f"clock {clock!r} is no clock. Give a callable that returns an aware datetime.")
     if author is not None:
         text_of("author", author)
+    days, size = (
+        whole_number("retention_days", retention_days),
+        whole_number("retention_bytes", retention_bytes),
+    )
+    if read_only and (days or size):
+        raise InvalidError(
+            "a reader keeps nothing. Leave retention_days and retention_bytes out, or open for writing."
+        )
     place = folder.locate(path, read_only=read_only, create=create)
     place.hold()
     try:
-        return GraphStore(place, clock=clock, driver=driver, durability=durability, author=author)
+        store = GraphStore(place, clock=clock, driver=driver, durability=durability, author=author)
     except BaseException:
         place.release()
         raise
+    try:
+        if days or size:
+            kept = store.retention
+            store.set_retention(days=days or kept["days"], bytes=size or kept["bytes"])
+        if not read_only:
+            store.evict_old()
+    except BaseException:
+        store.close()
+        raise
+    return store
 
 
 def restore(

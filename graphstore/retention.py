@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.index import Index
-from graphstore.period import BEGINNING, OPEN, Instant
+from graphstore.line import GENESIS, compose, dumps
+from graphstore.period import BEGINNING, OPEN, Instant, moment
 
 if TYPE_CHECKING:
     from graphstore.writing import Transaction
@@ -40,11 +42,14 @@ def chosen(index: Index, names: Iterable[str]) -> list[int]:
     return found
 
 
-def candidates(index: Index, kinds: frozenset[str] | None, before: Instant | None) -> list[int]:
-    """What may be evicted, the oldest first: events, and nodes of kinds that are named."""
+def candidates(
+    index: Index, kinds: frozenset[str] | None, before: Instant | None, *, tombstones: bool = False
+) -> list[int]:
+    """What may be evicted, the oldest first: events, and nodes of kinds that are named; with `tombstones` what was evicted before as well."""
     found = []
     for ent, kind in enumerate(index.kind):
-        if ent in index.gone or (kinds is not None and kind not in kinds):
+        word = index.word(ent)
+        if (kinds is not None and kind not in kinds) or (word and not (tombstones and word == "evicted")):
             continue
         if index.is_event[ent]:
             last = index.last_seen(ent)
@@ -76,3 +81,16 @@ def forget(work: Transaction, verb: str, ents: list[int]) -> None:
         op = work.op(verb, index.names[ent])
         work.take(ent, (BEGINNING, OPEN), op)
         index.forget(ent, op)
+
+
+def without_trace(
+    tx: Instant, count: int, author: str | None, reason: str | None
+) -> tuple[dict[str, Any], list[bytes]]:
+    """The line that says things were removed, and not which."""
+    said = f"{count} removed without a trace" + (f": {reason}" if reason else "")
+    head: dict[str, Any] = {"ops": [["evict", "", 0]], "tx": moment(tx)}
+    if author is not None:
+        head["author"] = author
+    body = dumps({"reason": said, "salt": os.urandom(8).hex()})
+    compose(head, [body], GENESIS)  # the head holds its hash
+    return head, [body]

@@ -6,7 +6,7 @@ import re
 import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -41,6 +41,7 @@ class Core:
         default_factory=list
     )  # bodies of the open transaction: place -1 is the first
     closed: str | None = None  # why nothing can be read any more
+    memo: dict[Any, Any] = field(default_factory=dict)  # answers that serve again until the next write
 
     def body(self, pos: int, length: int, holding: bytes = b"") -> Json:
         """A body by its place; one that has no place, or that does not hold those bytes, is empty."""

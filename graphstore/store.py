@@ -436,9 +436,18 @@ class GraphStore(Writer):
             if most is not None:
                 ents = retention.enough(index, ents, self._core.journal.size() - most, keep_audit)
             names = [index.names[ent] for ent in ents]
-            if ents:
+            if ents and keep_audit:
                 self._forget("evict", ents, reason)
+            elif ents:
+                self._purge(ents, reason)
             return names
+
+    def evict_old(self) -> list[str]:
+        """Evict the events older than the days the store keeps, if it keeps any. Gives their ids. Each opening for writing does it."""
+        days = self.retention["days"]
+        if days is None:
+            return []
+        return self.evict(before=moment(self._now() - days * retention.DAY), reason=f"older than {days} days")
 
     def erase(self, id: str, *, reason: str) -> None:
         """Forget what must not be kept: the content of one thing leaves every file of the store; its tombstone and the reason stay.

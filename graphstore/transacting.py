@@ -313,6 +313,20 @@ class Writer(Reader):
             core.graphs.forget()
             self._place.forget(core.index, core.journal)
 
+    def _purge(self, ents: list[int], reason: str | None) -> None:
+        """Write the journal anew without these things, and lay the index anew from it."""
+        core = self._core
+        names = {core.index.names[ent] for ent in ents}
+        with core.lock:
+            tx = self._next_tx(None)
+            core.journal.settle()
+            core.graphs.forget()
+            last = retention.without_trace(tx, len(names), self._author, reason)
+            try:
+                self._place.compact(core.journal, names, [last])
+            finally:
+                self._relay()
+
     def _keep_small(self) -> None:
         """Evict the oldest events once the journal has outgrown the size the store keeps."""
         kept = self._core.index.setting(retention.RETENTION)

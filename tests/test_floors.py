@@ -15,7 +15,7 @@ PACKAGE = Path(graphstore.__file__).parent
 # From the ground up. A module imports from its own floor and from those below.
 FLOORS = {
     "pure": {"errors", "period", "models", "links", "diff", "inputs", "result", "fingerprints"},
-    "truth": {"files", "line", "journal", "dump", "index", "saved", "forgetting", "folder"},
+    "truth": {"files", "line", "journal", "dump", "index", "saved", "forgetting", "compacting", "folder"},
     "engine": {"guard", "queries", "engine", "columns", "projection", "viewgraph", "graphs"},
     "core": {
         "happened",
@@ -31,7 +31,20 @@ FLOORS = {
         "opening",
         "retention",
     },
-    "rooms": {"events", "sessions", "topics", "memory", "timeline", "recall", "chains"},
+    "rooms": {
+        "windows",
+        "correlation",
+        "metrics",
+        "patterns",
+        "recorder",
+        "events",
+        "sessions",
+        "topics",
+        "memory",
+        "timeline",
+        "recall",
+        "chains",
+    },
     "doors": {"tell", "git_history", "imports", "demo", "mcp", "notebook", "server", "__main__"}
     | {"cli", "cli_common", "cli_files", "cli_read", "cli_write", "gasoline", "gasoline_lines"},
 }

@@ -1,0 +1,192 @@
+"""The journal written anew as if some things had never been told: no tombstone, no operation on them, no link to them.
+
+Everything else keeps its periods and its transaction instants; rows, operations and bodies are numbered anew and the digest chain is computed
+again. The new journal is made in a folder beside the old one, and put in its place whole.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import orjson
+
+from graphstore.errors import EngineError
+from graphstore.files import sync_folder
+from graphstore.journal import SEGMENT_BYTES, Journal, Line
+from graphstore.line import FORGOTTEN, GENESIS, dumps, header, lay_out
+
+Head = dict[str, Any]
+Transaction = list[tuple[Head, list[bytes]]]  # its lines: head and bodies
+_NAMED = (
+    "entities",
+    "versions",
+    "links",
+    "claims",
+)  # lists whose entries begin with the id of a thing or a link
+_DATED = (
+    "rows",
+    "link_rows",
+    "gaps",
+    "seen",
+)  # lists of periods and instants: first an id, last an operation
+_BY = ("closed", "link_closed", *_DATED)  # lists whose entries end with an operation
+
+
+class Compacting:
+    """One pass over all transactions, leaving out the things and links of these ids."""
+
+    def __init__(self, gone: set[str]) -> None:
+        self.gone = gone
+        self._rows: dict[str, list[int]] = {
+            "rows": [],
+            "link_rows": [],
+        }  # old number -> new number, -1 when left out
+        self._kept = {"rows": 0, "link_rows": 0}
+
+    def transaction(self, heads: list[Head]) -> list[tuple[Head, list[int]]]:
+        """The lines that are left of a transaction, each with the numbers of the bodies it keeps."""
+        for head in heads:
+            self.gone |= {
+                name for name, source, _, target in head.get("links", ()) if {source, target} & self.gone
+            }
+        firsts, total = [], 0
+        for head in heads:
+            firsts.append(total)
+            total += len(head.get("ops", ()))
+        for head in heads:
+            self._leave_out(head)
+        used = {
+            first + entry[-1]
+            for head, first in zip(heads, firsts, strict=True)
+            for name in _BY
+            for entry in head.get(name, ())
+        }
+        numbers = self._operations(heads, firsts, used)
+        self._renumber(heads, firsts, numbers)
+        left = [head for head in heads if set(head) - {"tx", "author", "why", "body", "prev", "more"}]
+        return [(head, _bodies(head)) for head in left]
+
+    def _leave_out(self, head: Head) -> None:
+        gone = self.gone
+        for name in _NAMED:
+            _keep(head, name, [entry for entry in head.get(name, ()) if entry[0] not in gone])
+        for closed, rows in (("closed", "rows"), ("link_closed", "link_rows")):
+            numbers = self._rows[rows]
+            _keep(head, closed, [[numbers[row], op] for row, op in head.get(closed, ()) if numbers[row] >= 0])
+            for entry in head.get(rows, ()):
+                numbers.append(-1 if entry[0] in gone else self._kept[rows])
+                self._kept[rows] += entry[0] not in gone
+        for name in _DATED:
+            _keep(head, name, [entry for entry in head.get(name, ()) if entry[0] not in gone])
+        took = {name: pieces for name, pieces in head.get("took", {}).items() if name not in gone}
+        head.pop("took", None)
+        if took:
+            head["took"] = took
+
+    def _operations(self, heads: list[Head], firsts: list[int], used: set[int]) -> dict[int, int]:
+        """Keep the operations on what is left, and those that rows of it name (their subject is then nothing). Old number -> new number."""
+        numbers: dict[int, int] = {}
+        for head, first in zip(heads, firsts, strict=True):
+            kept = []
+            for at, (verb, subject, *body) in enumerate(head.get("ops", ()), first):
+                gone = subject in self.gone
+                if gone and at not in used:
+                    continue
+                numbers[at] = len(numbers)
+                kept.append([verb, "" if gone else subject, *(() if gone else body)])
+            _keep(head, "ops", kept)
+        return numbers
+
+    def _renumber(self, heads: list[Head], firsts: list[int], numbers: dict[int, int]) -> None:
+        begun = 0
+        for head, first in zip(heads, firsts, strict=True):
+            for name in _BY:
+                for entry in head.get(name, ()):
+                    entry[-1] = numbers[first + entry[-1]] - begun
+            begun += len(head.get("ops", ()))
+
+
+def _keep(head: Head, name: str, entries: list[Any]) -> None:
+    head.pop(name, None)
+    if entries:
+        head[name] = entries
+
+
+def _bodies(head: Head) -> list[int]:
+    """The bodies a head still names, in their old numbers; the head is given the new ones."""
+    places: list[tuple[Any, Any]] = [(entry, -1) for entry in head.get("versions", ())]
+    places += [(entry, -1) for entry in head.get("claims", ()) if entry[-1] is not None]
+    places += [(entry, 2) for entry in head.get("ops", ()) if len(entry) > 2]
+    if "why" in head:
+        places.append((head, "why"))
+    order: dict[int, int] = {}
+    for holder, at in places:
+        holder[at] = order.setdefault(holder[at], len(order))
+    return list(order)
+
+
+def left(journal: Journal, gone: set[str]) -> Iterator[Transaction]:
+    """What is left of each transaction of a journal that stands at its beginning."""
+    compacting = Compacting(gone)
+    lines: list[Line] = []
+    for group in journal.read():
+        lines += group
+        if lines[-1].head.get("more"):
+            continue
+        heads = [orjson.loads(dumps(line.head)) for line in lines]
+        places = {id(head): line.places for head, line in zip(heads, lines, strict=True)}
+        told = []
+        for head, kept in compacting.transaction(heads):
+            bodies = [places[id(head)][number] for number in kept]
+            head["body"] = [head["body"][number] for number in kept]
+            told.append((head, [journal.raw(*body) if body.length else FORGOTTEN for body in bodies]))
+        if told:
+            yield told
+        lines = []
+
+
+def chained(transactions: Iterable[Transaction]) -> Iterator[list[bytes]]:
+    """The same as lines, with a digest chain of their own."""
+    prev = GENESIS
+    for told in transactions:
+        lines = []
+        for number, (head, bodies) in enumerate(told, 1):
+            head.pop("more", None)
+            if number < len(told):
+                head["more"] = True
+            head["prev"] = prev
+            line, prev, _ = lay_out(head, bodies)
+            lines.append(line)
+        yield lines
+
+
+def write(transactions: Iterable[list[bytes]], folder: Path, generation: int) -> None:
+    """Write lines as the segments of a new folder. Raises EngineError when the disk refuses; the folder is then gone again."""
+    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        folder.mkdir()
+        sink: IO[bytes] | None = None
+        segment = 0
+        for lines in transactions:
+            if sink is None or sink.tell() >= SEGMENT_BYTES:
+                _close(sink)
+                segment += 1
+                sink = open(folder / f"{segment:08}.jsonl", "wb")  # noqa: SIM115 - closed when the next one begins
+                sink.write(header(segment, generation))
+            sink.writelines(lines)
+        _close(sink)
+        sync_folder(folder)
+    except OSError as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise EngineError(f"cannot write {folder}: {error.strerror}. Nothing was evicted.") from error
+
+
+def _close(sink: IO[bytes] | None) -> None:
+    if sink is not None:
+        sink.flush()
+        os.fsync(sink.fileno())
+        sink.close()
