@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphstore.index import Index
-from graphstore.journal import dumps
+from graphstore.line import dumps
 from graphstore.models import Json
 
 _BATCH = 8_192

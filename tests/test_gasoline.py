@@ -539,7 +539,9 @@ def full(store: GraphStore, clock: Clock) -> GraphStore:
     store.link("evt_slow", "related_to", "some-node")
     store.record_event("error", "never was", id="evt_never", related_to="evt_boom")
     store.retract("evt_never", reason="a test")
-    store.record_event("error", "boom 42424242", source="a.js:1", origin="system")
+    store.record_event(
+        "error", "boom 42424242", source="a.js:1", origin="system", occurred_at="2026-01-21T01:00:00Z"
+    )
     clock.set("2026-02-01")
     store.evict(ids=["evt_old"])
     return store
