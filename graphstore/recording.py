@@ -161,3 +161,9 @@ def _look_on(core: Core, index: Index) -> None:
                 index.add_print(ent, fingerprint)
         ent = index.is_event.find(1, ent + 1)
     index.looked = len(index.names)
+
+
+def occur(store: GraphStore, id: str, at: Instant) -> None:
+    """Note one more occurrence of the event of that id, whatever its fingerprint. The event must be believed."""
+    with store._verb() as work:
+        work.happen_again(store._core.index.ids[id], at, work.op("record_event", id))

@@ -44,7 +44,8 @@ FLOORS = {
         "recall",
         "chains",
     },
-    "doors": {"tell", "git_history", "imports", "demo", "cli", "mcp", "notebook", "server", "__main__"},
+    "doors": {"tell", "git_history", "imports", "demo", "mcp", "notebook", "server", "__main__"}
+    | {"cli", "cli_common", "cli_files", "cli_read", "cli_write", "gasoline", "gasoline_lines"},
 }
 ORDER = {module: floor for floor, name in enumerate(FLOORS) for module in FLOORS[name]}
 
