@@ -15,21 +15,9 @@ PACKAGE = Path(graphstore.__file__).parent
 # From the ground up. A module imports from its own floor and from those below.
 FLOORS = {
     "pure": {"errors", "period", "models", "links", "diff", "inputs", "result", "fingerprints", "statements"},
-    "truth": {
-        "files",
-        "line",
-        "journal",
-        "dump",
-        "index",
-        "saved",
-        "forgetting",
-        "compacting",
-        "folder",
-        "resting",
-    },
-    "engine": {"guard", "queries", "engine", "projection", "viewgraph", "graphs"},
+    "truth": {"files", "line", "journal", "dump", "index", "saved", "forgetting", "compacting", "folder", "resting"},
+    "engine": {"happened", "guard", "queries", "engine", "columns", "projection", "viewgraph", "graphs"},
     "core": {
-        "happened",
         "sight",
         "succession",
         "writing",
@@ -44,8 +32,22 @@ FLOORS = {
         "hops",
         "slots",
     },
-    "rooms": {"events", "sessions", "topics", "memory", "timeline", "recall", "chains"},
-    "doors": {"tell", "git_history", "imports", "demo", "cli", "mcp", "notebook", "server", "__main__"},
+    "rooms": {
+        "windows",
+        "correlation",
+        "metrics",
+        "patterns",
+        "recorder",
+        "events",
+        "sessions",
+        "topics",
+        "memory",
+        "timeline",
+        "recall",
+        "chains",
+    },
+    "doors": {"tell", "git_history", "imports", "demo", "mcp", "notebook", "server", "__main__"}
+    | {"cli", "cli_common", "cli_files", "cli_read", "cli_write", "gasoline", "gasoline_lines"},
 }
 ORDER = {module: floor for floor, name in enumerate(FLOORS) for module in FLOORS[name]}
 
