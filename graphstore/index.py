@@ -16,10 +16,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+from graphstore.blocks import Blocks
 from graphstore.links import KINDS
 from graphstore.period import OPEN, Instant, Period, instant
 
-BRANCHING = 16
 _OF_LINKS = frozenset({"links", "claims", "link_rows", "link_closed", "took", "kinds"})
 _FEW = 48
 SYMMETRIC = frozenset(name for name, kind in KINDS.items() if kind.symmetric)
@@ -115,7 +115,7 @@ class Index:
         self._init_seen()
         self._init_told()
         self._committed: Mark | None = None
-        self._blocks: dict[int, _Blocks] = {}
+        self._blocks: dict[int, Blocks] = {}
         self._sorted: list[str] = []
 
     def _init_told(self) -> None:
@@ -564,7 +564,7 @@ class Index:
             return -1
         blocks = self._blocks.get(ent)
         if blocks is None:
-            blocks = self._blocks[ent] = _Blocks()
+            blocks = self._blocks[ent] = Blocks()
         count = len(rows) if r_tx[rows[-1]] <= tx else bisect_right(rows, tx, key=r_tx.__getitem__)
         return blocks.last(rows, count, r_from, r_to, valid)
 
@@ -686,50 +686,3 @@ class Index:
             if ent is not None:
                 yield ent
             at += 1
-
-
-class _Blocks:
-    """Hulls of valid time over runs of 16, 256, 4096 … rows, so that a deep history is searched in few steps."""
-
-    __slots__ = ("levels",)
-
-    def __init__(self) -> None:
-        self.levels: list[list[Period]] = [[]]
-
-    def last(self, rows: list[int], count: int, r_from: array[int], r_to: array[int], valid: Instant) -> int:
-        """The last of the first `count` rows that covers `valid`, or -1."""
-        self._follow(rows, r_from, r_to)
-        levels = self.levels
-        at = count - 1
-        while at >= 0:
-            skip, size = 1, BRANCHING
-            for hulls in levels:
-                if (at + 1) % size:
-                    break
-                block = (at + 1) // size - 1
-                if block >= len(hulls) or hulls[block][0] <= valid < hulls[block][1]:
-                    break
-                skip = size
-                size *= BRANCHING
-            if skip == 1:
-                row = rows[at]
-                if r_from[row] <= valid < r_to[row]:
-                    return row
-            at -= skip
-        return -1
-
-    def _follow(self, rows: list[int], r_from: array[int], r_to: array[int]) -> None:
-        # one append a step: interrupted anywhere, the next call goes on where this one stopped
-        hulls = self.levels[0]
-        while (len(hulls) + 1) * BRANCHING <= len(rows):
-            run = rows[len(hulls) * BRANCHING : (len(hulls) + 1) * BRANCHING]
-            hulls.append((min(r_from[row] for row in run), max(r_to[row] for row in run)))
-        level = 0
-        while len(self.levels[level]) >= BRANCHING:
-            if level + 1 == len(self.levels):
-                self.levels.append([])
-            lower, upper = self.levels[level], self.levels[level + 1]
-            while (len(upper) + 1) * BRANCHING <= len(lower):
-                below = lower[len(upper) * BRANCHING : (len(upper) + 1) * BRANCHING]
-                upper.append((min(low for low, _ in below), max(high for _, high in below)))
-            level += 1

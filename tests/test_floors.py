@@ -15,7 +15,19 @@ PACKAGE = Path(graphstore.__file__).parent
 # From the ground up. A module imports from its own floor and from those below.
 FLOORS = {
     "pure": {"errors", "period", "models", "links", "diff", "inputs", "result", "fingerprints", "statements"},
-    "truth": {"files", "line", "journal", "dump", "index", "saved", "forgetting", "compacting", "folder", "resting"},
+    "truth": {
+        "blocks",
+        "files",
+        "line",
+        "journal",
+        "dump",
+        "index",
+        "saved",
+        "forgetting",
+        "compacting",
+        "folder",
+        "resting",
+    },
     "engine": {"happened", "guard", "queries", "engine", "columns", "projection", "viewgraph", "graphs"},
     "core": {
         "sight",
