@@ -1,0 +1,126 @@
+"""What a node says, as words: whether two statements say the same, and how much of their words they share.
+
+Saying the same costs a value (it is not written again), so numbers, signs and negations must agree whatever else is alike.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+SAME = 0.85
+"""From this overlap on, two statements with the same numbers and negations are one."""
+RELATED = (1, 5)
+"""From this overlap on (a fifth), two statements that are not the same may contradict each other."""
+
+_JOINS = ".,:'%-"  # these may belong to a number or a word; all other punctuation separates
+# a run of letters and digits; a point, comma or colon between digits and an apostrophe between letters do not end it
+_TOKEN = re.compile(
+    r"(?:(?<!\S)-(?=\d))?[^\s.,:'%-]+(?:(?<=\d)[.,:](?=\d)[^\s.,:'%-]+|'[^\s.,:'%-]+)*(?:(?<=\d)%)?"
+)
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+_DIGIT = re.compile(r"\d")
+
+_SHORTENED = "ai are ca could did do does had has have is might must need ought sha should was were wo would"
+_NEGATIONS = frozenset(
+    "no not never none nobody nothing nowhere neither nor without cannot false null "
+    "nicht nie niemals nichts kein keine keinen keinem keiner ohne ne pas jamais sans aucun aucune sin nunca "
+    "не нет ни никогда ничего никто без 不 没 沒 無 无 未 非".split()
+) | {f"{verb}nt" for verb in _SHORTENED.split()}
+
+
+def statement(content: Mapping[str, Any], text: str | None) -> str:
+    """What a description says: its text, or else the values of its content, a line each, in the order of their names."""
+    if text is not None and text.strip():
+        return text
+    return "\n".join(_values(content))
+
+
+def _values(value: Any) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        for name in sorted(value):
+            yield from _values(value[name])
+    elif isinstance(value, (list, tuple)):
+        for each in value:
+            yield from _values(each)
+    elif value is None or isinstance(value, bool):
+        yield "null" if value is None else str(value).lower()
+    elif isinstance(value, float) and value.is_integer():
+        yield str(int(value))  # 1.0 and 1 are one value
+    else:
+        yield str(value)
+
+
+def words(statement: str) -> list[str]:
+    """The words, numbers and signs of a statement in order, in lower case without punctuation."""
+    plain = statement.lower()
+    if not plain.isascii():
+        plain = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", statement).casefold())
+    plain = plain.translate(_SEPARATED)
+    if "," in plain:
+        plain = _THOUSANDS.sub("", plain)
+    found = _TOKEN.findall(plain)
+    return [word.replace("'", "") for word in found] if "'" in plain else found
+
+
+def tokens(statement: str) -> frozenset[str]:
+    """The distinct words of a statement."""
+    return frozenset(words(statement))
+
+
+def overlap(a: str, b: str) -> float:
+    """How much of their words two statements share (Jaccard), from 0 to 1; 0 when neither has any."""
+    return jaccard(tokens(a), tokens(b))
+
+
+def jaccard(a: frozenset[str], b: frozenset[str]) -> float:
+    """The part of all tokens that both sets have, from 0 to 1."""
+    shared = len(a & b)
+    return shared / (len(a) + len(b) - shared) if shared else 0.0
+
+
+def same(a: str, b: str) -> bool:
+    """Whether two statements say the same: the same words in the same order, or nearly all words with the same numbers, signs and negations."""
+    first, second = words(a), words(b)
+    if not first or not second:
+        return a.strip() == b.strip()  # punctuation is all there is
+    if first == second:
+        return True
+    return _exact(first) == _exact(second) and jaccard(frozenset(first), frozenset(second)) >= SAME
+
+
+def _exact(said: list[str]) -> list[str]:
+    """What may not differ, in order: numbers, names with a number in them, signs and negations."""
+    return [word for word in said if word in _NEGATIONS or _DIGIT.search(word) or _sign(word)]
+
+
+def _sign(word: str) -> bool:
+    return not word[0].isalnum() and unicodedata.category(word[0])[0] == "S"
+
+
+class _Separated(dict[int, str]):
+    """How each character reads: part of a word, a word of its own, or a gap. Filled as characters are met."""
+
+    def __missing__(self, code: int) -> str:
+        char = chr(code)
+        group = unicodedata.category(char)
+        if char == "\u2212":
+            read = "-"
+        elif char in "\u2018\u2019\u02bc":
+            read = "'"
+        elif _unspaced(code) or group[0] == "S":
+            read = f" {char} "
+        else:
+            read = char if group[0] in "LMN" or char in _JOINS else " "
+        self[code] = read
+        return read
+
+
+def _unspaced(code: int) -> bool:
+    """Whether a character belongs to a script that puts no spaces between words: Han and kana."""
+    return 0x3040 <= code <= 0x30FF or 0x3400 <= code <= 0x9FFF or 0xF900 <= code <= 0xFAFF
+
+
+_SEPARATED = _Separated()
