@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from graphstore import bulk, folder, inputs, retention
+from graphstore import bulk, conflicts, folder, inputs, retention
 from graphstore.errors import ConflictError, EngineError, InvalidError, NotFoundError
 from graphstore.inputs import event_of, ids, json_object, optional_text, part, span, text_of, version_body
 from graphstore.linking import CONTROL, Claim, Ends, Linking
 from graphstore.links import new_kind, strength_of
-from graphstore.models import Change, Json, Link, Node, Problem, Recorded, Verification
+from graphstore.models import Change, Contradiction, Json, Link, Node, Problem, Recorded, Verification
 from graphstore.period import OPEN, Instant, Period, TimeLike, coalesce, instant, iso, moment, period
 from graphstore.recording import Recording, Report
 from graphstore.sight import Sight, slot_name
@@ -295,6 +295,15 @@ class GraphStore(Writer):
             if index.l_kind[link] == "supersedes":
                 work.give_back(link, coalesce(gone), op)
                 refuse_taken_slot(index, index.l_tgt[link])
+
+    def resolve(self, contradiction: Contradiction, *, keep: str, reason: str) -> Contradiction:
+        """Decide a contradiction: keep one id, the other is retracted and corrected by it; or `keep="both"`. The decision stays with their link.
+
+        Raises InvalidError for another `keep`; ConflictError when it is decided already, or when one of the two no longer stands.
+        """
+        text_of("reason", reason)
+        with self._verb() as work:
+            return conflicts.resolve(self._core, work, contradiction, keep, reason)
 
     def define_kind(
         self,

@@ -14,7 +14,18 @@ PACKAGE = Path(graphstore.__file__).parent
 
 # From the ground up. A module imports from its own floor and from those below.
 FLOORS = {
-    "pure": {"errors", "period", "models", "links", "diff", "inputs", "result", "fingerprints", "statements"},
+    "pure": {
+        "errors",
+        "period",
+        "models",
+        "links",
+        "diff",
+        "inputs",
+        "result",
+        "fingerprints",
+        "statements",
+        "pairing",
+    },
     "truth": {"files", "line", "journal", "dump", "index", "saved", "forgetting", "compacting", "folder"},
     "engine": {"guard", "queries", "engine", "columns", "projection", "viewgraph", "graphs"},
     "core": {
@@ -24,6 +35,7 @@ FLOORS = {
         "writing",
         "recording",
         "linking",
+        "conflicts",
         "bulk",
         "view",
         "transacting",

@@ -118,8 +118,8 @@ def everything(view: Any) -> dict[tuple[Any, ...], Any]:
         ("nodes", "key"): view.nodes(key="slot"),
         ("nodes", "tag"): view.nodes(tag="hot"),
         ("events",): view.events(),
-        ("contradictions",): view.contradictions(),
-        ("contradictions", "settled"): view.contradictions(settled=True),
+        ("contradictions",): view.contradictions(candidates=False),
+        ("contradictions", "settled"): view.contradictions(settled=True, candidates=False),
     }
     for id in THINGS:
         for read in ("node", "event", "history", "versions", "links_from", "backlinks_to", "inspect"):
