@@ -6,7 +6,7 @@ Nothing is decided here by itself: a contradiction of two things that stand stay
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from typing import NamedTuple
 
@@ -50,6 +50,37 @@ def _explicit(sight: Sight, settled: bool) -> list[Contradiction]:
     return [each for each in found if settled or not each.settled]
 
 
+def between(sight: Sight, one: int, other: int) -> Contradiction:
+    """The contradiction of two things: by the newest link that says so, else as candidates."""
+    index = sight.index
+    rows = _rows_between(sight, one, other)
+    if rows:
+        return _of_link(sight, max(rows, key=sight.link_order))
+    names = f"{index.names[one]!r} and {index.names[other]!r}"
+    refused = NotFoundError(
+        f"{names} do not contradict each other at {iso(sight.valid)}: no contradicts link joins them, and they are no candidates. "
+        f"To say that they do: link({index.names[one]!r}, 'contradicts', {index.names[other]!r})."
+    )
+    group = next((rows for rows in _groups(sight, {one, other}) if len(rows) == 2), None)
+    pair = next(_alike(sight, group), None) if group else None
+    if pair is None or not _linked(sight).isdisjoint({(one, other), (other, one)}):
+        raise refused
+    return _candidate(sight, pair)
+
+
+def _rows_between(sight: Sight, one: int, other: int) -> list[int]:
+    """The rows of `contradicts` links between two things that hold here."""
+    index = sight.index
+    return [
+        row
+        for source, target in ((one, other), (other, one))
+        for link in index.out.get(source, ())
+        if index.l_tgt[link] == target
+        and index.l_kind[link] == "contradicts"
+        and (row := sight.held(link)) >= 0
+    ]
+
+
 def _of_link(sight: Sight, row: int) -> Contradiction:
     index, said = sight.index, sight.link(row)
     link = index.k_link[row]
@@ -80,24 +111,29 @@ def _candidates(sight: Sight) -> Iterator[Contradiction]:
     for pair in heapq.merge(*streams, key=lambda each: each.age, reverse=True):
         newer, older = entity[pair.newer], entity[pair.older]
         if (newer, older) not in linked and (older, newer) not in linked:
-            yield Contradiction.made(
-                {
-                    "link": None,
-                    "source": sight.thing(newer),
-                    "target": sight.thing(older),
-                    "settled": False,
-                    "overlap": pair.overlap,
-                    "decision": None,
-                }
-            )
+            yield _candidate(sight, pair)
 
 
-def _groups(sight: Sight) -> list[list[int]]:
+def _candidate(sight: Sight, pair: _Pair) -> Contradiction:
+    entity = sight.index.r_ent
+    return Contradiction.made(
+        {
+            "link": None,
+            "source": sight.thing(entity[pair.newer]),
+            "target": sight.thing(entity[pair.older]),
+            "settled": False,
+            "overlap": pair.overlap,
+            "decision": None,
+        }
+    )
+
+
+def _groups(sight: Sight, among: Iterable[int] | None = None) -> list[list[int]]:
     """The rows of nodes that hold here, by kind and scope; in each the newest first."""
     index = sight.index
     groups: dict[tuple[str, str], list[int]] = {}
-    for ent in sight.entities(events=False):
-        row = sight.find(ent)
+    for ent in sight.entities(events=False) if among is None else among:
+        row = -1 if index.is_event[ent] else sight.find(ent)
         if row >= 0:
             groups.setdefault((index.kind[ent], index.scope[ent]), []).append(row)
     for rows in groups.values():
@@ -202,12 +238,7 @@ def _open_row(sight: Sight, contradiction: Contradiction, ends: tuple[int, int])
     decided, or is not what it was when the contradiction was read.
     """
     index = sight.index
-    rows = [
-        row
-        for one, two in (ends, ends[::-1])
-        for link in index.out.get(one, ())
-        if index.l_tgt[link] == two and index.l_kind[link] == "contradicts" and (row := sight.held(link)) >= 0
-    ]
+    rows = _rows_between(sight, *ends)
     for row in rows:
         decision = sight.link(row).metadata.get(DECISION)
         if decision is not None:

@@ -10,15 +10,16 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from graphstore import bulk, conflicts, folder, inputs, retention
+from graphstore import bulk, conflicts, folder, inputs, retention, sweeping
 from graphstore.errors import ConflictError, EngineError, InvalidError, NotFoundError
 from graphstore.inputs import event_of, ids, json_object, optional_text, part, span, text_of, version_body
 from graphstore.linking import CONTROL, Claim, Ends, Linking
-from graphstore.links import new_kind, strength_of
+from graphstore.links import Extractor, new_kind, strength_of
 from graphstore.models import Change, Contradiction, Json, Link, Node, Problem, Recorded, Verification
 from graphstore.period import OPEN, Instant, Period, TimeLike, coalesce, instant, iso, moment, period
 from graphstore.recording import Recording, Report
 from graphstore.sight import Sight, slot_name
+from graphstore.sweeping import Swept
 from graphstore.transacting import Clock, Writer
 from graphstore.writing import Transaction, refuse_taken_slot
 
@@ -470,6 +471,12 @@ class GraphStore(Writer):
             if index.word(ent) != "erased":
                 self._forget("erase", [ent], reason)
 
+    def sweep(self, extractor: Extractor | None = None, *, since: TimeLike | None = None) -> Swept:
+        """Ask an extractor for links between what was told since the last sweep (or `since`) and all else, write what is admitted as one
+        transaction, and do the upkeep. Without an extractor only that. One that raises leaves nothing, and the next sweep asks again.
+        """
+        return sweeping.sweep(self, extractor, since)
+
     def set_retention(self, *, days: int | None = None, bytes: int | None = None) -> None:
         """Keep events for so many days, and the journal below so many bytes; None: no limit. Kept in the store, acted on at each opening for writing,
         and the size after each commit."""
@@ -478,9 +485,7 @@ class GraphStore(Writer):
             "bytes": retention.whole_number("bytes", bytes),
         }
         if wanted != self.retention:
-            with self._verb() as work:
-                work.op("set_retention", "")
-                work.index.settings.append({retention.RETENTION: wanted})
+            self._keep("set_retention", retention.RETENTION, wanted)
 
     @property
     def retention(self) -> dict[str, int | None]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from graphstore import conflicts
 from graphstore import diff as differences
 from graphstore.errors import InvalidError, NotFoundError
+from graphstore.links import Vocabulary
 from graphstore.models import (
     Chain,
     Contradiction,
@@ -52,6 +53,11 @@ class Reader:
         """The coordinate of these answers."""
         valid, tx = self._coordinate()
         return Coordinate(valid=moment(min(valid, OPEN)), tx=moment(tx))
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The link kinds there are, those the store defined for itself included."""
+        return self._core.vocabulary
 
     # ------------------------------------------------------------------ one thing
 
@@ -280,6 +286,12 @@ class Reader:
             return conflicts.contradictions(
                 self._sight(), settled=settled, candidates=candidates, limit=limit
             )
+
+    def contradiction(self, one: str, other: str) -> Contradiction:
+        """The contradiction between two things, decided or not. Raises NotFoundError when nobody says there is one and they are no candidates."""
+        with self._core.lock:
+            sight = self._sight()
+            return conflicts.between(sight, sight.resolve(one)[0], sight.resolve(other)[0])
 
     # ------------------------------------------------------------------ the graph
 
