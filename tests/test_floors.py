@@ -27,9 +27,8 @@ FLOORS = {
         "pairing",
     },
     "truth": {"files", "line", "journal", "dump", "index", "saved", "forgetting", "compacting", "folder"},
-    "engine": {"guard", "queries", "engine", "columns", "projection", "viewgraph", "graphs"},
+    "engine": {"happened", "guard", "queries", "engine", "columns", "projection", "viewgraph", "graphs"},
     "core": {
-        "happened",
         "sight",
         "succession",
         "writing",
