@@ -70,10 +70,10 @@ def test_words_that_all_share_do_not_make_ten_thousand_slow():
     rare = [f"word{n}" for n in range(8000)]
     sets = [frozenset(dice.sample(common, 2) + dice.sample(rare, 8)) for _ in range(10_000)]
 
-    began = time.perf_counter()
+    began = time.process_time()
     found = list(alike(sets))
     assert (
-        3 > time.perf_counter() - began
+        3 > time.process_time() - began
     )  # a fraction of it on a machine at rest; looking at each two takes half a minute
     assert all(jaccard(sets[one], sets[two]) >= 0.2 for one, two in found)
 
@@ -81,9 +81,9 @@ def test_words_that_all_share_do_not_make_ten_thousand_slow():
 def test_a_few_pairs_of_very_many_are_there_at_once():
     sets = [frozenset(("port", "of", "the", "service", "is", str(n))) for n in range(5000)]
 
-    began = time.perf_counter()
+    began = time.process_time()
     assert [(0, 1), (0, 2), (0, 3)] == [pair for pair, _ in zip(alike(sets), range(3), strict=False)]
-    assert 1 > time.perf_counter() - began
+    assert 1 > time.process_time() - began
 
 
 # ---------------------------------------------------------------- candidates
