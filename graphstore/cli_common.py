@@ -170,6 +170,23 @@ def given(**options: Any) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value not in (None, (), [])}
 
 
+def function(name: str) -> Callable[..., Any]:
+    """The function that `module:function` names; modules of the working folder are found too."""
+    from importlib import import_module
+
+    module, _, attribute = name.partition(":")
+    sys.path.insert(0, "")
+    try:
+        found = getattr(import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise typer.BadParameter(f"{name!r} names no function ({error}). Give module:function.") from None
+    finally:
+        sys.path.remove("")
+    if not callable(found):
+        raise typer.BadParameter(f"{name!r} cannot be called. Give module:function.")
+    return found  # type: ignore[no-any-return]
+
+
 @contextmanager
 def progress_bar(what: str) -> Iterator[Callable[..., None]]:
     """A function `(done, total)` that moves a bar on standard error; nothing is shown when that is no terminal."""

@@ -173,3 +173,25 @@ def events(
     from graphstore import tell
 
     tell.report(report)
+
+
+def review(
+    store: Store,
+    settled: Annotated[bool, typer.Option("--settled", help="Also what is decided, or over.")] = False,
+    limit: Annotated[int, typer.Option("--limit", help="At most so many of each.")] = 100,
+    valid: Valid = None,
+    tx: Tx = None,
+    as_json: Json = False,
+) -> None:
+    """What somebody should look at: what contradicts each other, and what is shaky. (contradictions, shaky)"""
+    with reading(store, valid, tx) as view:
+        found = {"contradictions": view.contradictions(settled=settled, limit=limit)}
+        shaky = getattr(view, "shaky", None)
+        if shaky is not None:
+            found["shaky"] = list(shaky(limit=limit))
+    if as_json:
+        answer(found, as_json)
+        return
+    from graphstore import tell
+
+    tell.review(found)

@@ -20,6 +20,7 @@ from graphstore.cli_common import (
     Trigger,
     answer,
     answer_node,
+    function,
     given,
     json_content,
     open_store,
@@ -265,3 +266,40 @@ def erase(
     with open_store(store, author=author) as opened:
         opened.erase(id, reason=reason)
     answer({"erased": id}, as_json, f"erased {id}; the reason stays: {reason}")
+
+
+def resolve(
+    store: Store,
+    one: Annotated[str, typer.Argument(metavar="ONE", help="One of two that contradict each other.")],
+    other: Annotated[str, typer.Argument(metavar="OTHER", help="The other.")],
+    keep: Annotated[str, typer.Option("--keep", metavar="ID", help="The one that is right, or: both.")],
+    reason: Annotated[str, typer.Option("--reason", metavar="WHY", help="Why it was decided so.")],
+    author: Author = None,
+    as_json: Json = False,
+) -> None:
+    """Decide a contradiction: the other is retracted and corrected by the one kept, or both stand."""
+    with open_store(store, author=author) as opened:
+        done = opened.resolve(opened.contradiction(one, other), keep=keep, reason=reason)
+    words = "both stand" if done.decision == "both" else f"{done.decision} is kept"
+    answer(done, as_json, f"{done.source.id} and {done.target.id}: {words}.")
+
+
+def sweep(
+    store: Store,
+    extractor: Annotated[
+        str | None,
+        typer.Option(
+            "--extractor", metavar="MODULE:FUNCTION", help="What proposes links; none: upkeep only."
+        ),
+    ] = None,
+    since: Annotated[
+        str | None,
+        typer.Option("--since", metavar="TIME", help="Ask about what was told after. [the last sweep]"),
+    ] = None,
+    author: Author = None,
+    as_json: Json = False,
+) -> None:
+    """Ask an extractor for links between what was told lately, forget what is old, count what is open."""
+    propose = None if extractor is None else function(extractor)
+    with open_store(store, author=author) as opened:
+        answer(opened.sweep(propose, since=since), as_json)

@@ -105,15 +105,15 @@ class Linking:
         source, kind, target = ends
         if source == target:
             raise InvalidError(f"{index.names[source]!r} cannot be linked to itself.")
-        there = self._overlapping(ends, span, self.work.tx)
+        there = self.overlapping(ends, span, self.work.tx)
         if there:
             return self._again(there, ends, span, claim, op, verb)
         self._refuse_senseless(ends, span[0], self.work.tx)
         if kind.acyclic:
             self._refuse_cycle(ends, self.work.tx)
-        name = self._new_link_id() if claim.id is None else self._free_link_id(claim.id)
+        name = self.new_link_id() if claim.id is None else self._free_link_id(claim.id)
         link = index.add_link(name, source, kind.name, target)
-        return self._claim(link, span, claim, self._op(op, verb, link))
+        return self.claim(link, span, claim, self._op(op, verb, link))
 
     def _op(self, op: int, verb: str, link: int) -> int:
         if op >= 0:
@@ -121,7 +121,8 @@ class Linking:
         index = self.index
         return self.work.op(verb, index.l_name[link] if verb == "link" else index.names[index.l_tgt[link]])
 
-    def _claim(self, link: int, span: Period, claim: Claim, op: int) -> int:
+    def claim(self, link: int, span: Period, claim: Claim, op: int) -> int:
+        """Say it of a link over a period, in place of what was said there. Gives the row."""
         return self.work.claim(
             link,
             span,
@@ -132,7 +133,7 @@ class Linking:
             op=op,
         )
 
-    def _overlapping(self, ends: Ends, span: Period, tx: Instant) -> list[int]:
+    def overlapping(self, ends: Ends, span: Period, tx: Instant) -> list[int]:
         """The believed rows of a link with these ends (either way round for a symmetric kind) over a common valid period."""
         index = self.index
         source, kind, target = ends
@@ -162,7 +163,7 @@ class Linking:
                 f"attributes over part of that time. unlink({name!r}) it first, or give the same attributes."
             )
         link = index.k_link[there[0]]
-        return self._claim(link, span, claim, self._op(op, verb, link))
+        return self.claim(link, span, claim, self._op(op, verb, link))
 
     def _says(self, row: int, claim: Claim) -> bool:
         index = self.index
@@ -218,7 +219,8 @@ class Linking:
                     seen.add(ent)
                     todo.append(ent)
 
-    def _new_link_id(self) -> str:
+    def new_link_id(self) -> str:
+        """A link id that is not known yet."""
         known = self.index.link_ids
         while (name := f"lnk_{os.urandom(8).hex()}") in known:
             pass

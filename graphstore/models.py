@@ -255,12 +255,17 @@ class Chain(Value):
 
 
 class Contradiction(Value):
-    """Two things that say they cannot both be right. Surfaced, never resolved by the store."""
+    """Two things that cannot both be right, or so it seems. Surfaced, never resolved by the store.
 
-    link: Link
+    `link` says so; a candidate has none, but an `overlap`: the part of their words that both share. `decision` is the id that was kept, or `both`.
+    """
+
+    link: Link | None
     source: Node | Event
     target: Node | Event
     settled: bool
+    overlap: float | None = None
+    decision: str | None = None
 
 
 class Change(Value):

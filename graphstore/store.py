@@ -10,16 +10,17 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from graphstore import bulk, folder, inputs, retention
+from graphstore import bulk, conflicts, folder, inputs, retention, sweeping
 from graphstore.errors import ConflictError, EngineError, InvalidError, NotFoundError
 from graphstore.inputs import event_of, ids, json_object, optional_text, part, span, text_of, version_body
 from graphstore.linking import CONTROL, Claim, Ends, Linking
-from graphstore.links import new_kind, strength_of
-from graphstore.models import Change, Json, Link, Node, Problem, Recorded, Verification
+from graphstore.links import Extractor, new_kind, strength_of
+from graphstore.models import Change, Contradiction, Json, Link, Node, Problem, Recorded, Verification
 from graphstore.period import OPEN, Instant, Period, TimeLike, coalesce, instant, iso, moment, period
 from graphstore.recording import Recording, Report
 from graphstore.sight import Sight, slot_name
 from graphstore.slots import TRUST, Filling, Slot, confirm
+from graphstore.sweeping import Swept
 from graphstore.transacting import Clock, Writer
 from graphstore.writing import Transaction, refuse_taken_slot
 
@@ -334,6 +335,15 @@ class GraphStore(Writer):
                 work.give_back(link, coalesce(gone), op)
                 refuse_taken_slot(index, index.l_tgt[link])
 
+    def resolve(self, contradiction: Contradiction, *, keep: str, reason: str) -> Contradiction:
+        """Decide a contradiction: keep one id, the other is retracted and corrected by it; or `keep="both"`. The decision stays with their link.
+
+        Raises InvalidError for another `keep`; ConflictError when it is decided already, or when one of the two no longer stands.
+        """
+        text_of("reason", reason)
+        with self._verb() as work:
+            return conflicts.resolve(self._core, work, contradiction, keep, reason)
+
     def define_kind(
         self,
         name: str,
@@ -510,19 +520,19 @@ class GraphStore(Writer):
                 raise InvalidError(
                     f"rank {rank!r} of {name!r} is no whole number. Give one, higher for more trust."
                 )
-        self._keep(TRUST, wanted)
+        if wanted != self.trust:
+            self._keep("set_trust", TRUST, wanted)
 
     @property
     def trust(self) -> dict[str, int]:
         """The ranks of source classes."""
         return dict(self._core.index.setting(TRUST) or {})
 
-    def _keep(self, name: str, value: Any) -> None:
-        """Keep a setting in the store; nothing is written when it is kept already."""
-        if self._core.index.setting(name) != value:
-            with self._verb() as work:
-                work.op("set", name)
-                work.index.settings.append({name: value})
+    def sweep(self, extractor: Extractor | None = None, *, since: TimeLike | None = None) -> Swept:
+        """Ask an extractor for links between what was told since the last sweep (or `since`) and all else, write what is admitted as one
+        transaction, and do the upkeep. Without an extractor only that. One that raises leaves nothing, and the next sweep asks again.
+        """
+        return sweeping.sweep(self, extractor, since)
 
     def set_retention(self, *, days: int | None = None, bytes: int | None = None) -> None:
         """Keep events for so many days, and the journal below so many bytes; None: no limit. Kept in the store, acted on at each opening for writing,
@@ -531,7 +541,8 @@ class GraphStore(Writer):
             "days": inputs.whole_number("days", days),
             "bytes": inputs.whole_number("bytes", bytes),
         }
-        self._keep(retention.RETENTION, wanted)
+        if wanted != self.retention:
+            self._keep("set_retention", retention.RETENTION, wanted)
 
     @property
     def retention(self) -> dict[str, int | None]:

@@ -18,6 +18,7 @@ from pydantic import BaseModel
 from graphstore.models import (
     Chain,
     Change,
+    Contradiction,
     Event,
     FieldChange,
     Inspection,
@@ -27,6 +28,7 @@ from graphstore.models import (
     Verification,
     Version,
 )
+from graphstore.sweeping import Swept
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -141,6 +143,8 @@ def tell(value: object, out: Console | None = None) -> None:
             _chain(value, out)
         case Verification():
             _verification(value, out)
+        case Swept():
+            _swept(value, out)
         case Link():
             out.print(f"{value.id}  {value}, valid {when(value.valid_from)} → {when(value.valid_to)}")
         case dict():
@@ -162,6 +166,8 @@ def _several(values: Sequence[Any], out: Console) -> None:
             table(
                 ("", "field", "old", "new"), [(one.type, one.path, old, new) for one, old, new in sides], out
             )
+        case [Contradiction(), *_]:
+            _contradictions(values, out)
         case [Change(), *_]:
             told = [(one.tx, one.verb, one.subject, one.author, one.reason) for one in values]
             table(("tx", "verb", "subject", "author", "reason"), told, out)
@@ -322,6 +328,45 @@ def _chain(chain: Chain, out: Console) -> None:
         out.print("there is more behind this; ask with a greater --depth.", style="yellow")
     elif not chain.nodes:
         out.print("   nothing.", style="dim")
+
+
+def _contradictions(found: Iterable[Contradiction], out: Console) -> None:
+    rows: list[tuple[object, ...]] = []
+    for one in found:
+        said = "says so" if one.link is not None else f"{one.overlap or 0:.0%} alike"
+        state = one.decision or ("over" if one.settled else "")
+        reason = None if one.link is None else one.link.reason
+        rows.append((said, one.source.id, label(one.source), one.target.id, label(one.target), state, reason))
+    table(("", "one", "says", "other", "says", "kept", "reason"), rows, out)
+
+
+def review(found: Mapping[str, Sequence[Any]], out: Console | None = None) -> None:
+    """What somebody should look at, under its names."""
+    out = out or console()
+    for title, values in found.items():
+        out.print(title, style="bold")
+        _several(values, out)
+
+
+def _swept(found: Swept, out: Console) -> None:
+    if found.until is None:
+        out.print("no extractor was asked.", style="dim")
+    else:
+        out.print(
+            f"asked about {found.asked} things told after {when(found.since, 'the beginning')}: "
+            f"{len(found.admitted)} links written, {len(found.refused)} proposals refused."
+        )
+    if found.admitted:
+        _links(found.admitted, out)
+    if found.counts:
+        table(("refused", ""), found.counts.items(), out)
+    for refusal in found.refused:
+        if refusal.detail:
+            out.print(
+                f"  {refusal.proposal.source} {refusal.proposal.kind} {refusal.proposal.target}: {refusal.detail}"
+            )
+    shaky = "" if found.shaky is None else f", {found.shaky} shaky"
+    out.print(f"{len(found.evicted)} evicted. Open: {found.contradictions} contradictions{shaky}.")
 
 
 def _verification(found: Verification, out: Console) -> None:

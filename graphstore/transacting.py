@@ -254,6 +254,12 @@ class Writer(Reader):
         """One verb: a part of the open transaction, or a transaction of its own. One that raises leaves nothing of itself."""
         return _Verb(self)
 
+    def _keep(self, verb: str, name: str, value: object) -> None:
+        """Keep a JSON value under a name in the store's settings, as one operation; the last of a name counts."""
+        with self._verb() as work:
+            work.op(verb, "")
+            work.index.settings.append({name: value})
+
     @contextlib.contextmanager
     def _together(self) -> Iterator[None]:
         """Transactions that become durable all at once at the end. When that fails nothing of them is kept."""

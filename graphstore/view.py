@@ -6,16 +6,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from graphstore import conflicts, hops
 from graphstore import diff as differences
-from graphstore import hops
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.inputs import whole_number
+from graphstore.links import Vocabulary
 from graphstore.models import (
-    UPRIGHT,
     Chain,
     Contradiction,
     Coordinate,
@@ -57,6 +56,11 @@ class Reader:
         """The coordinate of these answers."""
         valid, tx = self._coordinate()
         return Coordinate(valid=moment(min(valid, OPEN)), tx=moment(tx))
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The link kinds there are, those the store defined for itself included."""
+        return self._core.vocabulary
 
     # ------------------------------------------------------------------ one thing
 
@@ -318,24 +322,24 @@ class Reader:
             sight = self._sight()
             return [sight.shaky(found) for found in islice(sight.resting.shaken(), most)]
 
-    def contradictions(self, settled: bool = False) -> list[Contradiction]:
-        """Pairs that contradict each other and both stand; `settled=True` adds pairs of which one no longer stands."""
+    def contradictions(
+        self, settled: bool = False, candidates: bool = True, limit: int | None = None
+    ) -> list[Contradiction]:
+        """What cannot both be right and both stands: pairs that `contradicts` links join, then pairs of nodes of one kind and scope that talk of
+        the same and differ (`link` is None, `overlap` the part of the words they share). Each the newer first.
+
+        `settled=True` adds pairs that are decided or of which one no longer stands. `limit`: at most so many.
+        """
+        with self._core.lock:
+            return conflicts.contradictions(
+                self._sight(), settled=settled, candidates=candidates, limit=limit
+            )
+
+    def contradiction(self, one: str, other: str) -> Contradiction:
+        """The contradiction between two things, decided or not. Raises NotFoundError when nobody says there is one and they are no candidates."""
         with self._core.lock:
             sight = self._sight()
-            index = sight.index
-            found = []
-            for link, kind in enumerate(index.l_kind):
-                row = sight.held(link) if kind == "contradicts" else -1
-                if row < 0:
-                    continue
-                said = sight.link(row)
-                open_still = {said.source_standing, said.target_standing} <= UPRIGHT
-                if open_still or settled:
-                    source, target = sight.thing(index.l_src[link]), sight.thing(index.l_tgt[link])
-                    found.append(
-                        Contradiction(link=said, source=source, target=target, settled=not open_still)
-                    )
-        return sorted(found, key=_when_contradicted)
+            return conflicts.between(sight, sight.resolve(one)[0], sight.resolve(other)[0])
 
     # ------------------------------------------------------------------ the graph
 
@@ -444,7 +448,3 @@ def _change(old: Node, new: Node) -> NodeChange:
     return NodeChange(
         id=old.id, before=old, after=new, fields=tuple(differences.diff(old.content, new.content))
     )
-
-
-def _when_contradicted(found: Contradiction) -> tuple[datetime, datetime, str]:
-    return found.link.valid_from, found.link.tx_from, found.link.id

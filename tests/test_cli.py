@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[1]
 COMMANDS = [
     "demo", "init", "add", "revise", "supersede", "end", "retract", "link", "unlink", "event", "show", "links", "history",
     "superseded", "causes", "effects", "diff", "query", "changes", "import", "export", "restore", "verify", "stats",
-    "events", "evict", "erase", "retention",
+    "events", "evict", "erase", "retention", "review", "resolve", "sweep",
 ]  # fmt: skip
 
 

@@ -14,7 +14,18 @@ PACKAGE = Path(graphstore.__file__).parent
 
 # From the ground up. A module imports from its own floor and from those below.
 FLOORS = {
-    "pure": {"errors", "period", "models", "links", "diff", "inputs", "result", "fingerprints", "statements"},
+    "pure": {
+        "errors",
+        "period",
+        "models",
+        "links",
+        "diff",
+        "inputs",
+        "result",
+        "fingerprints",
+        "statements",
+        "pairing",
+    },
     "truth": {
         "blocks",
         "files",
@@ -35,6 +46,8 @@ FLOORS = {
         "writing",
         "recording",
         "linking",
+        "conflicts",
+        "sweeping",
         "bulk",
         "view",
         "transacting",
@@ -213,6 +226,8 @@ VERBS = [
     "retract",
     "link",
     "unlink",
+    "resolve",
+    "sweep",
     "record_event",
     "transaction",
     "bulk_load",
@@ -246,6 +261,7 @@ READS = [
     "causes",
     "effects",
     "contradictions",
+    "contradiction",
     "query",
     "to_networkx",
     "to_arrow",

@@ -123,8 +123,8 @@ def everything(view: Any) -> dict[tuple[Any, ...], Any]:
         ("nodes", "tag"): view.nodes(tag="hot"),
         ("events",): view.events(),
         ("events", "between"): view.events(since=DAYS[2], until=DAYS[5]),
-        ("contradictions",): view.contradictions(),
-        ("contradictions", "settled"): view.contradictions(settled=True),
+        ("contradictions",): view.contradictions(candidates=False),
+        ("contradictions", "settled"): view.contradictions(settled=True, candidates=False),
     }
     for id in THINGS:
         for read in ("node", "event", "history", "versions", "links_from", "backlinks_to", "inspect"):
