@@ -14,11 +14,25 @@ PACKAGE = Path(graphstore.__file__).parent
 
 # From the ground up. A module imports from its own floor and from those below.
 FLOORS = {
-    "pure": {"errors", "period", "models", "links", "diff", "inputs", "result", "fingerprints"},
+    "pure": {
+        "errors",
+        "period",
+        "models",
+        "links",
+        "diff",
+        "inputs",
+        "result",
+        "fingerprints",
+        "wording",
+        "scenes",
+        "drawing",
+        "pictures",
+    },
     "truth": {"files", "line", "journal", "dump", "index", "saved", "forgetting", "compacting", "folder"},
     "engine": {"guard", "queries", "engine", "projection", "viewgraph", "graphs"},
     "core": {
         "happened",
+        "glance",
         "sight",
         "succession",
         "writing",
