@@ -32,12 +32,12 @@ _SHORT = 10_000_000  # microseconds; what happens within them needs no room of i
 class Axis:
     """Where instants lie from left to right: in proportion to time, but for a few very long gaps, drawn short and marked as broken.
 
-    `valid` are the instants one should be able to tell apart: no more gaps are broken than that takes. `told` only have to lie in order.
+    `starts` are the instants one should be able to tell apart: no more gaps are broken than that takes. The others only have to lie in order.
     """
 
-    def __init__(self, valid: Iterable[datetime], told: Iterable[datetime] = ()) -> None:
-        apart = {instant(at) for at in valid}
-        self.times = sorted(apart | {instant(at) for at in told})
+    def __init__(self, starts: Iterable[datetime], others: Iterable[datetime] = ()) -> None:
+        apart = {instant(at) for at in starts}
+        self.times = sorted(apart | {instant(at) for at in others})
         self._gaps = [later - earlier for earlier, later in pairwise(self.times)]
         span = sum(self._gaps)
         longest = sorted(range(len(self._gaps)), key=self._gaps.__getitem__, reverse=True)
@@ -77,10 +77,8 @@ def drawing(scene: Scene) -> str:
     """The scene as an `<svg>` element."""
     bars = scene.bars
     here = [] if scene.here is None else [scene.here]
-    axis = Axis(
-        (at for each in bars for at in (each.start, each.end) if at is not None),
-        [*here, *(each.told for each in bars)],
-    )
+    rest = (at for each in bars for at in (each.end, each.told) if at is not None)
+    axis = Axis((each.start for each in bars), [*here, *rest])
     height = TOP + ROW * len(bars) + 30
     places = {each.name: number for number, each in enumerate(bars)}
     parts = [

@@ -20,7 +20,10 @@ ROWS = 24
 LINES = 12
 """Rows of a text."""
 CELL = 60
-COLUMNS = 20
+"""Columns of text in a cell."""
+COLUMNS = 24
+"""Columns of a table of a query."""
+_NO_COLUMNS = "(no columns)"
 _TIMES = frozenset({"when", "since", "holds", "recorded"})
 _MARKDOWN = frozenset("\\`*_{}[]()#+-.!|~$^=:@")
 
@@ -62,14 +65,21 @@ def plain(value: Any) -> str:
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows in columns, without those that are empty all the way down."""
     cells = [[line(cell, CELL) for cell in row] for row in rows]
-    if not cells:
-        return []
-    widths = [max(len(row[place]) for row in cells) for place in range(len(cells[0]))]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     return [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True) if width).rstrip()
         for row in cells
     ]
+
+
+def _ruled(sheet: Sheet) -> list[str]:
+    """A table in columns, with a rule below its head."""
+    rows = [sheet.columns, *sheet.rows]
+    widths = [max(len(line(cell, CELL)) for cell in column) for column in zip(*rows, strict=True)]
+    head, *body = _aligned(rows)
+    return [head, "  ".join("─" * width for width in widths if width), *body]
 
 
 # ---------------------------------------------------------------- HTML
@@ -80,13 +90,26 @@ def html(value: Any) -> str:
     return _fitted(lambda most: _page(scene(value, most), most))
 
 
+def table_plain(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], total: int, notes: Sequence[str]
+) -> str:
+    """A table alone, as text."""
+    sheet = _sized(columns, rows, total, ROWS)
+    lines = _ruled(sheet) if columns else [_NO_COLUMNS]
+    lines += [f"… {sheet.hidden:,} more"] if sheet.hidden else []
+    return "\n".join([*lines, *(f"warning: {line(note, 200)}" for note in notes[:ROWS])])
+
+
 def table_html(
     columns: Sequence[str], rows: Sequence[Sequence[str]], total: int, notes: Sequence[str]
 ) -> str:
     """A table alone, as HTML."""
-    return _fitted(
-        lambda most: _frame(_sheet(_sized(columns, rows, total, most)) + _paragraphs(notes[:most]))
-    )
+
+    def made(most: int) -> str:
+        table = _sheet(_sized(columns, rows, total, most)) if columns else _paragraphs([_NO_COLUMNS])
+        return _frame(table + _paragraphs(notes[:most]))
+
+    return _fitted(made)
 
 
 def _fitted(made: Callable[[int], str]) -> str:
@@ -166,9 +189,8 @@ def table_markdown(
     """A table alone, as Markdown."""
 
     def made(most: int) -> str:
-        return "\n\n".join(
-            [_grid(_sized(columns, rows, total, most)), *(_literal(note, 200) for note in notes[:most])]
-        )
+        table = _grid(_sized(columns, rows, total, most)) if columns else _literal(_NO_COLUMNS, CELL)
+        return "\n\n".join([table, *(_literal(note, 200) for note in notes[:most])])
 
     return _fitted(made)
 

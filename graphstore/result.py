@@ -203,17 +203,9 @@ class Result:
         return graph
 
     def __repr__(self) -> str:
-        notes = [f"warning: {warning}" for warning in self.warnings]
-        if not self.columns:
-            return "\n".join(["(no columns)", *notes])
-        cells = [self.columns, *([_cell(value) for value in row] for row in self._head())]
-        widths = [max(len(row[i]) for row in cells) for i in range(len(self.columns))]
-        lines = [
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-            for row in cells
-        ]
-        lines.insert(1, "  ".join("─" * width for width in widths))
-        return "\n".join([*lines, *self._more(), *notes])
+        from graphstore import pictures
+
+        return pictures.table_plain(self.columns, self._texts(), len(self), self.warnings)
 
     def _repr_html_(self) -> str:
         from graphstore import pictures
@@ -230,9 +222,6 @@ class Result:
 
     def _head(self) -> list[tuple[Any, ...]]:
         return self.tuples()[:SHOWN]
-
-    def _more(self) -> list[str]:
-        return [f"… {len(self) - SHOWN:,} more"] if len(self) > SHOWN else []
 
 
 def arrow_type(kind: str) -> Any:

@@ -54,8 +54,11 @@ def when(at: datetime) -> str:
 
 
 def during(start: datetime, end: datetime | None) -> str:
-    """A period: `2026-01-01 → 2026-02-01`, with "…" for an open end."""
-    return f"{when(start)} → {'…' if end is None else when(end)}"
+    """A period: `2026-01-01 → 2026-02-01`, with "…" for an open end; within a day the date is said once."""
+    first, last = when(start), "…" if end is None else when(end)
+    if " " in first and last.startswith(first[:11]):
+        last = last[11:]
+    return f"{first} → {last}"
 
 
 def words(thing: Node | Event | Version) -> str:
