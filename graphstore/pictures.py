@@ -228,13 +228,13 @@ def _mermaid(shown: Scene) -> str:
     lines += [_edge(each, names) for each in shown.edges if each.tail in names and each.head in names]
     pale = [names[each.name] for each in shown.boxes if each.pale]
     if pale:
-        lines += [f"  class {','.join(pale)} pale", "  classDef pale opacity:0.5,stroke-dasharray:4 3"]
+        lines += [f"  class {','.join(pale)} pale", "  classDef pale fill-opacity:0.4,stroke-dasharray:4 3"]
     return "\n".join([*lines, "```"])
 
 
 def _box(each: Bar) -> str:
     first = " ".join(part for part in (each.kind, each.name) if part)
-    parts = [_coded(first, 40), _coded(each.words, 40), "" if each.link else _coded(each.period, 50)]
+    parts = [_coded(first, 40), _coded(each.words, 40), "" if each.link else _coded(each.period, 60)]
     return "<br/>".join(part for part in parts if part)
 
 

@@ -348,7 +348,8 @@ def _ends(link: Link, found: Inspection, own: Sequence[Bar]) -> tuple[str, str]:
 
 def _star(found: Inspection, most: int) -> tuple[tuple[Bar, ...], tuple[Arrow, ...]]:
     """The thing and its neighbours as boxes."""
-    boxes = {found.node.id: bar(found.node)}
+    taken = next((link for link in found.backlinks if link.kind == "supersedes"), None)
+    boxes = {found.node.id: cut(bar(found.node), taken)}
     touching = [*found.links[: most // 2 + 1], *found.backlinks[: most // 2 + 1]]
     for link in touching:
         for other, standing in ((link.source, link.source_standing), (link.target, link.target_standing)):

@@ -197,7 +197,7 @@ def test_markdown_holds_no_html_and_no_markup_of_the_text(everything):
 def test_every_line_of_a_mermaid_graph_is_a_box_an_arrow_or_a_class(everything):
     allowed = re.compile(
         r'flowchart LR|  n\d+\["[^"\[\]{}()|`<>]*(<br/>[^"\[\]{}()|`<>]*)*"\]|  n\d+ -\.?->\|"[^"\[\]{}()|`<>]*"\| n\d+'
-        r"|  class n\d+(,n\d+)* pale|  classDef pale opacity:0\.5,stroke-dasharray:4 3"
+        r"|  class n\d+(,n\d+)* pale|  classDef pale fill-opacity:0\.4,stroke-dasharray:4 3"
     )
     graphs = 0
     for value in everything.values():
