@@ -29,9 +29,8 @@ FLOORS = {
         "pictures",
     },
     "truth": {"files", "line", "journal", "dump", "index", "saved", "forgetting", "compacting", "folder"},
-    "engine": {"guard", "queries", "engine", "projection", "viewgraph", "graphs"},
+    "engine": {"happened", "guard", "queries", "engine", "columns", "projection", "viewgraph", "graphs"},
     "core": {
-        "happened",
         "glance",
         "sight",
         "succession",
@@ -45,8 +44,22 @@ FLOORS = {
         "opening",
         "retention",
     },
-    "rooms": {"events", "sessions", "topics", "memory", "timeline", "recall", "chains"},
-    "doors": {"tell", "git_history", "imports", "demo", "cli", "mcp", "notebook", "server", "__main__"},
+    "rooms": {
+        "windows",
+        "correlation",
+        "metrics",
+        "patterns",
+        "recorder",
+        "events",
+        "sessions",
+        "topics",
+        "memory",
+        "timeline",
+        "recall",
+        "chains",
+    },
+    "doors": {"tell", "git_history", "imports", "demo", "mcp", "notebook", "server", "__main__"}
+    | {"cli", "cli_common", "cli_files", "cli_read", "cli_write", "gasoline", "gasoline_lines"},
 }
 ORDER = {module: floor for floor, name in enumerate(FLOORS) for module in FLOORS[name]}
 
