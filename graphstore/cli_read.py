@@ -185,10 +185,10 @@ def review(
 ) -> None:
     """What somebody should look at: what contradicts each other, and what is shaky. (contradictions, shaky)"""
     with reading(store, valid, tx) as view:
-        found = {"contradictions": view.contradictions(settled=settled, limit=limit)}
-        shaky = getattr(view, "shaky", None)
-        if shaky is not None:
-            found["shaky"] = list(shaky(limit=limit))
+        found = {
+            "contradictions": view.contradictions(settled=settled, limit=limit),
+            "shaky": view.shaky(limit=limit),
+        }
     if as_json:
         answer(found, as_json)
         return

@@ -35,6 +35,28 @@ class Value(BaseModel):
         return self
 
 
+class Shown(Value):
+    """A value that shows itself: as text, as a picture in time, as a graph. What draws is loaded when it is asked for."""
+
+    def __repr__(self) -> str:
+        from graphstore import pictures
+
+        return pictures.plain(self)
+
+    def __str__(self) -> str:
+        return repr(self)
+
+    def _repr_html_(self) -> str:
+        from graphstore import pictures
+
+        return pictures.html(self)
+
+    def _repr_markdown_(self) -> str:
+        from graphstore import pictures
+
+        return pictures.markdown(self)
+
+
 class Coordinate(Value):
     """Where a view stands: `valid` in the world's time, `tx` in the store's."""
 
@@ -170,7 +192,7 @@ class NodeChange(Value):
     fields: tuple[FieldChange, ...]
 
 
-class ViewDiff(Value):
+class ViewDiff(Shown):
     """What a second coordinate has that the first has not, and the other way round."""
 
     added: tuple[Node, ...]
@@ -195,7 +217,7 @@ class ViewDiff(Value):
         )
 
 
-class Inspection(Value):
+class Inspection(Shown):
     """One thing with all that touches it: any standing, links both ways, every believed version."""
 
     node: Node | Event
@@ -233,7 +255,7 @@ class Step(Value):
     recorded_at: datetime
 
 
-class Supersession(Value):
+class Supersession(Shown):
     """What became of one thing: the steps away from it and what stands now at their ends."""
 
     subject: Node | Event
@@ -245,7 +267,7 @@ class Supersession(Value):
         return _tell(self)
 
 
-class Chain(Value):
+class Chain(Shown):
     """What was reached from a root, nearest first, and the links walked. `truncated`: the depth cut something off."""
 
     root: Node | Event

@@ -6,7 +6,6 @@ import importlib
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 from graphstore.errors import NotFoundError, QueryError
@@ -204,32 +203,25 @@ class Result:
         return graph
 
     def __repr__(self) -> str:
-        notes = [f"warning: {warning}" for warning in self.warnings]
-        if not self.columns:
-            return "\n".join(["(no columns)", *notes])
-        cells = [self.columns, *([_cell(value) for value in row] for row in self._head())]
-        widths = [max(len(row[i]) for row in cells) for i in range(len(self.columns))]
-        lines = [
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-            for row in cells
-        ]
-        lines.insert(1, "  ".join("─" * width for width in widths))
-        return "\n".join([*lines, *self._more(), *notes])
+        from graphstore import pictures
+
+        return pictures.table_plain(self.columns, self._texts(), len(self), self.warnings)
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{escape(name)}</th>" for name in self.columns)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{escape(_cell(value))}</td>" for value in row) + "</tr>"
-            for row in self._head()
-        )
-        notes = "".join(f"<p>{escape(note)}</p>" for note in [*self._more(), *self.warnings])
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}"
+        from graphstore import pictures
+
+        return pictures.table_html(self.columns, self._texts(), len(self), self.warnings)
+
+    def _repr_markdown_(self) -> str:
+        from graphstore import pictures
+
+        return pictures.table_markdown(self.columns, self._texts(), len(self), self.warnings)
+
+    def _texts(self) -> list[list[str]]:
+        return [[_cell(value) for value in row] for row in self._head()]
 
     def _head(self) -> list[tuple[Any, ...]]:
         return self.tuples()[:SHOWN]
-
-    def _more(self) -> list[str]:
-        return [f"… {len(self) - SHOWN:,} more"] if len(self) > SHOWN else []
 
 
 def arrow_type(kind: str) -> Any:

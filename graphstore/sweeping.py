@@ -28,7 +28,7 @@ _TELLING = frozenset({"add_node", "revise", "record_event"})
 @dataclass(frozen=True, slots=True)
 class Swept:
     """What a sweep did and found: how many things it asked about, told after `since` up to `until` (None: no extractor was asked), the links
-    written, the proposals refused and why; the ids evicted; and how many contradictions are open and things shaky (None: not known), up to 1000.
+    written, the proposals refused and why; the ids evicted; and how many contradictions are open and things shaky, up to 1000.
     """
 
     since: datetime | None
@@ -39,7 +39,7 @@ class Swept:
     counts: dict[str, int]
     evicted: tuple[str, ...]
     contradictions: int
-    shaky: int | None
+    shaky: int
 
 
 def sweep(store: GraphStore, extractor: Extractor | None, since: TimeLike | None) -> Swept:
@@ -122,6 +122,5 @@ def _link(store: GraphStore, proposal: Proposal) -> Link:
     )
 
 
-def _shaky(store: GraphStore) -> int | None:
-    shaky = getattr(store, "shaky", None)
-    return None if shaky is None else len(shaky(limit=COUNTED))
+def _shaky(store: GraphStore) -> int:
+    return len(store.shaky(limit=COUNTED))

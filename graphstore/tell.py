@@ -365,8 +365,9 @@ def _swept(found: Swept, out: Console) -> None:
             out.print(
                 f"  {refusal.proposal.source} {refusal.proposal.kind} {refusal.proposal.target}: {refusal.detail}"
             )
-    shaky = "" if found.shaky is None else f", {found.shaky} shaky"
-    out.print(f"{len(found.evicted)} evicted. Open: {found.contradictions} contradictions{shaky}.")
+    out.print(
+        f"{len(found.evicted)} evicted. Open: {found.contradictions} contradictions, {found.shaky} shaky things."
+    )
 
 
 def _verification(found: Verification, out: Console) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphstore import conflicts, hops
 from graphstore import diff as differences
+from graphstore import glance
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.inputs import whole_number
 from graphstore.links import Vocabulary
@@ -378,6 +379,12 @@ class Reader:
                         graph.add_node(index.names[ent], **_attributes(sight.thing(ent)))
                 graph.add_edge(link.source, link.target, key=link.id, **link.model_dump())
         return graph
+
+    def _repr_html_(self) -> str:
+        return glance.html(self)
+
+    def _repr_markdown_(self) -> str:
+        return glance.markdown(self)
 
 
 class View(Reader):

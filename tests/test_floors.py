@@ -25,6 +25,10 @@ FLOORS = {
         "fingerprints",
         "statements",
         "pairing",
+        "wording",
+        "scenes",
+        "drawing",
+        "pictures",
     },
     "truth": {
         "blocks",
@@ -41,6 +45,7 @@ FLOORS = {
     },
     "engine": {"happened", "guard", "queries", "engine", "columns", "projection", "viewgraph", "graphs"},
     "core": {
+        "glance",
         "sight",
         "succession",
         "writing",

@@ -1,0 +1,84 @@
+"""How values are said in few words: one line, cut, with nothing in it that could disturb what stands beside it."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from graphstore.models import Event, Node, Version
+
+LINE = 60
+"""Columns of a line of text that is cut."""
+_READ = 4  # characters looked at for each column shown: enough for marks that take no column
+_JOINERS = "\u200c\u200d"  # they hold letters and emoji together, and turn no text round
+
+
+def line(text: str, most: int = LINE) -> str:
+    """`text` as one line of at most `most` columns, cut with "…". Wide characters take two columns, combining marks none.
+
+    Control characters and those that reorder the text around them are left out; what no XML may hold becomes "�".
+    """
+    head = text[: most * _READ]
+    shown = "".join(_plain(char) for char in " ".join(head.split()))
+    whole = len(head) == len(text)
+    used = fits = 0
+    for place, char in enumerate(shown):
+        used += _columns(char)
+        if used < most:
+            fits = place + 1  # and the "…" after it
+    if whole and used <= most:
+        return shown
+    return shown[:fits].rstrip(_JOINERS + " ") + "…"
+
+
+def _plain(char: str) -> str:
+    if char in _JOINERS or char.isprintable():
+        return char
+    return "" if unicodedata.category(char) in ("Cc", "Cf") else "�"
+
+
+def _columns(char: str) -> int:
+    if char in _JOINERS or unicodedata.category(char) in ("Mn", "Me"):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in ("W", "F") else 1
+
+
+def when(at: datetime) -> str:
+    """An instant in the fewest ISO 8601 words: a date at midnight UTC, else to the minute or the second."""
+    at = at.astimezone(UTC)
+    if at.second:
+        return at.strftime("%Y-%m-%d %H:%M:%SZ")
+    return at.strftime("%Y-%m-%d %H:%MZ").removesuffix(" 00:00Z")
+
+
+def during(start: datetime, end: datetime | None) -> str:
+    """A period: `2026-01-01 → 2026-02-01`, with "…" for an open end; within a day the date is said once."""
+    first, last = when(start), "…" if end is None else when(end)
+    if " " in first and last.startswith(first[:11]):
+        last = last[11:]
+    return f"{first} → {last}"
+
+
+def words(thing: Node | Event | Version) -> str:
+    """What a thing says, in its own words: its text or description, else what its content holds."""
+    if isinstance(thing, Event):
+        return thing.description
+    if thing.text:
+        return thing.text
+    values = list(thing.content.values())
+    if len(values) == 1 and isinstance(values[0], str):
+        return values[0]
+    return said(thing.content)
+
+
+def said(value: Any) -> str:
+    """A value of a content in a line, the beginning of it where it is long."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key}: {_short(value[key])}" for key in list(value)[:8])
+    return _short(value)
+
+
+def _short(value: Any) -> str:
+    return value[:200] if isinstance(value, str) else str(value)[:200]
