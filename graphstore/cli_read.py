@@ -1,7 +1,7 @@
 """Commands that ask the store: each is the read of its name, at a coordinate."""
 
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -185,7 +185,7 @@ def review(
 ) -> None:
     """What somebody should look at: what contradicts each other, and what is shaky. (contradictions, shaky)"""
     with reading(store, valid, tx) as view:
-        found = {
+        found: dict[str, list[Any]] = {
             "contradictions": view.contradictions(settled=settled, limit=limit),
             "shaky": view.shaky(limit=limit),
         }
@@ -195,3 +195,16 @@ def review(
     from graphstore import tell
 
     tell.review(found)
+
+
+def shaky(
+    store: Store,
+    limit: Annotated[int, typer.Option("--limit", help="At most so many.")] = 100,
+    valid: Valid = None,
+    tx: Tx = None,
+    as_json: Json = False,
+) -> None:
+    """What stands and rests on something that has fallen, and by which links."""
+    with reading(store, valid, tx) as view:
+        found = view.shaky(limit=limit)
+    answer(found, as_json, None if found else "nothing is shaky.")

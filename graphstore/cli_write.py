@@ -134,6 +134,25 @@ def retract(
     answer(node, as_json, f"retracted {node.id}; it {standing_now(node)}.")
 
 
+def confirm(
+    store: Store,
+    id: Id,
+    reason: Annotated[str, typer.Option("--reason", metavar="WHY", help="What was looked at.")],
+    source: Source = None,
+    author: Author = None,
+    as_json: Json = False,
+) -> None:
+    """It still holds: what it rests on shakes it no more."""
+    with open_store(store, author=author) as opened:
+        opened.confirm(id, reason=reason, source=source)
+        found = opened.inspect(id)
+    answer(
+        found,
+        as_json,
+        f"confirmed {found.node.id}, {found.confirmations} times in all; it {_stands(found.node)}.",
+    )
+
+
 def link(
     store: Store,
     source: Annotated[str, typer.Argument(metavar="SOURCE", help="The id the sentence begins with.")],

@@ -24,6 +24,7 @@ from graphstore.models import (
     Inspection,
     Link,
     Node,
+    Shaky,
     Supersession,
     Verification,
     Version,
@@ -168,6 +169,20 @@ def _several(values: Sequence[Any], out: Console) -> None:
             )
         case [Contradiction(), *_]:
             _contradictions(values, out)
+        case [Shaky(), *_]:
+            shaken = [
+                (
+                    one.node.id,
+                    label(one.node),
+                    one.root.id,
+                    one.root.standing,
+                    when(one.recorded_at),
+                    one.why,
+                    "; ".join(map(str, one.links)),
+                )
+                for one in values
+            ]
+            table(("id", "shaky", "rests on", "which is", "since", "why", "by"), shaken, out)
         case [Change(), *_]:
             told = [(one.tx, one.verb, one.subject, one.author, one.reason) for one in values]
             table(("tx", "verb", "subject", "author", "reason"), told, out)
@@ -210,6 +225,11 @@ def _inspection(found: Inspection, out: Console) -> None:
         if links:
             out.print(f"\n{title}", style="bold")
             _links(links, out)
+    if found.same_topic:
+        topics = (link.target for link in found.same_topic)
+        out.print(f"\nof the same topic: {', '.join(topics)}", style="dim")
+    if found.confirmations:
+        out.print(f"\nconfirmed {found.confirmations} times", style="dim")
     if len(found.history) > 1:
         out.print("\nhistory", style="bold")
         _versions(found.history, out)

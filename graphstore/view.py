@@ -9,9 +9,8 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from graphstore import conflicts, hops
+from graphstore import conflicts, glance, hops
 from graphstore import diff as differences
-from graphstore import glance
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.inputs import whole_number
 from graphstore.links import Vocabulary
