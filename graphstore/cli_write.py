@@ -149,7 +149,7 @@ def confirm(
     answer(
         found,
         as_json,
-        f"confirmed {found.node.id}, {found.confirmations} times in all; it {_stands(found.node)}.",
+        f"confirmed {found.node.id}, {found.confirmations} in all; it {standing_now(found.node)}.",
     )
 
 

@@ -229,7 +229,7 @@ def _inspection(found: Inspection, out: Console) -> None:
         topics = (link.target for link in found.same_topic)
         out.print(f"\nof the same topic: {', '.join(topics)}", style="dim")
     if found.confirmations:
-        out.print(f"\nconfirmed {found.confirmations} times", style="dim")
+        out.print(f"\nconfirmations: {found.confirmations}", style="dim")
     if len(found.history) > 1:
         out.print("\nhistory", style="bold")
         _versions(found.history, out)
