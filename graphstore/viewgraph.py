@@ -16,6 +16,17 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from graphstore.columns import (
+    Raw,
+    claim_columns,
+    description_columns,
+    end_columns,
+    event_columns,
+    instants,
+    numbers,
+    read_bodies,
+    texts,
+)
 from graphstore.engine import Engine, Result
 from graphstore.errors import QueryError
 from graphstore.guard import parse
@@ -25,21 +36,7 @@ from graphstore.line import dumps
 from graphstore.links import Vocabulary
 from graphstore.models import Json
 from graphstore.period import Instant
-from graphstore.projection import (
-    POOL,
-    Pen,
-    Raw,
-    claim_columns,
-    description_columns,
-    end_columns,
-    event_columns,
-    fill,
-    instants,
-    link_table,
-    numbers,
-    read_bodies,
-    texts,
-)
+from graphstore.projection import POOL, Pen, fill, link_table
 from graphstore.queries import text
 
 Ends = tuple[str, str]

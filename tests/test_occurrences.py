@@ -120,6 +120,11 @@ def test_a_fingerprint_in_the_metadata_is_only_metadata(store):
     assert store.record_event("alert", "two", fingerprint="x").is_new
 
 
+def test_a_fingerprint_is_any_text(store):
+    for given in ('"', "\\", 'a","metadata":"', "é\n", ""):
+        assert [True, False] == [store.record_event("alert", "x", fingerprint=given).is_new for _ in range(2)]
+
+
 def test_an_id_asks_for_an_event_of_its_own(store):
     store.record_event(*ERROR, id="the-first")
     store.record_event(*ERROR, id="the-second")
