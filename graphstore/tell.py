@@ -324,7 +324,10 @@ def _chain(chain: Chain, out: Console) -> None:
         if reason:
             out.print(f"{'   ' * depth}because: {reason}", style="dim")
     if chain.truncated:
-        out.print("there is more than this; a greater --depth or --hops shows more of what lies behind it.", style="yellow")
+        out.print(
+            "there is more than this; a greater --depth or --hops shows more of what lies behind it.",
+            style="yellow",
+        )
     elif not chain.nodes:
         out.print("   nothing.", style="dim")
 
