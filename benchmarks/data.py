@@ -53,6 +53,10 @@ EVENT_TYPES = ("deploy", "error", "fix", "build", "review")
 LINK_KINDS = ("supersedes", "caused_by", "reference", "derived_from", "uses")
 CHAIN = 5
 
+_VERSION = ("node_id", "number", "content", "text", "valid_from", "valid_to", "tx_from", "tx_to")
+_TOLD = ("node_id", "content", "text", "valid_from", "valid_to", "tx_from")
+_LINK = ("id", "source", "kind", "target", "reason", "strength", "valid_from", "valid_to", "tx_from", "tx_to")
+
 Coordinate = tuple[str, int, int]
 
 
@@ -96,27 +100,14 @@ def history(versions: int, *, corrected: float = 0.2) -> Data:
     links = _links(chance, ids, starts, chained, instants)
     return Data(
         nodes=pa.table({"id": ids, "kind": [KINDS[number % len(KINDS)] for number in range(count)]}),
-        versions=_table(
-            ("node_id", "number", "content", "text", "valid_from", "valid_to", "tx_from", "tx_to"), rows
-        ),
+        versions=_table(_VERSION, rows),
         told=_table(
-            ("node_id", "content", "text", "valid_from", "valid_to", "tx_from"),
+            _TOLD,
             [(row[0], *row[2:7]) for row in rows],
             numbered=False,
         ),
         links=_table(
-            (
-                "id",
-                "source",
-                "kind",
-                "target",
-                "reason",
-                "strength",
-                "valid_from",
-                "valid_to",
-                "tx_from",
-                "tx_to",
-            ),
+            _LINK,
             links[0],
             numbered=False,
         ),
@@ -148,25 +139,10 @@ def deep(depths: tuple[int, ...] = (1, 10, 100, 1_000), nodes: int = 10) -> tupl
     names = [node for depth in depths for node in ids[depth]]
     data = Data(
         nodes=pa.table({"id": names, "kind": ["fact"] * len(names)}),
-        versions=_table(
-            ("node_id", "number", "content", "text", "valid_from", "valid_to", "tx_from", "tx_to"), rows
-        ),
-        told=_table(
-            ("node_id", "content", "text", "valid_from", "valid_to", "tx_from"), told, numbered=False
-        ),
+        versions=_table(_VERSION, rows),
+        told=_table(_TOLD, told, numbered=False),
         links=_table(
-            (
-                "id",
-                "source",
-                "kind",
-                "target",
-                "reason",
-                "strength",
-                "valid_from",
-                "valid_to",
-                "tx_from",
-                "tx_to",
-            ),
+            _LINK,
             [("l0", names[0], "reference", names[1], "why", 3, START + step, OPEN, START + SPAN, OPEN)],
             numbered=False,
         ),
@@ -175,6 +151,31 @@ def deep(depths: tuple[int, ...] = (1, 10, 100, 1_000), nodes: int = 10) -> tupl
         effects=[],
     )
     return data, ids
+
+
+def long_chain(steps: int = 10_000) -> Data:
+    """One thing after another, each superseding the one before, all told at once."""
+    chance = random.Random(SEED + 3)
+    ids, step, told = [f"s{number}" for number in range(steps + 1)], SPAN // (steps + 1), START + SPAN
+    begins = [START + number * step for number in range(steps + 1)]
+    ends = [*begins[1:], OPEN]
+    said = [_content(chance, node, 1) for node in ids]
+    rows: list[tuple[object, ...]] = [
+        (node, 1, *said[place], begins[place], ends[place], told, OPEN) for place, node in enumerate(ids)
+    ]
+    links: list[tuple[object, ...]] = [
+        (f"c{place:05d}", new, "supersedes", old, "found wanting", None, since, OPEN, told, OPEN)
+        for place, (old, new, since) in enumerate(zip(ids[:-1], ids[1:], begins[1:], strict=True))
+    ]
+    return Data(
+        nodes=pa.table({"id": ids, "kind": ["fact"] * len(ids)}),
+        versions=_table(_VERSION, rows),
+        told=_table(_TOLD, [(row[0], *row[2:7]) for row in rows], numbered=False),
+        links=_table(_LINK, links, numbered=False),
+        events=_events(chance, 1, [told]),
+        heads=ids[:1],
+        effects=[],
+    )
 
 
 def questions(

@@ -84,6 +84,11 @@ def causes(store: graphstore.GraphStore, id: str, valid: datetime, tx: datetime)
     return store.as_of(valid=valid, tx=tx).causes(id, depth=3)
 
 
+def walk(store: graphstore.GraphStore, id: str, valid: datetime, tx: datetime) -> Any:
+    chain = store.as_of(valid=valid, tx=tx).walk(id, hops=3, direction="out")
+    return chain.nodes
+
+
 def view_to_arrow(store: graphstore.GraphStore, when: datetime) -> pa.Table:
     table = store.knowledge_at(when).to_arrow()
     return table["nodes"] if isinstance(table, dict) else table
@@ -140,6 +145,8 @@ def plain(value: Any) -> Any:
     """The answer in the words that all stores share."""
     if isinstance(value, graphstore.Node):
         return value.id, value.number, value.content
+    if isinstance(value, tuple):
+        return sorted(plain(node) for node in value)
     if isinstance(value, list):
         return sorted((link.id, link.source, link.kind, link.target) for link in value)
     if isinstance(value, graphstore.Supersession):

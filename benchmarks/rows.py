@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -194,6 +194,33 @@ def chains(arena: Arena) -> Iterator[Row]:
     assert len(arena.answer("ours", "causes", *effects[0])) == 3
     took = race(arena.lanes("causes", effects), arena.turns)
     yield arena.row("causes, a chain of 3 hops", took, 30 * MICRO, "raw Kùzu, ids alone")
+
+
+def walks(arena: Arena) -> Iterator[Row]:
+    """Beside SQLite alone, whose recursive query is the rival that people would write."""
+    twins = {name: twin for name, twin in arena.twins.items() if name in ("ours", "sqlite")}
+    around = replace(arena, twins=twins)
+    around.stores = {name: store for name, store in arena.stores.items() if name in twins}
+    when = history.START + 999 * DAY
+    roots = [(id, when, LATEST) for id in itertools.islice(itertools.cycle(arena.data.effects), ASKED)]
+    around.agree("walk", roots[:50])
+    took = race(around.lanes("walk", roots), arena.turns)
+    yield around.row("walk, 3 hops out", took, None, "")
+
+    chain = Arena(arena.size, history.long_chain(), arena.folder / "chain", twins, arena.quick)
+    chain.load()
+    head = (chain.data.heads[0], LATEST, LATEST)
+    chain.agree("what_superseded", [head])
+    assert len(chain.answer("ours", "what_superseded", *head)) == chain.data.links.num_rows
+    lanes = {
+        name: lambda store=store, twin=chain.twins[name]: once(
+            lambda: twin.what_superseded(store, head[0], twin.at(head[1]), twin.at(head[2]))
+        )[0]
+        for name, store in chain.stores.items()
+    }
+    took = race(lanes, arena.turns)
+    yield chain.row("what_superseded, a chain of 10,000", took, 50 * MILLI, "")
+    chain.close()
 
 
 def whole_view(arena: Arena) -> Iterator[Row]:
@@ -416,6 +443,7 @@ GROUPS: dict[str, Group] = {
     "depth": depth,
     "hops": hops,
     "chains": chains,
+    "walks": walks,
     "arrow": whole_view,
     "query": query,
     "load": load,

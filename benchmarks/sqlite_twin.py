@@ -64,6 +64,19 @@ SUPERSEDED = WALK.format(
     ),
 )
 CAUSES = WALK.format(next="target", here="source", kind="caused_by", holds=HOLDS.format("x"))
+AROUND = (
+    """
+WITH RECURSIVE walk(id, depth) AS (
+    SELECT :id, 0
+    UNION
+    SELECT l.target, walk.depth + 1 FROM walk JOIN link l ON l.source = walk.id AND l.kind <> 'supersedes'
+    WHERE walk.depth < 3 AND """
+    + HOLDS.format("l")
+    + """)
+SELECT DISTINCT walk.id, x.number, x.content FROM walk JOIN version x ON x.node_id = walk.id AND """
+    + HOLDS.format("x")
+    + " WHERE walk.id <> :id"
+)
 VIEW = (
     "SELECT n.id, n.kind, x.number, x.content, x.text, x.valid_from, x.valid_to, x.tx_from, x.tx_to "
     "FROM version x JOIN node n ON n.id = x.node_id WHERE " + HOLDS.format("x")
@@ -141,13 +154,18 @@ def backlinks_to(store: Store, id: str, valid: int, tx: int) -> list[tuple[Any, 
 
 
 def what_superseded(store: Store, id: str, valid: int, tx: int) -> dict[str, Any]:
-    rows = store.con.execute(SUPERSEDED, {"id": id, "v": valid, "t": tx, "depth": 30}).fetchall()
+    rows = store.con.execute(SUPERSEDED, {"id": id, "v": valid, "t": tx, "depth": 20_000}).fetchall()
     return {"steps": [(row[0], row[4], orjson.loads(row[5])) for row in rows]}
 
 
 def causes(store: Store, id: str, valid: int, tx: int) -> dict[str, Any]:
     rows = store.con.execute(CAUSES, {"id": id, "v": valid, "t": tx, "depth": 3}).fetchall()
     return {"steps": [(row[0], row[4], orjson.loads(row[5])) for row in rows]}
+
+
+def walk(store: Store, id: str, valid: int, tx: int) -> tuple[Any, ...]:
+    rows = store.con.execute(AROUND, {"id": id, "v": valid, "t": tx}).fetchall()
+    return tuple((row[0], row[1], orjson.loads(row[2])) for row in rows)
 
 
 def view_to_arrow(store: Store, when: int) -> pa.Table:
@@ -222,6 +240,8 @@ def transaction(store: Store) -> Iterator[None]:
 
 
 def plain(value: Any) -> Any:
+    if isinstance(value, tuple) and value and isinstance(value[0], tuple):
+        return sorted(value)
     if isinstance(value, list):
         return sorted(row[:4] for row in value)
     return value["steps"] if isinstance(value, dict) else value

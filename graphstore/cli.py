@@ -75,6 +75,8 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     cli_read.superseded,
     cli_read.causes,
     cli_read.effects,
+    cli_read.walk,
+    cli_read.path,
     cli_read.diff,
     cli_read.query,
     cli_read.changes,

@@ -35,6 +35,21 @@ class DumpFormat(StrEnum):
     gasoline = "gasoline"
 
 
+class Along(StrEnum):
+    """Which way links are walked."""
+
+    out = "out"
+    into = "in"
+    both = "both"
+
+
+class Best(StrEnum):
+    """What makes one path better than another."""
+
+    hops = "hops"
+    arrival = "arrival"
+
+
 class Direction(StrEnum):
     """Which way links are read."""
 
@@ -69,6 +84,7 @@ Mapping = Annotated[
 ]
 Metadata = Annotated[str | None, typer.Option("--metadata", help="A JSON object.")]
 Kinds = Annotated[list[str] | None, typer.Option("--kind", help="Only links of this kind (may be repeated).")]
+Way = Annotated[Along, typer.Option("--direction", help="Along the links, against them, or either way.")]
 Depth = Annotated[int, typer.Option("--depth", help="How many steps to follow.")]
 
 

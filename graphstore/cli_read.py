@@ -6,6 +6,8 @@ from typing import Annotated, Any
 import typer
 
 from graphstore.cli_common import (
+    Along,
+    Best,
     Depth,
     Direction,
     Format,
@@ -15,6 +17,7 @@ from graphstore.cli_common import (
     Store,
     Tx,
     Valid,
+    Way,
     answer,
     given,
     open_store,
@@ -82,6 +85,42 @@ def effects(
     """What it led to."""
     with reading(store, valid, tx) as view:
         answer(view.effects(id, depth=depth), as_json)
+
+
+def walk(
+    store: Store,
+    ids: Annotated[list[str], typer.Argument(metavar="ID...", help="What to start from.")],
+    kind: Kinds = None,
+    hops: Annotated[int, typer.Option("--hops", help="How many links to follow.")] = 2,
+    direction: Way = Along.both,
+    valid: Valid = None,
+    tx: Tx = None,
+    as_json: Json = False,
+) -> None:
+    """What lies around it, nearest first."""
+    with reading(store, valid, tx) as view:
+        answer(view.walk(ids, tuple(kind or ()), hops, direction.value), as_json)
+
+
+def path(
+    store: Store,
+    source: Annotated[str, typer.Argument(metavar="FROM", help="Where the path begins.")],
+    target: Annotated[str, typer.Argument(metavar="TO", help="Where it ends.")],
+    by: Annotated[Best, typer.Option("--by", help="Fewest hops, or earliest arrival.")] = Best.hops,
+    kind: Kinds = None,
+    direction: Way = Along.out,
+    every: Annotated[bool, typer.Option("--all", help="Every path, the fewest hops first. (paths)")] = False,
+    valid: Valid = None,
+    tx: Tx = None,
+    as_json: Json = False,
+) -> None:
+    """How one thing leads to another by links that follow each other in time."""
+    kinds = tuple(kind or ())
+    with reading(store, valid, tx) as view:
+        if every:
+            answer(view.paths(source, target, kinds, direction.value), as_json)
+        else:
+            answer(view.path(source, target, kinds, by.value, direction.value), as_json)
 
 
 def diff(

@@ -201,16 +201,8 @@ class Index:
             self.rows_of[ent].pop()
             self.now_of[ent].remove(row)
             self._blocks.pop(ent, None)
-        for column in (
-            self.r_ent,
-            self.r_ver,
-            self.r_from,
-            self.r_to,
-            self.r_tx,
-            self.r_end,
-            self.r_op,
-            self.r_close,
-        ):
+        for column in (self.r_ent, self.r_ver, self.r_from, self.r_to,
+                       self.r_tx, self.r_end, self.r_op, self.r_close):  # fmt: skip
             del column[mark.rows :]
         for ver in range(len(self.v_ent) - 1, mark.versions - 1, -1):
             self.versions_of[self.v_ent[ver]].pop()
@@ -605,14 +597,20 @@ class Index:
 
     def standing(self, ent: int, valid: Instant, tx: Instant) -> str:
         """How an entity known at `tx` stands at (valid, tx)."""
-        if ent in self.gone:
-            return self.word(ent)
+        return self.face(ent, valid, tx)[0]
+
+    def face(self, ent: int, valid: Instant, tx: Instant) -> tuple[str, int]:
+        """How an entity known at `tx` stands at (valid, tx), and the row that shows it there: the one that holds, else its last cover, or -1."""
         row = self.find(ent, valid, tx)
+        if row >= 0:
+            away = bool(self.is_event[ent]) and self.superseded(ent, valid, tx)
+            return "superseded" if away else "stands", row
+        cover = self.last_cover(ent, valid, tx)
+        if ent in self.gone:
+            return self.word(ent), cover
         if self.is_event[ent]:
-            if row >= 0:
-                return "superseded" if self.superseded(ent, valid, tx) else "stands"
-            return "not_yet" if self.believed(ent, tx) else "retracted"
-        return "stands" if row >= 0 else self._absence(ent, valid, tx)
+            return "not_yet" if self.believed(ent, tx) else "retracted", cover
+        return self._absence(ent, valid, tx, cover), cover
 
     def word(self, ent: int) -> str:
         """`evicted` or `erased` for what was forgotten, else empty."""
@@ -633,11 +631,11 @@ class Index:
         """What the store keeps under a name, None when nothing was ever set."""
         return next((setting[name] for setting in reversed(self.settings) if name in setting), None)
 
-    def _absence(self, ent: int, valid: Instant, tx: Instant) -> str:
+    def _absence(self, ent: int, valid: Instant, tx: Instant, cover: int) -> str:
         believed = self.believed(ent, tx)
         if believed and valid < self.r_from[believed[0]]:
             return "not_yet"
-        op = self.removed_by(ent, valid, tx)
+        op = self._removed_from(cover, ent, valid, tx)
         if op >= 0 and self.o_verb[op] == "retract":
             return "retracted"
         if self.superseded(ent, valid, tx):
@@ -655,19 +653,21 @@ class Index:
         """The operation by which an entity lost `valid`, as known at `tx`: the one that took back all of it, else the one that took that
         instant. -1: none did.
         """
+        return self._removed_from(self.last_cover(ent, valid, tx), ent, valid, tx)
+
+    def _removed_from(self, cover: int, ent: int, valid: Instant, tx: Instant) -> int:
         gaps, last = self.gaps.get(ent, ()), -1
         if not self.believed(ent, tx):
             closed = [self.r_close[row] for row in self.rows_of[ent] if self.r_end[row] <= tx]
             last = max([*closed, *(op for told, _, _, op in gaps if told <= tx)], default=-1)
             if last >= 0 and self.o_verb[last] == "retract":
                 return last
-        row = self.last_cover(ent, valid, tx)
-        if row < 0:
+        if cover < 0:
             return last
         for told, start, stop, op in reversed(gaps):
-            if told == self.r_end[row] and start <= valid < stop:
+            if told == self.r_end[cover] and start <= valid < stop:
                 return op
-        return self.r_close[row]
+        return self.r_close[cover]
 
     def superseded(self, ent: int, valid: Instant, tx: Instant) -> bool:
         """Whether a believed link that supersedes it holds at (valid, tx)."""

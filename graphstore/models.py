@@ -15,7 +15,11 @@ How = Literal["superseded", "corrected", "revised", "ended", "retracted"]
 Json = dict[str, Any]
 
 _new = object.__new__
-_set = object.__setattr__
+# a frozen record refuses to be set; its slots themselves do not, and are quicker than object.__setattr__
+_set_fields, _set_named, _set_extra, _set_private = (
+    BaseModel.__dict__[slot].__set__
+    for slot in ("__dict__", "__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__")
+)
 M = TypeVar("M", bound="Value")
 
 
@@ -28,10 +32,10 @@ class Value(BaseModel):
     def made(cls: type[M], fields: dict[str, Any]) -> M:
         # The store's own reads come from checked input: validating again would cost ten times the read.
         self = _new(cls)
-        _set(self, "__dict__", fields)
-        _set(self, "__pydantic_fields_set__", fields.keys())
-        _set(self, "__pydantic_extra__", None)
-        _set(self, "__pydantic_private__", None)
+        _set_fields(self, fields)
+        _set_named(self, fields.keys())
+        _set_extra(self, None)
+        _set_private(self, None)
         return self
 
 

@@ -190,11 +190,10 @@ class Sight:
 
     def _look(self, ent: int) -> Node | Event:
         index = self.index
-        row = index.find(ent, self.valid, self.tx)
-        if row >= 0 and not index.is_event[ent]:
-            return self.node(row, self.standing(ent))
-        standing = self.standing(ent)
-        row = index.last_cover(ent, self.valid, self.tx)
+        standing, row = index.face(ent, self.valid, self.tx)
+        if standing == "stands":
+            standing = self.upright(ent)
+        self._standings[ent] = standing
         if row < 0:
             believed = index.believed(ent, self.tx)
             row = (
@@ -275,7 +274,11 @@ class Sight:
 
     def node(self, row: int, standing: str) -> Node:
         """A row of a node as a value."""
-        return self._node_of(self.index.r_ver[row], standing, self._periods(row))
+        index = self.index
+        ver = index.r_ver[row]
+        length = index.v_len[ver]
+        body = orjson.loads(self.core.raw(index.v_pos[ver], length)) if length else None
+        return self._node_from(body or index.tombstone(index.v_ent[ver]), ver, standing, self._periods(row))
 
     def _node_of(self, ver: int, standing: str, periods: Periods) -> Node:
         index = self.index
@@ -300,7 +303,7 @@ class Sight:
                 "number": index.v_num[ver],
                 "content": body["content"],
                 "text": get("text"),
-                "tags": tuple(get("tags", ())),
+                "tags": tuple(tags) if (tags := get("tags")) else (),
                 "trigger": get("trigger", "initial"),
                 "source": get("source"),
                 "standing": standing,
@@ -404,7 +407,7 @@ class Sight:
         if turned:
             source, target = target, source
         length = index.c_len[claim]
-        body = self.core.body(index.c_pos[claim], length) if length else _NOTHING
+        body = orjson.loads(self.core.raw(index.c_pos[claim], length)) if length else _NOTHING
         end, to = index.k_end[row], index.k_to[row]
         names, standings = index.names, self._standings
         return Link.made(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from graphstore.index import no_collecting
 from graphstore.models import UPRIGHT, Event, How, Node, Step, Supersession
 from graphstore.period import Instant, moment
 from graphstore.sight import Sight
@@ -27,18 +28,8 @@ class Succession:
             self._revisions(subject, number)
         else:
             thing = self.sight.thing(subject)
-        seen, level = {subject}, [subject]
-        while level:
-            rows = [row for ent in level for row in self._after(ent)]
-            if len(rows) > 1:
-                rows.sort(key=self._order)
-            level = []
-            for row in rows:
-                ent = self.index.l_src[self.index.k_link[row]]
-                if ent not in seen:
-                    seen.add(ent)
-                    level.append(ent)
-                    self._step(row, ent)
+        with no_collecting():  # a long chain is many values that all stay
+            self._walk(subject)
         return Supersession.made(
             {
                 "subject": thing,
@@ -47,6 +38,23 @@ class Succession:
                 "standing": thing.standing,
             }
         )
+
+    def _walk(self, subject: int) -> None:
+        l_src, k_link = self.index.l_src, self.index.k_link
+        seen, level = {subject}, [subject]
+        while level:
+            rows = self._after(level[0])
+            if len(level) > 1:
+                rows += [row for ent in level[1:] for row in self._after(ent)]
+            if len(rows) > 1:
+                rows.sort(key=self._order)
+            level = []
+            for row in rows:
+                ent = l_src[k_link[row]]
+                if ent not in seen:
+                    seen.add(ent)
+                    level.append(ent)
+                    self._step(row, ent)
 
     def _after(self, ent: int) -> list[int]:
         """The link rows that lead away from one thing. Where none replaces it, it is an end: it stands, or it is over."""
@@ -70,13 +78,14 @@ class Succession:
         return index.k_from[row], index.k_tx[row], _LEADS_AWAY[index.l_kind[link]], index.l_name[link]
 
     def _step(self, row: int, ent: int) -> None:
-        link = self.sight.link(row)
+        node = self.sight.thing(ent)
+        link = self.sight.link(row)  # after the thing: that has looked how it stands
         self.steps.append(
             Step.made(
                 {
                     "how": "corrected" if link.kind == "corrects" else "superseded",
                     "link": link,
-                    "node": self.sight.thing(ent),
+                    "node": node,
                     "who": self.index.o_author[self.index.k_op[row]] or link.created_by,
                     "why": link.reason,
                     "since": link.valid_from,

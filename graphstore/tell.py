@@ -183,6 +183,9 @@ def _several(values: Sequence[Any], out: Console) -> None:
                 for one in values
             ]
             table(("id", "shaky", "rests on", "which is", "since", "why", "by"), shaken, out)
+        case [Chain(), *_]:
+            for chain in values:
+                _chain(chain, out)
         case [Change(), *_]:
             told = [(one.tx, one.verb, one.subject, one.author, one.reason) for one in values]
             table(("tx", "verb", "subject", "author", "reason"), told, out)
@@ -326,14 +329,16 @@ def walked(chain: Chain) -> Iterator[tuple[Node | Event, int, str | None]]:
     for link in chain.links:
         near.setdefault(link.source, []).append((link.target, link.reason))
         near.setdefault(link.target, []).append((link.source, link.reason))
-    told = {chain.root.id}
-    waiting: list[tuple[str, int, str | None]] = [(chain.root.id, 0, None)]
-    while waiting:
-        id, depth, reason = waiting.pop()
-        yield things[id], depth, reason
-        fresh = [(one, why) for one, why in near.get(id, ()) if one in things and one not in told]
-        told.update(one for one, _ in fresh)
-        waiting.extend((one, depth + 1, why) for one, why in reversed(fresh))
+    told: set[str] = set()
+    for root in things:  # a walk may have begun at several
+        waiting: list[tuple[str, int, str | None]] = [] if root in told else [(root, 0, None)]
+        told.add(root)
+        while waiting:
+            id, depth, reason = waiting.pop()
+            yield things[id], depth, reason
+            fresh = [(one, why) for one, why in near.get(id, ()) if one in things and one not in told]
+            told.update(one for one, _ in fresh)
+            waiting.extend((one, depth + 1, why) for one, why in reversed(fresh))
 
 
 def _chain(chain: Chain, out: Console) -> None:
@@ -345,7 +350,10 @@ def _chain(chain: Chain, out: Console) -> None:
         if reason:
             out.print(f"{'   ' * depth}because: {reason}", style="dim")
     if chain.truncated:
-        out.print("there is more behind this; ask with a greater --depth.", style="yellow")
+        out.print(
+            "there is more than this; a greater --depth or --hops shows more of what lies behind it.",
+            style="yellow",
+        )
     elif not chain.nodes:
         out.print("   nothing.", style="dim")
 

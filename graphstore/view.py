@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from graphstore import conflicts, glance, hops
+from graphstore import conflicts, glance, hops, walks
 from graphstore import diff as differences
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.inputs import whole_number
@@ -30,8 +30,9 @@ from graphstore.models import (
     ViewDiff,
 )
 from graphstore.period import OPEN, Instant, TimeLike, instant, iso, moment
-from graphstore.sight import Core, Side, Sight, slot_name
+from graphstore.sight import Core, Sight, slot_name
 from graphstore.succession import Succession
+from graphstore.walks import By, Direction
 
 if TYPE_CHECKING:
     import networkx
@@ -303,14 +304,42 @@ class Reader:
     def causes(self, id: str, depth: int = 5) -> Chain:
         """What led to this, nearest first, at most `depth` links away."""
         with self._core.lock:
-            sight = self._sight()
-            return _chain(sight, id, depth, sight.index.out, sight.index.l_tgt)
+            return walks.causes(self._sight(), id, depth)
 
     def effects(self, id: str, depth: int = 5) -> Chain:
         """What this led to, nearest first, at most `depth` links away."""
         with self._core.lock:
-            sight = self._sight()
-            return _chain(sight, id, depth, sight.index.into, sight.index.l_src)
+            return walks.effects(self._sight(), id, depth)
+
+    def walk(
+        self,
+        ids: Iterable[str] | str,
+        kinds: Iterable[str] | str = (),
+        hops: int = 2,
+        direction: Direction = "both",
+    ) -> Chain:
+        """What lies around the ids, at most `hops` links away: the nearest first, the first id as root. By default along all kinds that are walked.
+
+        `direction`: `out` from source to target, `in`, or `both`. An inverse name among `kinds` is walked the other way round.
+        """
+        with self._core.lock:
+            return walks.walk(self._sight(), ids, kinds, hops, direction)
+
+    def paths(
+        self,
+        source: str,
+        target: str,
+        kinds: Iterable[str] | str = (),
+        direction: Direction = "out",
+        limit: int = 100,
+        depth: int = 10,
+    ) -> list[Chain]:
+        """Every path along links whose `valid_from` never goes back, that passes nothing twice and has at most `depth` hops.
+
+        Ordered by (hops, arrival, link ids). Where there are more than `limit`, the last one given is `truncated`.
+        """
+        with self._core.lock:
+            return walks.paths(self._sight(), source, target, kinds, direction, limit, depth)
 
     def shaky(self, limit: int | None = None) -> list[Shaky]:
         """What stands here and rests on something that has fallen since the last word on it: the latest fall first, then the nearest to it.
@@ -401,6 +430,23 @@ class View(Reader):
             raise InvalidError(self._core.closed)
         return self._valid, self._tx
 
+    def path(
+        self,
+        source: str,
+        target: str,
+        kinds: Iterable[str] | str = (),
+        by: By = "hops",
+        direction: Direction = "out",
+        depth: int | None = None,
+    ) -> Chain:
+        """The best path along links whose `valid_from` never goes back: by fewest `hops`, or by earliest `arrival` (of the last link).
+
+        Its nodes and links are in the order of the path; that from a thing to itself has none. `depth`: at most so many hops.
+        Raises NotFoundError when there is no path. A view's alone: the `path` of a store is its folder.
+        """
+        with self._core.lock:
+            return walks.path(self._sight(), source, target, kinds, by, direction, depth)
+
     def __repr__(self) -> str:
         return f"<View valid {iso(self._valid)}, as known at {iso(self._tx)}>"
 
@@ -411,39 +457,6 @@ class View(Reader):
 
     def __hash__(self) -> int:
         return hash((id(self._core), self._valid, self._tx))
-
-
-def _chain(sight: Sight, id: str, depth: int, side: Side, far: Any) -> Chain:
-    """Breadth first over causal links; each link and each thing once."""
-    if isinstance(depth, bool) or not isinstance(depth, int) or depth < 1:
-        raise InvalidError(f"depth {depth!r} is out of range. Give a whole number of at least 1.")
-    root, _ = sight.resolve(id)
-    k_link = sight.index.k_link
-    seen, frontier = {root}, [root]
-    reached: list[int] = []
-    walked: dict[int, None] = {}
-    beyond: list[int] = []
-    while frontier:
-        beyond = [row for ent in frontier for row in sight.causal(ent, side)]
-        if depth == 0:
-            break
-        depth -= 1
-        frontier = []
-        for row in beyond:
-            walked[row] = None
-            ent = far[k_link[row]]
-            if ent not in seen:
-                seen.add(ent)
-                frontier.append(ent)
-        reached += frontier
-    return Chain.made(
-        {
-            "root": sight.thing(root),
-            "nodes": tuple(sight.thing(ent) for ent in reached),
-            "links": tuple(sight.link(row) for row in walked),
-            "truncated": any(far[k_link[row]] not in seen for row in beyond),
-        }
-    )
 
 
 def _attributes(thing: Node | Event) -> dict[str, Any]:

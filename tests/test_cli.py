@@ -25,8 +25,8 @@ ROOT = Path(__file__).parents[1]
 
 COMMANDS = [
     "demo", "init", "add", "revise", "supersede", "end", "retract", "link", "unlink", "event", "show", "links", "history",
-    "superseded", "causes", "effects", "diff", "query", "changes", "import", "export", "restore", "verify", "stats",
-    "events", "evict", "erase", "retention", "review", "resolve", "sweep",
+    "superseded", "causes", "effects", "walk", "path", "diff", "query", "changes", "import", "export", "restore", "verify", "stats",
+    "events", "evict", "erase", "retention", "review", "resolve", "sweep", "confirm", "shaky",
 ]  # fmt: skip
 
 
@@ -318,6 +318,38 @@ def test_superseded(folder: Path) -> None:
     assert "revised as limits-v2" in run("superseded", folder, "limits-v1")
     assert "nothing superseded it" in run("superseded", folder, "tokens")
     assert answer("superseded", folder, "sessions", "--valid", "2026-01-20")["chain"] == []
+
+
+def test_walk(folder: Path) -> None:
+    around = answer("walk", folder, "outage")
+    assert around["root"]["id"] == "outage"
+    assert "tokens" in [thing["id"] for thing in around["nodes"]]
+    assert [] == answer("walk", folder, "outage", "--direction", "out")["nodes"]
+    assert ["tokens"] == [
+        thing["id"]
+        for thing in answer("walk", folder, "outage", "--kind", "causes", "--direction", "out")["nodes"]
+    ]
+    said = run("walk", folder, "outage", "limits", "--hops", 1)
+    assert "because: it hurt" in said
+    assert "limits" in said
+    assert "hops" in refused("walk", folder, "outage", "--hops", 0)
+
+
+def test_path(folder: Path) -> None:
+    assert ["outage"] == [thing["id"] for thing in answer("path", folder, "tokens", "outage")["nodes"]]
+    assert ["tokens"] == [
+        thing["id"]
+        for thing in answer("path", folder, "outage", "tokens", "--direction", "in", "--by", "arrival")[
+            "nodes"
+        ]
+    ]
+    assert [["outage"]] == [
+        [thing["id"] for thing in chain["nodes"]]
+        for chain in answer("path", folder, "tokens", "outage", "--all")
+    ]
+    assert "nobody could log in" in run("path", folder, "tokens", "outage", "--all")
+    assert "no path from 'outage' to 'tokens'" in refused("path", folder, "outage", "tokens")
+    assert "nothing" in run("path", folder, "outage", "tokens", "--all")
 
 
 def test_causes_and_effects(folder: Path) -> None:
