@@ -157,13 +157,17 @@ class Folder:
                 journal.reopen()
                 self._swap()
         except OSError as error:
-            raise EngineError(f"cannot put {self._fresh} in place: {error.strerror}.") from error
-        shutil.rmtree(self._old, ignore_errors=True)
+            raise EngineError(
+                f"cannot put {self._fresh} in place: {error.strerror}. Nothing was evicted."
+            ) from error
+        finally:
+            for folder in (self._fresh, self._old):
+                shutil.rmtree(folder, ignore_errors=True)
 
     def _swap(self) -> None:
         assert self.path is not None and self.journal is not None
-        self.journal.rename(self._old)
         try:
+            self.journal.rename(self._old)
             self._fresh.rename(self.journal)
         except BaseException:
             if not self.journal.exists():

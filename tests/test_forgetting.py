@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
-from conftest import Clock
+from conftest import Clock, day
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import graphstore
-from graphstore import ConflictError, EngineError, GraphStore, InvalidError, NotFoundError, compacting
+from graphstore import (
+    ConflictError,
+    EngineError,
+    GraphStore,
+    GraphStoreError,
+    InvalidError,
+    NotFoundError,
+    View,
+    compacting,
+)
 from graphstore import journal as journals
 from graphstore.journal import Journal
 
@@ -491,3 +505,170 @@ def test_a_failed_eviction_after_one_without_trace_leaves_the_store_as_it_was(pa
 
 def full(*_: object, **__: object) -> None:
     raise EngineError("cannot write: No space left on device.")
+
+
+# ---------------------------------------------------------------- nothing else changes
+
+
+THINGS = [f"n{number}" for number in range(5)] + [f"e{number}" for number in range(4)]
+MARCH = day("2026-03-01")
+_days = st.integers(0, 20)
+_spans = st.tuples(_days, st.integers(1, 9))
+_steps = st.one_of(
+    st.tuples(st.just("revise"), st.integers(0, 4), _spans),
+    st.tuples(st.just("revise all"), st.integers(0, 4), st.just(None)),
+    st.tuples(st.just("retract"), st.integers(0, 8), _spans | st.none()),
+    st.tuples(st.just("end"), st.integers(0, 4), _days),
+    st.tuples(st.just("supersede"), st.integers(0, 8), st.integers(0, 8)),
+    st.tuples(st.just("link"), st.integers(0, 8), st.integers(0, 8)),
+    st.tuples(st.just("unlink"), st.integers(0, 30), st.none() | _spans),
+    st.tuples(st.just("again"), st.integers(0, 3), _days),
+    st.tuples(st.just("short-lived"), st.integers(0, 8), st.integers(0, 8)),
+)
+_histories = st.lists(st.lists(_steps, min_size=1, max_size=4), min_size=1, max_size=8)
+_forgettings = st.lists(
+    st.tuples(st.sampled_from(HOWS), st.sets(st.sampled_from(THINGS), min_size=1, max_size=3)),
+    min_size=1,
+    max_size=3,
+)
+
+
+def lived(store: GraphStore, clock: Clock, history: list[list[Any]]) -> list[tuple[str, str]]:
+    """A random history of a few nodes and events; what the store refuses is no part of it. Gives what was superseded by what."""
+    links: list[str] = []
+    pairs: list[tuple[str, str]] = []
+
+    def at(number: int) -> datetime:
+        return MARCH + timedelta(days=number)
+
+    def step(what: str, one: int, other: Any) -> None:
+        word = f"said-{len(links)}-{one}"
+        match what:
+            case "revise":
+                store.revise(
+                    f"n{one}", {"w": word}, valid_from=at(other[0]), valid_to=at(sum(other)), reason=word
+                )
+            case "revise all":
+                store.revise(f"n{one}", {"w": word})
+            case "retract" if other is None:
+                store.retract(THINGS[one], reason=word)
+            case "retract":
+                store.retract(THINGS[one], valid_from=at(other[0]), valid_to=at(sum(other)), reason=word)
+            case "end":
+                store.end(f"n{one}", at=at(other), reason=word)
+            case "supersede":
+                links.append(store.supersede(THINGS[one], by=THINGS[other], reason=word)[0].id)
+                pairs.append((THINGS[one], THINGS[other]))
+            case "link":
+                links.append(store.link(THINGS[one], "relates", THINGS[other], reason=word).id)
+            case "unlink" if other is None:
+                store.unlink(links[one], reason=word)
+            case "unlink":
+                store.unlink(links[one], valid_from=at(other[0]), valid_to=at(sum(other)))
+            case "again":
+                store.record_event("error", f"failure e{one}", occurred_at=at(other))
+            case "short-lived":
+                name = store.add_node("fact", {"w": word}, supersedes=[THINGS[one]], reason=word).id
+                links.append(store.link(name, "relates", THINGS[other], reason=word).id)
+                store.retract(name, reason=word)
+
+    for number, name in enumerate(THINGS):
+        clock.move(hours=1)
+        if name.startswith("n"):
+            store.add_node(
+                "fact", {"w": f"first of {name}"}, id=name, valid_from=at(number), reason=f"of {name}"
+            )
+        else:
+            said = {"said": f"first of {name}"}
+            store.record_event("error", f"failure {name}", id=name, occurred_at=at(number), metadata=said)
+    for block in history:
+        clock.move(hours=1)
+        with store.transaction(reason=None if len(block) % 2 else f"block of {len(block)}"):
+            for what, one, other in block:
+                with suppress(GraphStoreError, IndexError):
+                    step(what, one, other)
+    clock.move(hours=1)
+    return pairs
+
+
+def reads(store: GraphStore, gone: set[str], tangled: set[str], txs: list[datetime]) -> dict[Any, Any]:
+    """All that is said of the other things, at many coordinates; of what became of those that are tangled with them nothing."""
+    found: dict[Any, Any] = {}
+    for tx in txs:
+        for number in (-1, 3, 8, 40):
+            view = store.as_of(valid=MARCH + timedelta(days=number), tx=tx)
+            for name in sorted(set(THINGS) - gone):
+                found[tx, number, name] = told_of(view, name, gone, tangled)
+    found["changes"] = [
+        change
+        for change in store.changes()
+        if change.subject in set(THINGS) - gone and change.verb != "supersede"
+    ]
+    return found
+
+
+def told_of(view: View, name: str, gone: set[str], tangled: set[str]) -> Any:
+    """All that is said of a thing and of nothing forgotten."""
+    try:
+        found = view.inspect(name)
+    except NotFoundError:
+        return None
+    links = [
+        link.model_dump(exclude={"source_standing", "target_standing"})
+        for link in (*found.links, *found.backlinks)
+        if {link.source, link.target} <= set(THINGS) - gone
+    ]
+    node = found.node.model_dump(exclude={"standing", "links", "status"})
+    versions = None if name.startswith("e") else view.versions(name)
+    after = None
+    if name not in tangled:
+        became = view.what_superseded(name)
+        after = (became.standing, [(step.how, step.why, step.since) for step in became.chain])
+    return node, links, found.history, versions, after
+
+
+def tangled_with(gone: set[str], pairs: list[tuple[str, str]]) -> set[str]:
+    """Whatever was superseded, in any number of steps, by one of these."""
+    found = set(gone)
+    while more := {old for old, new in pairs if new in found} - found:
+        found |= more
+    return found
+
+
+@settings(deadline=None, max_examples=20, suppress_health_check=list(HealthCheck))
+@given(_histories, _forgettings)
+def test_whatever_is_forgotten_nothing_else_changes(tmp_path_factory, history, forgettings):
+    path, clock = tmp_path_factory.mktemp("any") / "memory.gs", Clock("2026-05-01")
+    gone = set().union(*(names for _, names in forgettings))
+    with graphstore.open(path, clock=clock) as store:
+        tangled = tangled_with(gone, lived(store, clock, history))
+        txs = sorted({change.tx for change in store.changes()})
+        txs = [txs[at * (len(txs) - 1) // 3] for at in range(4)]
+        views = reads(store, gone, tangled, txs)
+        for how, names in forgettings:
+            known = [name for name in sorted(names) if is_known(store, name)]
+            clock.move(hours=1)
+            for name in known if how == "erase" else ():
+                store.erase(name, reason="asked for")
+            if how != "erase" and known:
+                store.evict(ids=known, keep_audit=how == "evict")
+        assert views == reads(store, gone, tangled, txs)
+    with graphstore.open(path, clock=clock) as store:
+        assert views == reads(store, gone, tangled, txs)
+    (path / "index.bin").unlink(missing_ok=True)
+    with graphstore.open(path, clock=clock) as store:
+        assert views == reads(store, gone, tangled, txs)
+        store.export(path.with_name("dump"))
+    with graphstore.restore(path.with_name("dump"), path.with_name("again.gs"), clock=clock) as store:
+        assert views == reads(store, gone, tangled, txs)
+        assert () == store.verify().problems
+    for name in gone:
+        assert [] == files_with(path, f"first of {name}")
+        assert [] == files_with(path, f'"of {name}"')
+
+
+def is_known(store: GraphStore, name: str) -> bool:
+    try:
+        return store.inspect(name).node.id == name
+    except NotFoundError:
+        return False
