@@ -84,18 +84,20 @@ class Compacting:
     def _leave_out(self, head: Head) -> None:
         for closed, rows in (("closed", "rows"), ("link_closed", "link_rows")):
             numbers = self._rows[rows]
-            _keep(head, closed, [[numbers[row], op] for row, op in head.get(closed, ()) if numbers[row] >= 0])
+            if closed in head:
+                _keep(head, closed, [[numbers[row], op] for row, op in head[closed] if numbers[row] >= 0])
             for entry in head.get(rows, ()):
                 gone = entry[0] in (self.gone if rows == "rows" else self.links)
                 numbers.append(-1 if gone else self._kept[rows])
                 self._kept[rows] += not gone
         for names, left_out in ((_OF_THINGS, self.gone), (_OF_LINKS, self.links)):
             for name in names:
-                _keep(head, name, [entry for entry in head.get(name, ()) if entry[0] not in left_out])
-        took = {name: pieces for name, pieces in head.get("took", {}).items() if name not in self.links}
-        head.pop("took", None)
-        if took:
-            head["took"] = took
+                if name in head:
+                    _keep(head, name, [entry for entry in head[name] if entry[0] not in left_out])
+        for name in self.links.intersection(head.get("took", ())):
+            del head["took"][name]
+        if not head.get("took", True):
+            del head["took"]
 
     def _operations(self, heads: list[Head], firsts: list[int], used: set[int]) -> dict[int, int]:
         """Keep the operations on what is left, and those that rows of it name (their subject is then nothing). Old number -> new number."""
@@ -153,7 +155,8 @@ def left(journal: Journal, gone: set[str]) -> Iterator[Transaction]:
         lines += group
         if lines[-1].head.get("more"):
             continue
-        heads = [orjson.loads(dumps(line.head)) for line in lines]
+        # those of a journal in memory are the journal's own
+        heads = [line.head if journal.path else orjson.loads(dumps(line.head)) for line in lines]
         places = {id(head): line.places for head, line in zip(heads, lines, strict=True)}
         told = []
         for head, kept in compacting.transaction(heads):

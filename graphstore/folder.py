@@ -182,8 +182,9 @@ class Folder:
             self._fresh.rename(self.journal)
         for folder in (self._fresh, self._old):
             shutil.rmtree(folder, ignore_errors=True)
-        for file in self.journal.glob("*.new") if self.journal.exists() else ():
-            file.unlink()
+        assert self.path is not None
+        for file in (*self.journal.glob("*.new"), *self.path.glob("*.new")):
+            file.unlink(missing_ok=True)
 
     def _remove_copies(self) -> None:
         """They hold contents, or lead to places that will move. Cut to nothing first: an engine may have them open still."""
