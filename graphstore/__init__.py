@@ -65,6 +65,7 @@ _HOME = {
     "graphstore.store": ("GraphStore",),
     "graphstore.view": ("View",),
 }  # fmt: skip
+_ROOMS = ("events",)  # modules whose functions take a view or a store
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
@@ -76,6 +77,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     # Names are fetched on first use: `graphstore --help` must not wait for pydantic.
+    if name in _ROOMS:
+        return import_module(f"graphstore.{name}")
     module = _MODULE_OF.get(name)
     if module is None:
         raise AttributeError(f"module 'graphstore' has no attribute {name!r}")
@@ -85,4 +88,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_ROOMS})

@@ -161,7 +161,7 @@ def _reader(source: str | Path | Iterable[Row], format: str) -> tuple[str, Itera
     """The name to report by, and the rows with their lines; a text in place of a row says why it is damaged."""
     if not isinstance(source, (str, Path)):
         return "rows", enumerate(source, start=1)
-    readers = {"csv": _csv_rows, "jsonl": _json_rows}
+    readers = {"csv": _csv_rows, "jsonl": json_rows}
     if format not in readers:
         raise InvalidError.choice("format", format, readers)
     path = Path(source)
@@ -196,7 +196,8 @@ def _csv_rows(path: Path) -> Iterator[tuple[int, Row | str]]:
                 yield line, dict(zip(header, cells, strict=True))
 
 
-def _json_rows(path: Path) -> Iterator[tuple[int, Row | str]]:
+def json_rows(path: Path) -> Iterator[tuple[int, Row | str]]:
+    """The objects of a file with one a line, with their lines; a text in place of an object says why the line is damaged."""
     with path.open(encoding="utf-8-sig", errors="surrogateescape") as file:
         for line, text in enumerate(file, start=1):
             if not text.strip():
@@ -475,9 +476,8 @@ def _zone(name: Any) -> tzinfo | None:
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, TypeError, OSError):
-        raise InvalidError(
-            f"unknown timezone {name!r} in the mapping. Give 'UTC', 'Europe/Berlin' …"
-        ) from None
+        message = f"unknown timezone {name!r} in the mapping. Give 'UTC', 'Europe/Berlin' …"
+        raise InvalidError(message) from None
 
 
 def _link_plan(link: Any) -> _LinkPlan:

@@ -106,6 +106,12 @@ class Index:
         self.k_tx, self.k_end, self.k_op, self.k_close = _numbers(), _numbers(), _numbers(), _numbers()
         self.link_closings = _numbers()
         self._init_seen()
+        self._init_told()
+        self._committed: Mark | None = None
+        self._blocks: dict[int, _Blocks] = {}
+        self._sorted: list[str] = []
+
+    def _init_told(self) -> None:
         # operations
         self.o_tx, self.o_pos, self.o_len = _numbers(), _numbers(), _numbers()
         self.o_verb: list[str] = []
@@ -114,15 +120,11 @@ class Index:
         self.transactions = 0
         self.kinds: list[dict[str, Any]] = []  # custom link kinds, in the order they were defined
         self.promoted: list[str] = []
-        self.settings: list[
-            dict[str, Any]
-        ] = []  # what the store keeps of how it is to behave; the last of a name counts
+        # what the store keeps of how it is to behave; the last of a name counts
+        self.settings: list[dict[str, Any]] = []
         self.gone: dict[int, int] = {}  # forgotten entity -> the operation that evicted or erased it
         # places of forgotten contents that are in the journal still and nothing leads to; None: surely none
         self.left: list[Any] | None = None
-        self._committed: Mark | None = None
-        self._blocks: dict[int, _Blocks] = {}
-        self._sorted: list[str] = []
 
     def _init_seen(self) -> None:
         # occurrences: of each also the earliest and the latest among those of its event up to it

@@ -63,8 +63,16 @@ KINDS: Mapping[str, Kind] = {
         Kind("corrects", "lifecycle", "corrected_by", creators=_STORE, table=True),
         Kind("derived_from", "lifecycle", "source_of", creators=_STORE, table=True),
         Kind("supports", "lifecycle", "supported_by", creators=_STORE, table=True),
-        Kind("caused_by", "factual", "causes", causal=True, floor=3, table=True),
-        Kind("resolved_by", "factual", "resolves", floor=3, table=True),
+        Kind(
+            "caused_by",
+            "factual",
+            "causes",
+            causal=True,
+            creators=(*_PEOPLE, "store"),
+            floor=3,
+            table=True,
+        ),
+        Kind("resolved_by", "factual", "resolves", creators=(*_PEOPLE, "store"), floor=3, table=True),
         Kind("part_of", "factual", "has_part", floor=3, table=True),
         Kind("precedes", "factual", "follows", floor=3),
         Kind("enables", "factual", "enabled_by", floor=3),
@@ -104,7 +112,7 @@ KINDS: Mapping[str, Kind] = {
 ALIASES: Mapping[str, str] = {"relates": "related_to", "relates_to": "related_to", "fixed_by": "resolved_by"}
 
 _TABLES = frozenset(
-    {"node", "event", "version", "op", "link", "absent", "has_version"}
+    {"node", "event", "version", "op", "link", "absent", "has_version", "occurrence", "has_occurrence"}
 )  # labels of the graph
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}\Z")
 

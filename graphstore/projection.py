@@ -12,8 +12,7 @@ import contextlib
 import gc
 import os
 import shutil
-from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from importlib.metadata import version
 from pathlib import Path
@@ -24,18 +23,31 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from graphstore.columns import (
+    claim_columns,
+    description_columns,
+    end_columns,
+    event_table,
+    instants,
+    last_row,
+    names_of,
+    node_table,
+    occurrence_table,
+    read_bodies,
+    read_contents,
+    texts,
+)
 from graphstore.engine import Engine
 from graphstore.errors import EngineError, LockedError, QueryError
 from graphstore.files import sync_folder
 from graphstore.index import Index, Mark
 from graphstore.journal import Journal, Position
-from graphstore.line import dumps
 from graphstore.links import KINDS
 from graphstore.models import Json, Problem
 from graphstore.period import OPEN, Instant, moment
 from graphstore.queries import schema, text
 
-SCHEMA = 1
+SCHEMA = 2
 CHUNK = 2 * 131_072
 """Rows written at once: whole groups of the engine, which makes a COPY twice as fast."""
 CLOSINGS = 16_384
@@ -47,17 +59,14 @@ POOL = 256 << 20
 """The engine's memory for tables on disk."""
 GENERIC = "LINK"
 """The table of the kinds of link that have none of their own."""
-TAKEN = frozenset({"NODE", "EVENT", "ABSENT", "VERSION", "HAS_VERSION", "OP", GENERIC})
+TAKEN = frozenset(
+    {"NODE", "EVENT", "ABSENT", "VERSION", "HAS_VERSION", "OCCURRENCE", "HAS_OCCURRENCE", "OP", GENERIC}
+)
 
-_BATCH = 8_192
-_CONTENT = b'{"content":{'
-_SALT = b',"salt":"'
 _LINK_PERIODS = ("valid_from", "valid_to", "tx_from", "tx_to", "opened_by", "closed_by")
 
 Progress = Callable[[int, int], None]
 Notify = Callable[[str], None]
-Place = tuple[int, int]
-Raw = Callable[[int, int], bytes]
 
 
 class Pen:
@@ -366,6 +375,7 @@ class Projection:
             *((self._add_things, lo, hi) for lo, hi in _chunks(done.entities, goal.entities)),
             *((self._add_ops, lo, hi) for lo, hi in _chunks(done.ops, goal.ops)),
             *((self._add_versions, lo, hi) for lo, hi in _chunks(done.rows, goal.rows)),
+            *((self._add_occurrences, lo, hi) for lo, hi in _chunks(done.seen, goal.seen)),
             *((self._add_links, lo, hi) for lo, hi in _chunks(done.link_rows, goal.link_rows)),
             *((self._close_rows, lo, hi) for lo, hi in _chunks(done.closings, goal.closings, CLOSINGS)),
             *(
@@ -404,32 +414,16 @@ class Projection:
             pen.write(self._write, "Event", self._event_table(events))
 
     def _event_table(self, events: list[int]) -> pa.Table:
-        index = self._index
-        # an event recorded and taken back in one transaction held at no instant, but a link may name it
-        rows = [index.rows_of[ent][0] if index.rows_of[ent] else -1 for ent in events]
-        both = list(zip(events, rows, strict=True))
-        versions = [index.versions_of[ent][0] for ent in events]
-        bodies = read_bodies(self._journal.raw, [(index.v_pos[ver], index.v_len[ver]) for ver in versions])
-        bodies = [body or index.tombstone(ent) for ent, body in zip(events, bodies, strict=True)]
-        pending = self._pending
-        closes = [-1 if row < 0 or row in pending else index.r_close[row] for row in rows]
-        ends = [
-            index.born[ent] if row < 0 else index.r_end[row] if op >= 0 else OPEN
-            for (ent, row), op in zip(both, closes, strict=True)
-        ]
-        return pa.table(
-            {
-                "id": texts([index.names[ent] for ent in events]),
-                "type": texts([index.kind[ent] for ent in events]),
-                "occurred_at": instants(
-                    [index.r_from[row] if row >= 0 else index.born[ent] for ent, row in both]
-                ),
-                **event_columns(bodies),
-                "tx_from": instants([index.born[ent] for ent in events]),
-                "tx_to": instants(ends),
-                "opened_by": names_of([index.r_op[row] if row >= 0 else -1 for row in rows]),
-                "closed_by": names_of(closes),
-            }
+        return event_table(self._index, self._journal.raw, events, self._pending)
+
+    def _add_occurrences(self, pen: Pen, lo: int, hi: int) -> None:
+        table = occurrence_table(self._index, lo, hi)
+        pen.write(self._write, "Occurrence", table)
+        pen.write(
+            self._write,
+            "HAS_OCCURRENCE",
+            pa.table({"source": table["event_id"], "target": table["row"]}),
+            ("Event", "Occurrence"),
         )
 
     def _add_ops(self, pen: Pen, lo: int, hi: int) -> None:
@@ -568,9 +562,14 @@ class Projection:
     def _close_rows(self, pen: Pen, lo: int, hi: int) -> None:
         index = self._index
         # a row that was closed when it was first written is written closed
-        rows = [row for row in index.closings[lo:hi] if row < self._done.rows]
-        versions = [row for row in rows if not index.is_event[index.r_ent[row]]]
-        events = [row for row in rows if index.is_event[index.r_ent[row]]]
+        versions, events = [], []
+        for row in index.closings[lo:hi]:
+            ent = index.r_ent[row]
+            if not index.is_event[ent]:
+                if row < self._done.rows:
+                    versions.append(row)
+            elif ent < self._done.entities and row == last_row(index, ent):
+                events.append(row)  # an earlier row made way for one that begins earlier: the event goes on
         if versions:
             pen.write(
                 self._close,
@@ -650,6 +649,12 @@ class Projection:
             self._event_table(events).select(columns),
             "id",
         )
+        yield from _differences(
+            "Occurrence",
+            engine.arrow(text("all_occurrences", driver=self._driver)),
+            occurrence_table(self._index, 0, self._done.seen),
+            "row",
+        )
 
     def _verify_versions(self, engine: Engine) -> Iterator[str]:
         columns = self._row_columns(0, self._done.rows, contents=False)
@@ -670,7 +675,7 @@ class Projection:
             )
 
 
-# ------------------------------------------------------------------------------------ columns from the index
+# --------------------------------------------------------------------------------------------- tables, filled
 
 
 def fill(engine: Engine, table: str, rows: pa.Table, pair: tuple[str, str] | None = None) -> None:
@@ -683,67 +688,6 @@ def fill(engine: Engine, table: str, rows: pa.Table, pair: tuple[str, str] | Non
         engine.load(text("copy_nodes", driver=engine.driver, TABLE=table), rows)
 
 
-def node_table(index: Index, nodes: Sequence[int]) -> pa.Table:
-    """The rows of Node."""
-    return pa.table(
-        {
-            "id": texts(index.names[ent] for ent in nodes),
-            "kind": texts(index.kind[ent] for ent in nodes),
-            "key": texts(index.key[ent] for ent in nodes),
-            "scope": texts(index.scope[ent] for ent in nodes),
-            "tx_from": instants([index.born[ent] for ent in nodes]),
-        }
-    )
-
-
-def description_columns(bodies: Sequence[Json]) -> dict[str, pa.Array]:
-    """What a version says beside its content and its periods."""
-    return {
-        "text": texts(body.get("text") for body in bodies),
-        "tags": pa.array([body.get("tags") or [] for body in bodies], pa.list_(pa.string())),
-        "trigger": texts(body.get("trigger", "initial") for body in bodies),
-        "source": texts(body.get("source") for body in bodies),
-    }
-
-
-def event_columns(bodies: Sequence[Json]) -> dict[str, pa.Array]:
-    """What an event says beside its id, type and instants."""
-    return {
-        "description": texts(body.get("description", "") for body in bodies),
-        "source": texts(body.get("source") for body in bodies),
-        "origin": texts(body.get("origin", "agent") for body in bodies),
-        "agent": texts(body.get("agent") for body in bodies),
-        "fingerprint": texts(body.get("fingerprint") for body in bodies),
-        "metadata": texts(json_text(body.get("metadata")) for body in bodies),
-        "trace_id": texts(body.get("trace_id") for body in bodies),
-        "span_id": texts(body.get("span_id") for body in bodies),
-        "parent_span_id": texts(body.get("parent_span_id") for body in bodies),
-    }
-
-
-def end_columns(index: Index, links: Sequence[int]) -> dict[str, pa.Array]:
-    """The ids of the two ends of each link."""
-    return {
-        "source": texts([index.names[index.l_src[link]] for link in links]),
-        "target": texts([index.names[index.l_tgt[link]] for link in links]),
-    }
-
-
-def claim_columns(
-    index: Index, bodies: Sequence[Json], links: Sequence[int], claims: Sequence[int]
-) -> dict[str, pa.Array]:
-    """What a link says: its name, kind and attributes."""
-    return {
-        "id": texts([index.l_name[link] for link in links]),
-        "kind": texts([index.l_kind[link] for link in links]),
-        "reason": texts([body.get("reason") for body in bodies]),
-        "strength": pa.array([index.c_strength[claim] or None for claim in claims], pa.int64()),
-        "confidence": texts(["inferred" if index.c_inferred[claim] else "explicit" for claim in claims]),
-        "created_by": texts([index.c_by[claim] for claim in claims]),
-        "metadata": texts([json_text(body.get("metadata")) for body in bodies]),
-    }
-
-
 def link_table(kind: str) -> str:
     """The name in Cypher of a kind's own table."""
     name = kind.upper()
@@ -753,71 +697,6 @@ def link_table(kind: str) -> str:
 def memory_pool(index: Index) -> int:
     """The limit of memory of an engine that keeps a copy of the whole index; only what is used is taken."""
     return POOL + (len(index.r_ent) + len(index.k_link)) * 4096 + 4 * (sum(index.v_len) + sum(index.c_len))
-
-
-def json_text(value: Any) -> str:
-    """A body's field as JSON text; nothing said is an empty object."""
-    return dumps(value).decode() if value else "{}"
-
-
-def texts(values: Iterable[str | None]) -> pa.Array:
-    """A column of text."""
-    return pa.array(values if isinstance(values, list) else list(values), pa.string())
-
-
-def numbers(values: array[int] | Sequence[int]) -> pa.Array:
-    """A column of whole numbers; an array is taken as it is."""
-    if isinstance(values, array):
-        return pa.Array.from_buffers(pa.int64(), len(values), [None, pa.py_buffer(values)])
-    return pa.array(values, pa.int64())
-
-
-def instants(values: array[int] | Sequence[int]) -> pa.Array:
-    """A column of instants."""
-    return numbers(values).cast(pa.timestamp("us"))
-
-
-def names_of(values: array[int] | Sequence[int]) -> pa.Array:
-    """A column of numbers as text, null for -1."""
-    column = numbers(values)
-    return pc.if_else(pc.less(column, 0), pa.scalar(None, pa.string()), column.cast(pa.string()))
-
-
-# ------------------------------------------------------------------------------------- bodies in the journal
-
-
-def read_bodies(raw: Raw, places: Sequence[Place]) -> list[Json]:
-    """The bodies at places, parsed together: a quarter of the cost of one by one."""
-    found: list[Json] = []
-    for lo in range(0, len(places), _BATCH):
-        batch = [raw(pos, length) if length else b"{}" for pos, length in places[lo : lo + _BATCH]]
-        found += orjson.loads(b"[%b]" % b",".join(batch))
-    return found
-
-
-def read_contents(raw: Raw, places: Sequence[Place]) -> tuple[pa.Array, list[Json]]:
-    """The contents at places as JSON text, and the rest of each body, parsed. What was forgotten is empty."""
-    contents: list[bytes | None] = []
-    rests: list[bytes] = []
-    for pos, length in places:
-        content, rest = _split(raw(pos, length)) if length else (b"{}", b"{}")
-        contents.append(content)
-        rests.append(rest)
-    bodies: list[Json] = []
-    for lo in range(0, len(rests), _BATCH):
-        bodies += orjson.loads(b"[%b]" % b",".join(rests[lo : lo + _BATCH]))
-    return pa.array(contents, pa.string()), bodies
-
-
-def _split(body: bytes) -> tuple[bytes | None, bytes]:
-    # The keys of a body are sorted: content, salt, then texts and a list of texts. In canonical JSON a quote inside a
-    # text has a backslash before it, so the last `,"salt":"` is the body's own, and before it lies the content.
-    at = body.rfind(_SALT)
-    if body.startswith(_CONTENT) and body[at - 1 : at] == b"}":
-        return body[len(_CONTENT) - 1 : at], b"{" + body[at + 1 :]
-    parsed = orjson.loads(body)
-    content = parsed.pop("content", None)
-    return None if content is None else dumps(content), dumps(parsed)
 
 
 # ---------------------------------------------------------------------------------------------- small things

@@ -9,7 +9,7 @@ import orjson
 
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
 from graphstore.fingerprints import SINGLE, relation
-from graphstore.index import Index
+from graphstore.index import Index, no_collecting
 from graphstore.inputs import text_of
 from graphstore.linking import Claim, Ends, Linking
 from graphstore.models import Json, Recorded
@@ -131,6 +131,8 @@ class Recording:
             )
             linking = Linking(self.core, self.work)
             ends = (target, event) if turned else (event, target)
+            if name == "resolved_by":  # nothing is resolved before its fix has happened, or before it has
+                at = max(at, index.start(target, self.work.tx) or at)
             linking.join(
                 Ends(ends[0], linking.kind(name), ends[1]), (at, OPEN), Claim(created_by="store"), op
             )
@@ -146,7 +148,11 @@ def can_come_again(index: Index, ent: int, tx: Instant) -> bool:
 
 def look_for_prints(core: Core) -> None:
     """Know the fingerprints of all events: read the bodies of those not looked at yet."""
-    index = core.index
+    with no_collecting():
+        _look_on(core, core.index)
+
+
+def _look_on(core: Core, index: Index) -> None:
     ent = index.is_event.find(1, index.looked)
     while ent >= 0:
         ver = index.versions_of[ent][0]
@@ -157,3 +163,9 @@ def look_for_prints(core: Core) -> None:
                 index.add_print(ent, fingerprint)
         ent = index.is_event.find(1, ent + 1)
     index.looked = len(index.names)
+
+
+def occur(store: GraphStore, id: str, at: Instant) -> None:
+    """Note one more occurrence of the event of that id, whatever its fingerprint. The event must be believed."""
+    with store._verb() as work:
+        work.happen_again(store._core.index.ids[id], at, work.op("record_event", id))

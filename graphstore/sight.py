@@ -6,7 +6,7 @@ import re
 import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -41,6 +41,7 @@ class Core:
         default_factory=list
     )  # bodies of the open transaction: place -1 is the first
     closed: str | None = None  # why nothing can be read any more
+    memo: dict[Any, Any] = field(default_factory=dict)  # answers that serve again until the next write
 
     def body(self, pos: int, length: int, holding: bytes = b"") -> Json:
         """A body by its place; one that has no place, or that does not hold those bytes, is empty."""
@@ -354,6 +355,8 @@ class Sight:
     def links_of(self, ent: int) -> tuple[Link, ...]:
         """The links that hold here on either side of an entity."""
         index = self.index
+        if ent not in index.out and ent not in index.into:
+            return ()
         rows = self.rows_of_links(index.out, ent) + self.rows_of_links(index.into, ent)
         return tuple(self.link(row) for row in sorted(rows, key=self.link_order))
 

@@ -6,7 +6,7 @@ import csv
 import io
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -329,3 +329,28 @@ def _verification(found: Verification, out: Console) -> None:
         out.print(f"sound: {found.transactions} transactions ({', '.join(found.checked)}).", style="green")
     else:
         table(("file", "line", "problem"), [(one.file, one.line, one.message) for one in found.problems], out)
+
+
+def report(found: Mapping[str, Any], out: Console | None = None) -> None:
+    """The history of events as `events.history_report` gives it: each with its links below, then what keeps coming back, then all in a sentence."""
+    out = out or console()
+    rows: list[tuple[object, ...]] = []
+    for event in found["events"]:
+        often = f" ({event['count']} ×)" if event.get("count", 1) > 1 else ""
+        asked = " (asked for)" if event.get("asked") else ""
+        words = " ".join(event["description"].split())
+        at = datetime.fromisoformat(event["timestamp"])
+        rows.append((when(at), event["type"], event["status"], f"{words}{often}{asked}", event["id"]))
+        rows += [("", "", "", f"  {_reported_link(link)}", "") for link in event["links"]]
+    if rows:
+        table(("when", "type", "status", "description", "id"), rows, out)
+    for pattern in found["patterns"]:
+        out.print(pattern["description"], style="yellow")
+    out.print(found["summary"])
+
+
+def _reported_link(link: Mapping[str, Any]) -> str:
+    told = [link["confidence"]] if link["confidence"] != "explicit" else []
+    told += [word for word in ("evicted",) if link.get("target_evicted")]
+    told += [link["reason"]] if link.get("reason") else []
+    return f"{link['relationship']} {link['target']}" + (f" ({', '.join(told)})" if told else "")

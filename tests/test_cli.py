@@ -26,6 +26,7 @@ ROOT = Path(__file__).parents[1]
 COMMANDS = [
     "demo", "init", "add", "revise", "supersede", "end", "retract", "link", "unlink", "event", "show", "links", "history",
     "superseded", "causes", "effects", "diff", "query", "changes", "import", "export", "restore", "verify", "stats",
+    "events", "evict", "erase", "retention",
 ]  # fmt: skip
 
 
@@ -91,7 +92,15 @@ def test_every_command_is_there() -> None:
 
 
 @pytest.mark.parametrize(
-    "command", [[], *([one] for one in COMMANDS), ["import", "git"], ["import", "jsonl"], ["import", "csv"]]
+    "command",
+    [
+        [],
+        *([one] for one in COMMANDS),
+        ["import", "git"],
+        ["import", "jsonl"],
+        ["import", "csv"],
+        ["import", "gasoline"],
+    ],
 )
 def test_every_command_has_help(command: list[str]) -> None:
     said = run(*command, "--help")

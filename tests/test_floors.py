@@ -16,9 +16,8 @@ PACKAGE = Path(graphstore.__file__).parent
 FLOORS = {
     "pure": {"errors", "period", "models", "links", "diff", "inputs", "result", "fingerprints"},
     "truth": {"files", "line", "journal", "dump", "index", "saved", "forgetting", "compacting", "folder"},
-    "engine": {"guard", "queries", "engine", "projection", "viewgraph", "graphs"},
+    "engine": {"happened", "guard", "queries", "engine", "columns", "projection", "viewgraph", "graphs"},
     "core": {
-        "happened",
         "sight",
         "succession",
         "writing",
@@ -31,8 +30,22 @@ FLOORS = {
         "opening",
         "retention",
     },
-    "rooms": {"events", "sessions", "topics", "memory", "timeline", "recall", "chains"},
-    "doors": {"tell", "git_history", "imports", "demo", "cli", "mcp", "notebook", "server", "__main__"},
+    "rooms": {
+        "windows",
+        "correlation",
+        "metrics",
+        "patterns",
+        "recorder",
+        "events",
+        "sessions",
+        "topics",
+        "memory",
+        "timeline",
+        "recall",
+        "chains",
+    },
+    "doors": {"tell", "git_history", "imports", "demo", "mcp", "notebook", "server", "__main__"}
+    | {"cli", "cli_common", "cli_files", "cli_read", "cli_write", "gasoline", "gasoline_lines"},
 }
 ORDER = {module: floor for floor, name in enumerate(FLOORS) for module in FLOORS[name]}
 

@@ -1,0 +1,185 @@
+"""What the commands share: their arguments and options, a store opened and closed, an answer in words or as JSON.
+
+As in every module of the command line, nothing heavy is imported before a command runs, and annotations are plain objects.
+"""
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from graphstore.models import Node
+    from graphstore.store import GraphStore
+    from graphstore.view import View
+
+
+class Format(StrEnum):
+    """How rows are printed."""
+
+    table = "table"
+    json = "json"
+    csv = "csv"
+
+
+class DumpFormat(StrEnum):
+    """What an export is."""
+
+    graphstore = "graphstore"
+    gasoline = "gasoline"
+
+
+class Direction(StrEnum):
+    """Which way links are read."""
+
+    out = "out"
+    back = "back"
+    both = "both"
+
+
+Store = Annotated[Path, typer.Argument(metavar="STORE", help="The store's folder, such as memory.gs.")]
+Id = Annotated[
+    str, typer.Argument(metavar="ID", help="An id, a unique beginning of one (6 characters or more).")
+]
+Content = Annotated[
+    str, typer.Argument(metavar="CONTENT", help="A JSON object; @FILE reads a file, - standard input.")
+]
+Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
+Valid = Annotated[
+    str | None, typer.Option("--valid", metavar="TIME", help="As it was in the world then. [now]")
+]
+Tx = Annotated[str | None, typer.Option("--tx", metavar="TIME", help="As the store knew it then. [now]")]
+From = Annotated[str | None, typer.Option("--valid-from", metavar="TIME", help="It holds from here on.")]
+To = Annotated[str | None, typer.Option("--valid-to", metavar="TIME", help="It holds until here.")]
+Reason = Annotated[str | None, typer.Option("--reason", help="Why, in your words.")]
+Source = Annotated[str | None, typer.Option("--source", help="Where it is from.")]
+Trigger = Annotated[str | None, typer.Option("--trigger", help="What made this version come about.")]
+Author = Annotated[
+    str | None, typer.Option("--author", envvar="GRAPHSTORE_AUTHOR", help="Who says so. [the user's name]")
+]
+Mapping = Annotated[
+    Path,
+    typer.Option("--mapping", metavar="FILE", exists=True, dir_okay=False, help="Which column is what."),
+]
+Metadata = Annotated[str | None, typer.Option("--metadata", help="A JSON object.")]
+Kinds = Annotated[list[str] | None, typer.Option("--kind", help="Only links of this kind (may be repeated).")]
+Depth = Annotated[int, typer.Option("--depth", help="How many steps to follow.")]
+
+
+# ---- opening and answering --------------------------------------------------------------------
+
+
+@contextmanager
+def open_store(
+    path: Path, *, author: str | None = None, read_only: bool = False, create: bool = False
+) -> Iterator["GraphStore"]:
+    """The store, closed afterwards; what it had to mend on the way is told on standard error."""
+    import graphstore
+
+    driver: Any = os.environ.get("GRAPHSTORE_DRIVER", "kuzu")
+    who = author or os.environ.get("USER")
+    store = graphstore.open(path, read_only=read_only, create=create, author=who, driver=driver)
+    try:
+        with store:
+            yield store
+    finally:
+        for notice in store.notices:
+            typer.echo(f"note: {notice}", err=True)
+
+
+@contextmanager
+def reading(path: Path, valid: str | None = None, tx: str | None = None) -> Iterator["View"]:
+    with open_store(path, read_only=True) as store:
+        yield view_at(store, valid, tx)
+
+
+def view_at(store: "GraphStore", valid: str | None, tx: str | None) -> "View":
+    """The view asked for; a tx between the last transaction and the present is answered with what is known: this reads once and ends."""
+    from graphstore.period import EPOCH, instant
+
+    latest = store.stats()["last_tx"] or EPOCH
+    if tx is not None and instant(latest) < instant(tx, "tx") <= time.time_ns() // 1000:
+        tx = None
+    return store.as_of(valid=valid, tx=tx)
+
+
+def answer(value: object, as_json: bool, said: str | None = None) -> None:
+    """`value` as JSON, or in words: those of `said` where the value alone does not tell what was done."""
+    from graphstore import tell
+
+    if as_json:
+        tell.as_json(value)
+    else:
+        tell.tell(value if said is None else said)
+
+
+def answer_node(word: str, node: "Node", as_json: bool) -> None:
+    from graphstore.tell import label, when
+
+    period = f"valid {when(node.valid_from)} → {when(node.valid_to)}"
+    answer(node, as_json, f"{word} {node.ref}, {period}: {label(node)}")
+
+
+def standing_now(node: Any) -> str:
+    return "still stands now" if node.standing == "stands" else f"is {node.standing} now"
+
+
+_OBJECT = 'Give an object, such as \'{"text": "…"}\'.'
+
+
+def json_content(text: str) -> dict[str, Any]:
+    import orjson
+
+    if text == "-":
+        text = sys.stdin.read()
+    elif text.startswith("@"):
+        text = Path(text[1:]).read_text(encoding="utf-8")
+    try:
+        content = orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        raise typer.BadParameter(f"{text!r} is no JSON ({error}). {_OBJECT}") from None
+    if not isinstance(content, dict):
+        raise typer.BadParameter(f"{text!r} is no JSON object. {_OBJECT}")
+    return content
+
+
+def parameters(pairs: Iterable[str]) -> dict[str, Any]:
+    """Cypher parameters from `name=value`; a value is JSON where it parses, text otherwise."""
+    import orjson
+
+    params: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name:
+            raise typer.BadParameter(f"{pair!r} is no parameter. Give name=value.", param_hint="--param")
+        try:
+            params[name] = orjson.loads(value)
+        except orjson.JSONDecodeError:
+            params[name] = value
+    return params
+
+
+def given(**options: Any) -> dict[str, Any]:
+    """The options that were given, so that the others keep the method's own defaults."""
+    return {name: value for name, value in options.items() if value not in (None, (), [])}
+
+
+@contextmanager
+def progress_bar(what: str) -> Iterator[Callable[..., None]]:
+    """A function `(done, total)` that moves a bar on standard error; nothing is shown when that is no terminal."""
+    if not sys.stderr.isatty():
+        yield lambda done=0, total=None, *_: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done=0, total=None, *_: bar.update(task, completed=done, total=total)

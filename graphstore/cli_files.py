@@ -1,0 +1,186 @@
+"""Commands about whole stores and files: the demo, history from elsewhere, dumps, checks."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from graphstore.cli_common import (
+    Author,
+    DumpFormat,
+    Json,
+    Mapping,
+    Store,
+    Tx,
+    Valid,
+    answer,
+    given,
+    open_store,
+    progress_bar,
+    view_at,
+)
+
+
+def demo(
+    repository: Annotated[
+        Path | None,
+        typer.Argument(metavar="REPOSITORY", help="A git repository. [the one here]", exists=True),
+    ] = None,
+    folder: Annotated[
+        Path | None,
+        typer.Option("--folder", help="Keep the store below this folder. [a temporary one]", file_okay=False),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Import a repository's history and ask it the five questions."""
+    from graphstore import demo as tours
+
+    with progress_bar("reading the history") as progress:
+        tour = tours.run(repository, folder, progress)
+    if as_json:
+        answer(tours.as_dict(tour), as_json)
+    else:
+        tours.tell(tour)
+
+
+def import_git(
+    store: Store,
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="The repository.")],
+    author: Author = None,
+    as_json: Json = False,
+) -> None:
+    """A repository's history: a node per file, a version per change, an event per commit."""
+    _import("import_git", store, author, as_json, path)
+
+
+def import_jsonl(
+    store: Store,
+    path: Annotated[Path, typer.Argument(metavar="FILE", help="One JSON object a line.")],
+    mapping: Mapping,
+    author: Author = None,
+    as_json: Json = False,
+) -> None:
+    """Records, one JSON object a line."""
+    _import("import_jsonl", store, author, as_json, path, mapping)
+
+
+def import_csv(
+    store: Store,
+    path: Annotated[Path, typer.Argument(metavar="FILE", help="A table with a header.")],
+    mapping: Mapping,
+    author: Author = None,
+    as_json: Json = False,
+) -> None:
+    """Records, one row each."""
+    _import("import_csv", store, author, as_json, path, mapping)
+
+
+def import_gasoline(
+    store: Store,
+    path: Annotated[
+        Path, typer.Argument(metavar="PATH", help="An events.jsonl, or a folder with .gasoline.")
+    ],
+    author: Author = None,
+    as_json: Json = False,
+) -> None:
+    """The event log of Gasoline, with its links and its retention."""
+    _import("import_gasoline", store, author, as_json, path, room="gasoline")
+
+
+def _import(
+    name: str, path: Path, author: str | None, as_json: bool, *sources: Path, room: str = "imports"
+) -> None:
+    from importlib import import_module
+
+    importers = import_module(f"graphstore.{room}")
+    with (
+        open_store(path, author=author, create=True) as opened,
+        progress_bar(f"importing {sources[0]}") as progress,
+    ):
+        done = getattr(importers, name)(opened, *sources, progress=progress)
+    for damage in getattr(done, "damaged", ()):
+        typer.echo(f"left out: {damage}", err=True)
+    for warning in getattr(done, "warnings", ()):
+        typer.echo(f"warning: {warning}", err=True)
+    answer(done, as_json, str(done))
+
+
+def export(
+    store: Store,
+    dump: Annotated[Path, typer.Argument(metavar="DUMP", help="Where to write it.")],
+    form: Annotated[
+        DumpFormat, typer.Option("--format", help="The whole store, or its events as a Gasoline log.")
+    ] = DumpFormat.graphstore,
+    valid: Valid = None,
+    tx: Tx = None,
+    as_json: Json = False,
+) -> None:
+    """Write the whole store to a dump that `restore` reads, or its events as a log that `import gasoline` reads."""
+    if form is DumpFormat.graphstore and (valid or tx):
+        raise typer.BadParameter("a dump is the whole history; --valid and --tx are for --format gasoline.")
+    with open_store(store, read_only=True) as opened, progress_bar(f"exporting {store}"):
+        if form is DumpFormat.gasoline:
+            from graphstore.gasoline import export_gasoline
+
+            lines = export_gasoline(view_at(opened, valid, tx), dump)
+        else:
+            lines = opened.export(dump)
+    answer({"exported": str(dump), "lines": lines}, as_json, f"exported {store} to {dump}, {lines} lines.")
+
+
+def restore(
+    store: Store,
+    dump: Annotated[Path, typer.Argument(metavar="DUMP", help="What `export` wrote.", exists=True)],
+    as_json: Json = False,
+) -> None:
+    """Make a new store from a dump."""
+    import graphstore
+
+    with progress_bar(f"restoring {store}"):
+        graphstore.restore(dump, store).close()
+    with open_store(store, read_only=True) as opened:
+        stats = opened.stats()
+    answer(stats, as_json, f"restored {store}, {stats['transactions']} transactions.")
+
+
+def verify(store: Store, as_json: Json = False) -> None:
+    """Check every line, digest and table of a store. Exit code 1 when something is wrong."""
+    import graphstore
+
+    with progress_bar(f"verifying {store}"):
+        try:
+            with open_store(store, read_only=True) as opened:
+                found = opened.verify()
+        except graphstore.DamageError:
+            found = graphstore.verify(store)
+    answer(found, as_json)
+    if not found.ok:
+        raise typer.Exit(1)
+
+
+def stats(store: Store, as_json: Json = False) -> None:
+    """How much a store holds."""
+    with open_store(store, read_only=True) as opened:
+        answer(opened.stats(), as_json)
+
+
+def retention(
+    store: Store,
+    days: Annotated[int | None, typer.Option("--days", help="Keep events for so many days.")] = None,
+    bytes: Annotated[int | None, typer.Option("--bytes", help="Keep the journal below this size.")] = None,
+    forget_none: Annotated[bool, typer.Option("--forget-none", help="Keep everything for ever.")] = False,
+    author: Author = None,
+    as_json: Json = False,
+) -> None:
+    """How long events are kept: shown, or set anew. What is older goes at the next opening for writing."""
+    given_now = given(days=days, bytes=bytes)
+    if forget_none and given_now:
+        raise typer.BadParameter("--forget-none lifts every limit; it takes no --days and no --bytes.")
+    with open_store(store, author=author, read_only=not (given_now or forget_none)) as opened:
+        if given_now:
+            opened.set_retention(**{**opened.retention, **given_now})
+        elif forget_none:
+            opened.set_retention()
+        kept = opened.retention
+    limits = [f"{kept[name]} {name}" for name in ("days", "bytes") if kept[name] is not None]
+    answer(kept, as_json, f"events are kept for {' and '.join(limits)}." if limits else "everything is kept.")

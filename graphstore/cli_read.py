@@ -1,0 +1,175 @@
+"""Commands that ask the store: each is the read of its name, at a coordinate."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from graphstore.cli_common import (
+    Depth,
+    Direction,
+    Format,
+    Id,
+    Json,
+    Kinds,
+    Store,
+    Tx,
+    Valid,
+    answer,
+    given,
+    open_store,
+    parameters,
+    reading,
+    view_at,
+)
+
+
+def show(store: Store, id: Id, valid: Valid = None, tx: Tx = None, as_json: Json = False) -> None:
+    """One thing with all that touches it. (inspect)"""
+    with reading(store, valid, tx) as view:
+        answer(view.inspect(id), as_json)
+
+
+def links(
+    store: Store,
+    id: Id,
+    kind: Kinds = None,
+    direction: Annotated[Direction, typer.Option("--direction", help="Which way.")] = Direction.both,
+    valid: Valid = None,
+    tx: Tx = None,
+    as_json: Json = False,
+) -> None:
+    """What a thing is linked to, both ways. (links_from, backlinks_to)"""
+    kinds = tuple(kind or ())
+    with reading(store, valid, tx) as view:
+        found = [] if direction is Direction.back else list(view.links_from(id, kinds=kinds))
+        if direction is not Direction.out:
+            seen = {one.id for one in found}
+            found += [one for one in view.backlinks_to(id, kinds=kinds) if one.id not in seen]
+    answer(found, as_json)
+
+
+def history(
+    store: Store,
+    id: Id,
+    every: Annotated[bool, typer.Option("--all", help="Also what was once believed. (versions)")] = False,
+    valid: Valid = None,
+    tx: Tx = None,
+    as_json: Json = False,
+) -> None:
+    """Every version of a node over all valid time."""
+    with reading(store, valid, tx) as view:
+        answer(view.versions(id) if every else view.history(id), as_json)
+
+
+def superseded(store: Store, id: Id, valid: Valid = None, tx: Tx = None, as_json: Json = False) -> None:
+    """What took its place, who said so and why. Ask ID-v1 for one version. (what_superseded)"""
+    with reading(store, valid, tx) as view:
+        answer(view.what_superseded(id), as_json)
+
+
+def causes(
+    store: Store, id: Id, depth: Depth = 5, valid: Valid = None, tx: Tx = None, as_json: Json = False
+) -> None:
+    """What led to it."""
+    with reading(store, valid, tx) as view:
+        answer(view.causes(id, depth=depth), as_json)
+
+
+def effects(
+    store: Store, id: Id, depth: Depth = 5, valid: Valid = None, tx: Tx = None, as_json: Json = False
+) -> None:
+    """What it led to."""
+    with reading(store, valid, tx) as view:
+        answer(view.effects(id, depth=depth), as_json)
+
+
+def diff(
+    store: Store,
+    id: Id,
+    old: Annotated[int, typer.Argument(metavar="OLD", help="A version's number.")],
+    new: Annotated[int, typer.Argument(metavar="NEW", help="Another's.")],
+    valid: Valid = None,
+    tx: Tx = None,
+    as_json: Json = False,
+) -> None:
+    """What changed between two versions of a node, field by field."""
+    with reading(store, valid, tx) as view:
+        answer(view.diff(id, old, new), as_json)
+
+
+def query(
+    store: Store,
+    cypher: Annotated[str, typer.Argument(metavar="CYPHER", help="What to ask; - reads standard input.")],
+    valid: Valid = None,
+    tx: Tx = None,
+    tables: Annotated[bool, typer.Option("--tables", help="The whole history, periods as columns.")] = False,
+    param: Annotated[
+        list[str] | None, typer.Option("--param", metavar="NAME=VALUE", help="A parameter (may be repeated).")
+    ] = None,
+    form: Annotated[Format, typer.Option("--format", help="How to print the rows.")] = Format.table,
+    as_json: Json = False,
+) -> None:
+    """Ask in Cypher; the graph it sees is that of the coordinate."""
+    if tables and (valid or tx):
+        raise typer.BadParameter("--tables is the whole history; it takes no --valid and no --tx.")
+    text = sys.stdin.read() if cypher == "-" else cypher
+    params = parameters(param or ())
+    with open_store(store, read_only=True) as opened:
+        found = (
+            opened.query_tables(text, **params)
+            if tables
+            else view_at(opened, valid, tx).query(text, **params)
+        )
+        columns, rows = found.columns, found.tuples()
+    for warning in found.warnings:
+        typer.echo(f"warning: {warning}", err=True)
+    if as_json or form is Format.json:
+        answer([dict(zip(columns, row, strict=True)) for row in rows], as_json=True)
+        return
+    from graphstore import tell
+
+    show = tell.as_csv if form is Format.csv else tell.table
+    show(columns, rows)
+
+
+def changes(
+    store: Store,
+    since: Annotated[
+        str | None, typer.Option("--since", metavar="TIME", help="Only what came after.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """What each transaction did, oldest first."""
+
+    with open_store(store, read_only=True) as opened:
+        answer(opened.changes(since=since), as_json)
+
+
+def events(
+    store: Store,
+    type: Annotated[str | None, typer.Option("--type", help="Only events of this type.")] = None,
+    since: Annotated[
+        str | None, typer.Option("--since", metavar="WINDOW", help="1h, 7d, 2w, a time, or A..B. [7d]")
+    ] = None,
+    related_to: Annotated[
+        str | None, typer.Option("--related-to", metavar="ID", help="Only what is linked with it.")
+    ] = None,
+    pattern: Annotated[str | None, typer.Option("--pattern", help="Part of the description.")] = None,
+    limit: Annotated[int | None, typer.Option("--limit", help="At most so many, the newest.")] = None,
+    valid: Valid = None,
+    tx: Tx = None,
+    as_json: Json = False,
+) -> None:
+    """What happened lately, what it led to, and what keeps coming back. (history_report)"""
+    from graphstore.events import history_report
+
+    options = given(type=type, since=since, related_to=related_to, pattern=pattern, limit=limit)
+    with reading(store, valid, tx) as view:
+        report = history_report(view, **options)
+    if as_json:
+        answer(report, as_json)
+        return
+    from graphstore import tell
+
+    tell.report(report)
