@@ -175,11 +175,11 @@ def read_bodies(raw: Raw, places: Sequence[Place]) -> list[Json]:
 
 
 def read_contents(raw: Raw, places: Sequence[Place]) -> tuple[pa.Array, list[Json]]:
-    """The contents at places as JSON text, and the rest of each body, parsed."""
+    """The contents at places as JSON text, and the rest of each body, parsed. What was forgotten is empty."""
     contents: list[bytes | None] = []
     rests: list[bytes] = []
     for pos, length in places:
-        content, rest = _split(raw(pos, length) if length else b"{}")
+        content, rest = _split(raw(pos, length)) if length else (b"{}", b"{}")
         contents.append(content)
         rests.append(rest)
     bodies: list[Json] = []

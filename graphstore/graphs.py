@@ -42,8 +42,7 @@ class Graphs:
 
     def follow(self, index: Index) -> None:
         """The index was laid anew: everything built on the old one goes."""
-        while self._views:
-            self._views.popitem()[1].close()
+        self._views.clear()  # not closed: another thread may be reading one; it goes with its last reader
         if self._projection is not None:
             self._projection.abandon()
             self._projection = None

@@ -6,33 +6,42 @@ The way of a write: check → decide on periods → one line, synced → the ind
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from graphstore import bulk, conflicts, folder, inputs, retention, sweeping
-from graphstore.errors import ConflictError, EngineError, InvalidError, NotFoundError
+from graphstore import bulk, conflicts, inputs, retention, sweeping
+from graphstore.errors import ConflictError, InvalidError, NotFoundError
 from graphstore.inputs import event_of, ids, json_object, optional_text, part, span, text_of, version_body
 from graphstore.linking import CONTROL, Claim, Ends, Linking
 from graphstore.links import Extractor, new_kind, strength_of
-from graphstore.models import Change, Contradiction, Json, Link, Node, Problem, Recorded, Verification
-from graphstore.period import OPEN, Instant, Period, TimeLike, coalesce, instant, iso, moment, period
+from graphstore.models import Contradiction, Json, Link, Node, Recorded
+from graphstore.period import (
+    BEGINNING,
+    OPEN,
+    Instant,
+    Period,
+    TimeLike,
+    coalesce,
+    instant,
+    iso,
+    moment,
+    period,
+)
 from graphstore.recording import Recording, Report
 from graphstore.sight import Sight, slot_name
 from graphstore.slots import TRUST, Filling, Slot, confirm
 from graphstore.sweeping import Swept
-from graphstore.transacting import Clock, Writer
-from graphstore.writing import Transaction, refuse_taken_slot
+from graphstore.transacting import Clock
+from graphstore.whole import Progress, WholeStore
+from graphstore.writing import Transaction, refuse_forgotten, refuse_taken_slot
 
 if TYPE_CHECKING:
-    from graphstore.engine import Result
+    pass
 
 __all__ = ["Clock", "GraphStore", "Progress"]
 
-Progress = Callable[[int, int], None]
 
-
-class GraphStore(Writer):
+class GraphStore(WholeStore):
     """An open store. Its reads are those of the view of now; its verbs are the only way to write. Use `graphstore.open`."""
 
     # ------------------------------------------------------------------ verbs: nodes
@@ -122,6 +131,7 @@ class GraphStore(Writer):
         with self._verb() as work:
             index = self._core.index
             ent = self._known(id, work, node=True)
+            refuse_forgotten(index, ent)
             spans = self._revised(ent, valid_from, valid_to, work)
             kept = self._tags(ent) if tags is None else tags
             body = version_body(content, text, kept, trigger, source)
@@ -168,6 +178,7 @@ class GraphStore(Writer):
         with self._verb() as work:
             index = self._core.index
             ent = self._known(id, work, node=True)
+            refuse_forgotten(index, ent)
             name, start = index.names[ent], index.start(ent, work.tx)
             cut = work.tx if at is None else instant(at, "at")
             if start is None or index.r_to[index.now_of[ent][-1]] <= cut:
@@ -197,6 +208,7 @@ class GraphStore(Writer):
                     f"{name!r} is an event: it is retracted whole. Leave valid_from and valid_to out."
                 )
             during = part(valid_from, valid_to)
+            refuse_forgotten(index, ent)
             gone = work.take(ent, during, work.op("retract", name, reason))
             if not gone:
                 raise NotFoundError(
@@ -476,11 +488,12 @@ class GraphStore(Writer):
         with self._by_itself("evict()"):
             index = self._core.index
             if ids is not None:
+                there = ("",) if keep_audit else ("", "evicted")
                 ents = [
-                    ent for ent in retention.chosen(index, inputs.ids("ids", ids)) if ent not in index.gone
+                    ent for ent in retention.chosen(index, inputs.ids("ids", ids)) if index.word(ent) in there
                 ]
             else:
-                ents = retention.candidates(index, wanted, cut)
+                ents = retention.candidates(index, wanted, cut, self._now(), tombstones=not keep_audit)
             if most is not None:
                 ents = retention.enough(index, ents, self._core.journal.size() - most, keep_audit)
             names = [index.names[ent] for ent in ents]
@@ -495,7 +508,8 @@ class GraphStore(Writer):
         days = self.retention["days"]
         if days is None:
             return []
-        return self.evict(before=moment(self._now() - days * retention.DAY), reason=f"older than {days} days")
+        cut = max(self._now() - days * retention.DAY, BEGINNING)
+        return self.evict(before=moment(cut), reason=f"older than {days} days")
 
     def erase(self, id: str, *, reason: str) -> None:
         """Forget what must not be kept: the content of one thing leaves every file of the store; its tombstone and the reason stay.
@@ -549,98 +563,6 @@ class GraphStore(Writer):
         """What the store keeps: `days` and `bytes`, None for no limit."""
         kept: dict[str, int | None] | None = self._core.index.setting(retention.RETENTION)
         return dict(kept) if kept else {"days": None, "bytes": None}
-
-    # ------------------------------------------------------------------ reading what no view has
-
-    def query_tables(self, cypher: str, **params: Any) -> Result:
-        """Read-only Cypher over the whole history: the tables of `cypher/schema.cypher`, periods as columns.
-
-        Raises QueryError for a text that writes, misses a parameter, or does not run.
-        """
-        with self._core.lock:
-            self._usable()
-            engine = self._core.graphs.tables()
-            return engine.query(cypher, params)
-
-    def rebuild(self, progress: Progress | None = None) -> None:
-        """Make the graph tables anew from the journal's index."""
-        with self._core.lock:
-            self._usable()
-            self._core.graphs.rebuild(progress)
-
-    def changes(self, since: TimeLike | None = None) -> list[Change]:
-        """What each transaction did, oldest first; with `since`, only what came after that tx: pass the last `Change.tx` to go on."""
-        with self._core.lock:
-            self._usable()
-            index = self._core.index
-            after = -OPEN if since is None else instant(since, "since")
-            return [
-                Change(
-                    tx=moment(index.o_tx[op]),
-                    verb=index.o_verb[op],
-                    subject=index.o_subject[op],
-                    author=index.o_author[op],
-                    reason=self._core.body(index.o_pos[op], index.o_len[op]).get("reason"),
-                )
-                for op in range(index.mark().ops)
-                if index.o_tx[op] > after
-            ]
-
-    def stats(self) -> dict[str, Any]:
-        """Counts and sizes: nodes, events, versions, rows, links, link_rows, transactions, journal_bytes, last_tx, custom_kinds."""
-        with self._core.lock:
-            self._usable()
-            index = self._core.index
-            mark = index.mark()
-            events = sum(index.is_event[: mark.entities])
-            return {
-                "path": None if self.path is None else str(self.path),
-                "nodes": mark.entities - events,
-                "events": events,
-                "versions": mark.versions - events,
-                "rows": mark.rows,
-                "links": mark.links,
-                "link_rows": mark.link_rows,
-                "operations": mark.ops,
-                "transactions": index.transactions,
-                "journal_bytes": self._core.journal.size(),
-                "last_tx": moment(index.last_tx) if index.transactions else None,
-                "custom_kinds": [kind["name"] for kind in index.kinds],
-            }
-
-    def verify(self) -> Verification:
-        """Read the whole journal again, compare the index with it and the graph tables with the index. Changes nothing."""
-        with self._writer, self._core.lock:
-            self._usable()
-            if self._open is not None:
-                raise InvalidError("verify() inside transaction(). Leave the block first.")
-            problems: list[Problem] = []
-            if self._place.journal is not None:
-                problems += folder.verify_index(self._place, self._core.index)
-            problems += self._core.graphs.verify()
-            return Verification(
-                ok=not problems,
-                problems=tuple(problems),
-                transactions=self._core.index.transactions,
-                checked=("journal", "index", "graph tables"),
-            )
-
-    def export(self, path: str | os.PathLike[str]) -> int:
-        """Write the whole store as one file that `graphstore.restore` takes. Gives the number of lines. An existing file is refused."""
-        target = Path(path)
-        with self._core.lock:
-            self._usable()
-            if target.exists():
-                raise ConflictError(f"{target} exists. Choose another name, or remove it first.")
-            try:
-                with open(target, "xb") as sink:
-                    lines = self._core.journal.export(sink)
-                    sink.flush()
-                    os.fsync(sink.fileno())
-            except OSError as error:
-                target.unlink(missing_ok=True)
-                raise EngineError(f"cannot write {target}: {error.strerror}.") from error
-        return lines
 
     # ------------------------------------------------------------------ ids
 

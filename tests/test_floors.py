@@ -62,6 +62,7 @@ FLOORS = {
         "retention",
         "hops",
         "slots",
+        "whole",
     },
     "rooms": {
         "windows",

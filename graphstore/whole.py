@@ -1,0 +1,113 @@
+"""What concerns the whole store and no coordinate: its tables, what each transaction did, counts, checking it, a dump of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from graphstore import folder
+from graphstore.errors import ConflictError, EngineError, InvalidError
+from graphstore.models import Change, Problem, Verification
+from graphstore.period import OPEN, TimeLike, instant, moment
+from graphstore.transacting import Writer
+
+if TYPE_CHECKING:
+    from graphstore.engine import Result
+
+Progress = Callable[[int, int], None]
+
+
+class WholeStore(Writer):
+    """An open store and what can be asked of all of it."""
+
+    def query_tables(self, cypher: str, **params: Any) -> Result:
+        """Read-only Cypher over the whole history: the tables of `cypher/schema.cypher`, periods as columns.
+
+        Raises QueryError for a text that writes, misses a parameter, or does not run.
+        """
+        with self._core.lock:
+            self._usable()
+            engine = self._core.graphs.tables()
+            return engine.query(cypher, params)
+
+    def rebuild(self, progress: Progress | None = None) -> None:
+        """Make the graph tables anew from the journal's index."""
+        with self._core.lock:
+            self._usable()
+            self._core.graphs.rebuild(progress)
+
+    def changes(self, since: TimeLike | None = None) -> list[Change]:
+        """What each transaction did, oldest first; with `since`, only what came after that tx: pass the last `Change.tx` to go on."""
+        with self._core.lock:
+            self._usable()
+            index = self._core.index
+            after = -OPEN if since is None else instant(since, "since")
+            return [
+                Change(
+                    tx=moment(index.o_tx[op]),
+                    verb=index.o_verb[op],
+                    subject=index.o_subject[op],
+                    author=index.o_author[op],
+                    reason=self._core.body(index.o_pos[op], index.o_len[op]).get("reason"),
+                )
+                for op in range(index.mark().ops)
+                if index.o_tx[op] > after
+            ]
+
+    def stats(self) -> dict[str, Any]:
+        """Counts and sizes: nodes, events, versions, rows, links, link_rows, transactions, journal_bytes, last_tx, custom_kinds."""
+        with self._core.lock:
+            self._usable()
+            index = self._core.index
+            mark = index.mark()
+            events = sum(index.is_event[: mark.entities])
+            return {
+                "path": None if self.path is None else str(self.path),
+                "nodes": mark.entities - events,
+                "events": events,
+                "versions": mark.versions - events,
+                "rows": mark.rows,
+                "links": mark.links,
+                "link_rows": mark.link_rows,
+                "operations": mark.ops,
+                "transactions": index.transactions,
+                "journal_bytes": self._core.journal.size(),
+                "last_tx": moment(index.last_tx) if index.transactions else None,
+                "custom_kinds": [kind["name"] for kind in index.kinds],
+            }
+
+    def verify(self) -> Verification:
+        """Read the whole journal again, compare the index with it and the graph tables with the index. Changes nothing."""
+        with self._writer, self._core.lock:
+            self._usable()
+            if self._open is not None:
+                raise InvalidError("verify() inside transaction(). Leave the block first.")
+            problems: list[Problem] = []
+            if self._place.journal is not None:
+                problems += folder.verify_index(self._place, self._core.index, self._core.journal)
+            problems += self._core.graphs.verify()
+            return Verification(
+                ok=not problems,
+                problems=tuple(problems),
+                transactions=self._core.index.transactions,
+                checked=("journal", "index", "graph tables"),
+            )
+
+    def export(self, path: str | os.PathLike[str]) -> int:
+        """Write the whole store as one file that `graphstore.restore` takes. Gives the number of lines. An existing file is refused."""
+        target = Path(path)
+        with self._core.lock:
+            self._usable()
+            if target.exists():
+                raise ConflictError(f"{target} exists. Choose another name, or remove it first.")
+            try:
+                with open(target, "xb") as sink:
+                    lines = self._core.journal.export(sink)
+                    sink.flush()
+                    os.fsync(sink.fileno())
+            except OSError as error:
+                target.unlink(missing_ok=True)
+                raise EngineError(f"cannot write {target}: {error.strerror}.") from error
+        return lines
