@@ -24,6 +24,7 @@ from graphstore.inputs import text_of
 from graphstore.journal import Journal, Ticket
 from graphstore.links import Vocabulary
 from graphstore.period import OPEN, Instant, TimeLike, instant, iso
+from graphstore.search import Search
 from graphstore.sight import Core
 from graphstore.view import Reader, View
 from graphstore.writing import Transaction
@@ -287,6 +288,7 @@ class Writer(Reader):
                 if self.read_only:
                     core.journal.reopen()  # the writer may have put other files in their place
                 core.index, _ = self._place.replay(core.journal)
+                core.search = Search()
             if not self.read_only:
                 core.journal.make_ready()
             if core.index.unfinished:
@@ -310,6 +312,7 @@ class Writer(Reader):
         with self._transact(None, None, reason) as work, core.lock:
             retention.forget(work, verb, ents)
         with core.lock:
+            core.search.drop(core.index)
             core.graphs.forget()
             self._place.forget(core.index, core.journal)
 
@@ -375,6 +378,7 @@ class Writer(Reader):
                 for line in lines:
                     core.index.apply(line.head, line.places)
             if core.index.unfinished:
+                core.search.drop(core.index)
                 core.graphs.forget()
                 self._place.forget(core.index, core.journal)
             core.vocabulary.reset(core.index.kinds)

@@ -19,6 +19,7 @@ FLOORS = {
     "engine": {"guard", "queries", "engine", "columns", "projection", "viewgraph", "graphs"},
     "core": {
         "happened",
+        "search",
         "sight",
         "succession",
         "writing",
