@@ -119,20 +119,20 @@ class Search:
 
     def _committed(self, index: Index, told: int, valid: Instant, tx: Instant) -> Standing:
         remembered, mark = self._remembered, index.mark()
+        forgetting = len(index.gone) != len(self._dropped)  # under way, and may still be taken back
         for at, standing in enumerate(remembered):
-            newer = standing.mark is not None and told == mark.ops
+            newer = standing.mark is not None and told == mark.ops and not forgetting
             if standing.since <= valid < standing.until and (newer or standing.told == told):
                 del remembered[at]  # an interruption loses it, and leaves nothing half done
                 if standing.told != told:
                     standing.follow(index, mark, valid, tx)
                     standing.told = told
+                standing.grow(len(index.v_ent))
                 remembered.insert(0, standing)
                 return standing
         standing = Standing(told, mark if told == mark.ops else None)
         standing.look_at_all(index, valid, tx)
-        if len(index.gone) == len(
-            self._dropped
-        ):  # else a forgetting is under way, and may still be taken back
+        if not forgetting:
             remembered.insert(0, standing)
             del remembered[REMEMBERED:]
         return standing
@@ -261,6 +261,10 @@ class Standing:
         self.mark = mark
         self.look(index, touched, valid, tx)
 
+    def grow(self, versions: int) -> None:
+        """There are so many versions now; what stands here is the same."""
+        self.alive.extend(bytes(max(0, versions - len(self.alive))))
+
     def look_at_all(self, index: Index, valid: Instant, tx: Instant) -> None:
         """Find out what stands, from the columns: for everything at once that is quicker than one by one."""
         told = bisect_right(index.r_tx, tx)
@@ -287,7 +291,7 @@ class Standing:
 
     def _stand(self, index: Index, rows: Iterable[int], valid: Instant, tx: Instant) -> None:
         """These rows hold. A superseded event does not stand, nor does what was forgotten."""
-        self.alive.extend(bytes(len(index.v_ent) - len(self.alive)))
+        self.grow(len(index.v_ent))
         version_of, alive, gone, successors = self.version_of, self.alive, index.gone, index.successors
         r_ent, r_ver = index.r_ent, index.r_ver
         for row in rows:
