@@ -72,6 +72,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     cli_read.superseded,
     cli_read.causes,
     cli_read.effects,
+    cli_read.recall,
     cli_read.diff,
     cli_read.query,
     cli_read.changes,

@@ -13,7 +13,7 @@ from typing import Generic, NamedTuple, TypeVar
 from graphstore.errors import InvalidError
 from graphstore.inputs import ids, text_of
 from graphstore.models import Event, Link, Node, Value
-from graphstore.search import Found, words
+from graphstore.search import Found, Standing, holding, words
 from graphstore.sight import Sight
 from graphstore.view import Reader
 
@@ -116,7 +116,7 @@ def recall(
         sight = view._sight()
         search, names, kind = sight.core.search, sight.index.names, sight.index.kind
         found = search.find(sight, text, k)
-        near = _Near(sight, search.standing(sight).version_of, sight.kinds(along), direction, fan_out)
+        near = _Near(sight, search.standing(sight), sight.kinds(along), direction, fan_out)
         best = found.matches[0][1] if found.matches else 1.0
         seeds = {ent: score / best for ent, score in found.matches}
         reached = spread(seeds, near.strongest, near.degree, hops=hops, decay=decay)
@@ -218,20 +218,15 @@ def fuse(rankings: Sequence[Sequence[T]], rrf: float = 60) -> dict[T, float]:
 
 
 class _Near:
-    """The links of things that stand, to things that stand, each looked up once."""
+    """The links of things that stand, to things that stand."""
 
     def __init__(
-        self,
-        sight: Sight,
-        standing: Mapping[int, int],
-        along: frozenset[str] | None,
-        direction: str,
-        fan_out: int,
+        self, sight: Sight, standing: Standing, along: frozenset[str] | None, direction: str, fan_out: int
     ) -> None:
         index, kinds = sight.index, sight.core.vocabulary.kinds
         self._index = index
         self._valid, self._tx = sight.valid, sight.tx
-        self._standing = standing
+        self._version_of = standing.version_of
         self._kinds = along or frozenset(name for name, kind in kinds.items() if kind.walked)
         out, into = (index.out, index.l_tgt), (index.into, index.l_src)
         self._sides = {"out": (out,), "in": (into,), "both": (out, into)}[direction]
@@ -239,7 +234,7 @@ class _Near:
         self._other = {"out": (into,), "in": (out,), "both": ()}[direction]
         self._same = frozenset(name for name in self._kinds if kinds[name].symmetric)
         self._fan_out = fan_out
-        self._links: dict[int, list[_Step]] = {}
+        self._held = standing.links.setdefault((self._kinds, direction), {})
         self._strongest: dict[int, list[_Step]] = {}
 
     def degree(self, ent: int) -> int:
@@ -250,34 +245,41 @@ class _Near:
         """The rows of its strongest links and where they lead: by strength, then the later first, then by id."""
         found = self._strongest.get(ent)
         if found is None:
-            found = self._strongest[ent] = nsmallest(self._fan_out, self._around(ent), key=self._order)
+            index = self._index
+            rows = nsmallest(self._fan_out, self._around(ent), key=self._order)
+            ends = [(index.l_src[index.k_link[row]], index.l_tgt[index.k_link[row]]) for row in rows]
+            found = self._strongest[ent] = [
+                (row, source if target == ent else target)
+                for row, (source, target) in zip(rows, ends, strict=True)
+            ]
         return found
 
-    def _order(self, step: _Step) -> tuple[int, int, int, str]:
-        index, row = self._index, step[0]
+    def _order(self, row: int) -> tuple[int, int, int, str]:
+        index = self._index
         strength = index.c_strength[index.k_claim[row]] or UNSAID_STRENGTH
         return -strength, -index.k_from[row], -index.k_tx[row], index.l_name[index.k_link[row]]
 
-    def _around(self, ent: int) -> list[_Step]:
-        found = self._links.get(ent)
-        if found is None:
-            found = self._links[ent] = []
+    def _around(self, ent: int) -> list[int]:
+        held = self._held.get(ent)
+        if held is None or not held.since <= self._valid < held.until:
+            rows: list[int] = []
             for side, far in self._sides:
-                self._add(found, side.get(ent, ()), far, self._kinds)
+                rows += self._believed(side.get(ent, ()), far, self._kinds)
             for side, far in self._other:
-                self._add(found, side.get(ent, ()), far, self._same)
-        return found
+                rows += self._believed(side.get(ent, ()), far, self._same)
+            held = self._held[ent] = holding(rows, self._index.k_from, self._index.k_to, self._valid)
+        return held.rows
 
-    def _add(
-        self, found: list[_Step], links: Iterable[int], far: Sequence[int], kinds: frozenset[str]
-    ) -> None:
-        index, valid, tx, standing = self._index, self._valid, self._tx, self._standing
-        of_kind, find = index.l_kind, index.find_link
-        for link in links:
-            if of_kind[link] in kinds and far[link] in standing:
-                row = find(link, valid, tx)
-                if row >= 0:
-                    found.append((row, far[link]))
+    def _believed(self, links: Iterable[int], far: Sequence[int], kinds: frozenset[str]) -> list[int]:
+        index, tx, standing = self._index, self._tx, self._version_of
+        of_kind, rows_of, k_tx, k_end = index.l_kind, index.rows_of_link, index.k_tx, index.k_end
+        return [
+            row
+            for link in links
+            if far[link] in standing and of_kind[link] in kinds
+            for row in rows_of[link]
+            if k_tx[row] <= tx < k_end[row]
+        ]
 
 
 def _note(text: str, found: Found) -> str:

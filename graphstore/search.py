@@ -11,7 +11,7 @@ import unicodedata
 from array import array
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from heapq import nlargest
 from itertools import chain
 from math import log
@@ -225,10 +225,29 @@ def _said(core: Core, versions: range) -> _Said:
     return found
 
 
+class Held(NamedTuple):
+    """Rows that hold at an instant, and the time [since, until) around it in which the same ones do."""
+
+    rows: list[int]
+    since: Instant
+    until: Instant
+
+
+def holding(rows: list[int], start: array[int], stop: array[int], valid: Instant) -> Held:
+    """Those of the rows that hold at `valid`; `start` and `stop` are the columns of their periods."""
+    starts, stops = list(map(start.__getitem__, rows)), list(map(stop.__getitem__, rows))
+    past, future = valid.__ge__, valid.__lt__  # as methods: filter() then asks them without a line of Python
+    return Held(
+        [row for row, begins, ends in zip(rows, starts, stops, strict=True) if begins <= valid < ends],
+        max(chain(filter(past, starts), filter(past, stops)), default=-OPEN),
+        min(chain(filter(future, starts), filter(future, stops)), default=OPEN + 1),
+    )
+
+
 class Standing:
     """The version of each thing that stands at (valid, told), and the valid time [since, until) around it over which that stays so."""
 
-    __slots__ = ("alive", "mark", "pending", "since", "told", "until", "version_of")
+    __slots__ = ("alive", "links", "mark", "pending", "since", "told", "until", "version_of")
 
     def __init__(self, told: int, mark: Mark | None) -> None:
         self.told = told  # operations told
@@ -237,6 +256,9 @@ class Standing:
         self.since, self.until = -OPEN, OPEN + 1
         self.version_of: dict[int, int] = {}  # by entity
         self.alive = bytearray()  # by version: 1 for one that stands
+        self.links: dict[
+            Hashable, dict[int, Held]
+        ] = {}  # links from a thing to what stands, kept for who asks
 
     def copy(self) -> Standing:
         """One that can follow an open transaction, and be thrown away."""
@@ -254,12 +276,24 @@ class Standing:
         links = {index.k_link[row] for row in range(was.link_rows, mark.link_rows)}
         links.update(index.k_link[row] for row in index.link_closings[was.link_closings : mark.link_closings])
         touched.update(index.l_tgt[link] for link in links if index.l_kind[link] == "supersedes")
+        self._look_anew(index, touched, links)
         for ent in touched:
             ver = self.version_of.pop(ent, -1)
             if ver >= 0:
                 self.alive[ver] = 0
         self.mark = mark
         self.look(index, touched, valid, tx)
+
+    def _look_anew(self, index: Index, touched: set[int], moved: set[int]) -> None:
+        """What is kept of links is wrong at the ends of those that moved, and around what may stand otherwise now."""
+        if self.links:
+            l_src, l_tgt = index.l_src, index.l_tgt
+            ends = {end for link in moved for end in (l_src[link], l_tgt[link])}
+            ends.update(l_tgt[link] for ent in touched for link in index.out.get(ent, ()))
+            ends.update(l_src[link] for ent in touched for link in index.into.get(ent, ()))
+            for kept in self.links.values():
+                for ent in ends:
+                    kept.pop(ent, None)
 
     def grow(self, versions: int) -> None:
         """There are so many versions now; what stands here is the same."""
@@ -269,18 +303,9 @@ class Standing:
         """Find out what stands, from the columns: for everything at once that is quicker than one by one."""
         told = bisect_right(index.r_tx, tx)
         believed = [row for row, end in enumerate(index.r_end[:told]) if end > tx]
-        starts = list(map(index.r_from.__getitem__, believed))
-        stops = list(map(index.r_to.__getitem__, believed))
-        past, future = (
-            valid.__ge__,
-            valid.__lt__,
-        )  # as methods: filter() then asks them without a line of Python
-        self.since = max(chain(filter(past, starts), filter(past, stops)), default=self.since)
-        self.until = min(chain(filter(future, starts), filter(future, stops)), default=self.until)
-        held = [
-            row for row, start, stop in zip(believed, starts, stops, strict=True) if start <= valid < stop
-        ]
-        self._stand(index, held, valid, tx)
+        held = holding(believed, index.r_from, index.r_to, valid)
+        self.since, self.until = max(self.since, held.since), min(self.until, held.until)
+        self._stand(index, held.rows, valid, tx)
 
     def look(self, index: Index, ents: Iterable[int], valid: Instant, tx: Instant) -> None:
         """Find out which of these stand."""

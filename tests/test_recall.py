@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 import math
+from datetime import timedelta
 from itertools import pairwise
+from random import Random
 
 import networkx
 import pytest
+from conftest import Clock
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import graphstore
-from graphstore import InvalidError
+from graphstore import GraphStoreError, InvalidError
 from graphstore.recall import Recalled, fuse, recall, spread
+from graphstore.search import Search
 
 
 def names(recalled: Recalled) -> list[str]:
@@ -245,6 +249,51 @@ def test_follower_recalls(disk_store):
     disk_store.add_node("fact", {}, id="one", text="login")
     with graphstore.open(disk_store.path, read_only=True) as follower:
         assert ["one"] == names(recall(follower, "login"))
+
+
+def linked(store, clock, chance: Random) -> None:
+    """One random act among linked things that all say the same word."""
+    clock.move(hours=chance.randint(1, 30))
+    things = [*store.nodes(), *store.events()]
+    start = clock.now - timedelta(days=chance.randint(-3, 5))
+    stop = start + timedelta(days=chance.randint(1, 6)) if chance.random() < 0.3 else None
+    during = {"valid_from": start, "valid_to": stop}
+    try:
+        match chance.randint(0, 9):
+            case 0 | 1:
+                store.add_node(
+                    "fact", {}, text=chance.choice(["unicorn", "plain"]), id=f"n{chance.random()}", **during
+                )
+            case 2:
+                store.record_event("error", "unicorn", id=f"e{chance.random()}", occurred_at=start)
+            case 3 | 4 | 5 | 6:
+                ends = chance.sample(things, 2)
+                kind = chance.choice(["uses", "related_to", "supersedes", "same_topic"])
+                store.link(ends[0].id, kind, ends[1].id, strength=chance.choice([None, 1, 5]), **during)
+            case 7:
+                store.unlink(chance.choice(list(store._core.index.link_ids)), **during)
+            case 8:
+                store.retract(chance.choice(things).id, reason="wrong")
+            case _:
+                store.revise(chance.choice(things).id, {}, text="unicorn", **during)
+    except (GraphStoreError, IndexError, ValueError):
+        pass
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 10**6))
+def test_recall_that_has_followed_is_recall_made_anew(seed):
+    clock, chance, views = Clock(), Random(seed), []
+    with graphstore.open(":memory:", clock=clock) as store:
+        for _ in range(40):
+            linked(store, clock, chance)
+            views.append(store.as_of(valid=clock.now + timedelta(days=chance.randint(-4, 4))))
+            for direction in ("both", "out"):
+                recall(chance.choice(views), "unicorn", 99, direction=direction, fan_out=2)
+                followed = recall(store, "unicorn", 99, direction=direction, fan_out=2)
+                grown, store._core.search = store._core.search, Search()
+                assert recall(store, "unicorn", 99, direction=direction, fan_out=2) == followed
+                store._core.search = grown
 
 
 # ---------------------------------------------------------------- what it says
