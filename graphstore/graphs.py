@@ -105,9 +105,12 @@ class Graphs:
         return told[at - 1] if at else -OPEN
 
     def _valid_span(self, valid: Instant) -> tuple[Instant, Instant]:
-        """The longest stretch of valid time around `valid` in which no row of the index begins or ends."""
+        """The longest stretch of valid time around `valid` in which no row of the index begins or ends and no event comes again."""
         index = self._index
-        spans = [_around(column, valid) for column in (index.r_from, index.r_to, index.k_from, index.k_to)]
+        spans = [
+            _around(column, valid)
+            for column in (index.r_from, index.r_to, index.s_at, index.k_from, index.k_to)
+        ]
         return max(before for before, _ in spans), min(after for _, after in spans)
 
     def nodes_arrow(self, valid: Instant, tx: Instant, pending: Sequence[bytes] = ()) -> Any:

@@ -174,9 +174,8 @@ class Transaction:
             index.close_row(row, self.tx, op)
             index.open_row(index.r_ver[row], (at, OPEN), self.tx, op)
             if index.r_end[row] == index.r_tx[row] and index.first_told(ent) == at:
-                at = (
-                    start  # the row that told it first is never stored: the new one tells the earlier instant
-                )
+                # the row that told it first is never stored: the new one tells the earlier instant
+                at = start
         index.add_seen(ent, at, self.tx, op)
 
     def validity(self, ent: int) -> list[Period]:
