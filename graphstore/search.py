@@ -256,9 +256,8 @@ class Standing:
         self.since, self.until = -OPEN, OPEN + 1
         self.version_of: dict[int, int] = {}  # by entity
         self.alive = bytearray()  # by version: 1 for one that stands
-        self.links: dict[
-            Hashable, dict[int, Held]
-        ] = {}  # links from a thing to what stands, kept for who asks
+        # by whoever asks, then by entity: its links to what stands
+        self.links: dict[Hashable, dict[int, Held]] = {}
 
     def copy(self) -> Standing:
         """One that can follow an open transaction, and be thrown away."""
