@@ -77,6 +77,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     cli_read.effects,
     cli_read.walk,
     cli_read.path,
+    cli_read.recall,
     cli_read.diff,
     cli_read.query,
     cli_read.changes,
