@@ -407,8 +407,8 @@ class GraphStore(WholeStore):
 
     def record_event(
         self,
-        type: str,
-        description: str,
+        type: str = "",
+        description: str = "",
         *,
         id: str | None = None,
         occurred_at: TimeLike | None = None,
@@ -421,12 +421,15 @@ class GraphStore(WholeStore):
         trace_id: str | None = None,
         span_id: str | None = None,
         parent_span_id: str | None = None,
+        **unknown: Any,
     ) -> Recorded:
         """Record something that happened at `occurred_at` (default: now). An unknown `related_to` is left out with a warning.
 
         Without an id, the fingerprint of an event that stands makes it an occurrence of that event: `is_new` is false, its `count` grows. The
         same id with the same content is the same event; with other content it is a ConflictError. Raises InvalidError, with the fields there are.
         """
+        if unknown:
+            raise InvalidError(f"unknown field {min(unknown)!r} of an event. {inputs.event_fields()}")
         type, body = event_of(
             type,
             description,

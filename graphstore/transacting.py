@@ -370,7 +370,10 @@ class Writer(Reader):
                 return
             over = core.journal.size() - int(kept["bytes"] * retention.AFTER_EVICTION)
             index = core.index
-            ents = retention.enough(index, retention.candidates(index, None, None, self._now()), over, True)
+            there = retention.candidates(index, None, None, self._now())
+            ents = retention.enough(index, there, over, True)
+            if len(ents) == len(there):  # nothing would be left, and tombstones may be what takes the room
+                ents = ents[: len(ents) // 2]
             try:
                 if ents:
                     self._forget("evict", ents, f"the journal passed {kept['bytes']} bytes")
