@@ -10,6 +10,10 @@ x.tx_from <= $tx AND $tx < x.tx_to
 // What was true at $valid, as believed at $tx. For scans: plain comparisons are the fastest there.
 x.valid_from <= $valid AND $valid < x.valid_to AND BELIEVED(x)
 
+// macro: HAPPENED(x)
+// What had happened by $valid: an event as first told, or an occurrence.
+x.occurred_at <= $valid
+
 // macro: HOP_AS_OF(x)
 // The same for traversals. The planner guesses that each comparison keeps a tenth of the rows and would rather scan
 // every link; inside one CASE it cannot guess (2 hops over 3 million links: 594 ms without, 2 ms with).

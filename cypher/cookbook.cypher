@@ -55,6 +55,18 @@ WHERE AS_OF(l)
 RETURN LINK_COLUMNS(l)
 ORDER BY valid_from, tx_from, id
 
+// name: seen_again
+// Events seen more than once at the coordinate, the most frequent first: how often, when first and when last.
+MATCH (e:Event)-[:HAS_OCCURRENCE]->(o:Occurrence)
+WHERE BELIEVED(e) AND HAPPENED(o) AND o.tx_from <= $tx
+WITH e.id AS id, e.type AS type, e.description AS description, e.occurred_at AS told,
+  CASE WHEN HAPPENED(e) THEN 1 ELSE 0 END AS once, count(*) AS repeats, min(o.occurred_at) AS earliest,
+  max(o.occurred_at) AS latest
+WHERE once + repeats > 1
+RETURN id, type, description, once + repeats AS times, CASE WHEN told < earliest THEN told ELSE earliest END AS first_seen,
+  CASE WHEN once = 1 AND told > latest THEN told ELSE latest END AS last_seen
+ORDER BY times DESC, id
+
 // name: why
 // Every row of a node's history with who wrote it and who closed it, and their reasons.
 MATCH (n:Node {id: $id})-[:HAS_VERSION]->(v:Version)

@@ -54,6 +54,11 @@ MATCH (e:Event)
 RETURN e.id AS id, e.type AS type, e.occurred_at AS occurred_at, e.tx_from AS tx_from, e.tx_to AS tx_to,
   e.opened_by AS opened_by, e.closed_by AS closed_by
 
+// name: all_occurrences
+// Every occurrence after the first, to be held against the index; by way of the event, so that HAS_OCCURRENCE is held against it too.
+MATCH (e:Event)-[:HAS_OCCURRENCE]->(o:Occurrence)
+RETURN o.row AS row, e.id AS event_id, o.occurred_at AS occurred_at, o.tx_from AS tx_from, o.opened_by AS opened_by
+
 // name: all_versions
 // Every row of every node with its periods, to be held against the index; by way of the node, so that HAS_VERSION is held against it too.
 MATCH (n:Node)-[:HAS_VERSION]->(v:Version)

@@ -45,7 +45,8 @@ CREATE NODE TABLE Version(
 
 CREATE REL TABLE HAS_VERSION(FROM Node TO Version);
 
-// Something that happened at an instant. Never revised. metadata is JSON text.
+// Something that happened. Never revised. occurred_at is the instant that was told first, see Occurrence; metadata is
+// JSON text.
 CREATE NODE TABLE Event(
   id STRING PRIMARY KEY,
   type STRING,
@@ -64,6 +65,20 @@ CREATE NODE TABLE Event(
   opened_by STRING,
   closed_by STRING
 );
+
+// An event that came again: each occurrence after the one told first. That one is occurred_at of the event itself,
+// as first told; an occurrence told later may lie before it. opened_by is the operation that told it.
+//   what had happened by $valid, as known at $tx
+//                            WHERE o.occurred_at <= $valid AND o.tx_from <= $tx
+CREATE NODE TABLE Occurrence(
+  row STRING PRIMARY KEY,
+  event_id STRING,
+  occurred_at TIMESTAMP,
+  tx_from TIMESTAMP,
+  opened_by STRING
+);
+
+CREATE REL TABLE HAS_OCCURRENCE(FROM Event TO Occurrence);
 
 // Every operation: what was done, to what, by whom, why. subject is the id of a node, an event or a link.
 CREATE NODE TABLE Op(

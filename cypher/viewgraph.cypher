@@ -46,11 +46,16 @@ CREATE NODE TABLE Absent(
 )
 
 // name: view_event
-// What has happened. metadata is JSON text.
+// What has happened, and how often by then. occurred_at is first_seen; status is active, resolved or superseded; metadata
+// is JSON text.
 CREATE NODE TABLE Event(
   id STRING PRIMARY KEY,
   type STRING,
   occurred_at TIMESTAMP,
+  first_seen TIMESTAMP,
+  last_seen TIMESTAMP,
+  count INT64,
+  status STRING,
   description STRING,
   source STRING,
   origin STRING,

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from graphstore.index import Index
 from graphstore.line import dumps
 from graphstore.models import Json
+from graphstore.period import OPEN
 
 _BATCH = 8_192
 _CONTENT = b'{"content":{'
@@ -58,6 +59,56 @@ def event_columns(bodies: Sequence[Json]) -> dict[str, pa.Array]:
         "span_id": texts(body.get("span_id") for body in bodies),
         "parent_span_id": texts(body.get("parent_span_id") for body in bodies),
     }
+
+
+def event_table(index: Index, raw: Raw, events: Sequence[int], pending: set[int]) -> pa.Table:
+    """The rows of Event. `pending`: rows closed by a transaction that is not committed, which are still open."""
+    bodies = read_bodies(
+        raw, [(index.v_pos[ver], index.v_len[ver]) for ver in (index.versions_of[ent][0] for ent in events)]
+    )
+    bodies = [body or index.tombstone(ent) for ent, body in zip(events, bodies, strict=True)]
+    # an event recorded and taken back in one transaction held at no instant, but a link may name it
+    firsts = [index.rows_of[ent][0] if index.rows_of[ent] else -1 for ent in events]
+    lasts = [last_row(index, ent) for ent in events]
+    closes = [-1 if row < 0 or row in pending else index.r_close[row] for row in lasts]
+    ends = [
+        index.born[ent] if row < 0 else index.r_end[row] if op >= 0 else OPEN
+        for ent, row, op in zip(events, lasts, closes, strict=True)
+    ]
+    begun = [
+        index.r_from[row] if row >= 0 else index.born[ent] for ent, row in zip(events, firsts, strict=True)
+    ]
+    return pa.table(
+        {
+            "id": texts([index.names[ent] for ent in events]),
+            "type": texts([index.kind[ent] for ent in events]),
+            "occurred_at": instants(begun),
+            **event_columns(bodies),
+            "tx_from": instants([index.born[ent] for ent in events]),
+            "tx_to": instants(ends),
+            "opened_by": names_of([index.r_op[row] if row >= 0 else -1 for row in firsts]),
+            "closed_by": names_of(closes),
+        }
+    )
+
+
+def last_row(index: Index, ent: int) -> int:
+    """The committed row of a thing that was written last, or -1."""
+    committed = index.mark().rows
+    return next((row for row in reversed(index.rows_of[ent]) if row < committed), -1)
+
+
+def occurrence_table(index: Index, lo: int, hi: int) -> pa.Table:
+    """The rows of Occurrence."""
+    return pa.table(
+        {
+            "row": names_of(range(lo, hi)),
+            "event_id": texts([index.names[ent] for ent in index.s_ent[lo:hi]]),
+            "occurred_at": instants(index.s_at[lo:hi]),
+            "tx_from": instants(index.s_tx[lo:hi]),
+            "opened_by": names_of(index.s_op[lo:hi]),
+        }
+    )
 
 
 def end_columns(index: Index, links: Sequence[int]) -> dict[str, pa.Array]:
@@ -124,11 +175,11 @@ def read_bodies(raw: Raw, places: Sequence[Place]) -> list[Json]:
 
 
 def read_contents(raw: Raw, places: Sequence[Place]) -> tuple[pa.Array, list[Json]]:
-    """The contents at places as JSON text, and the rest of each body, parsed."""
+    """The contents at places as JSON text, and the rest of each body, parsed. What was forgotten is empty."""
     contents: list[bytes | None] = []
     rests: list[bytes] = []
     for pos, length in places:
-        content, rest = _split(raw(pos, length) if length else b"{}")
+        content, rest = _split(raw(pos, length)) if length else (b"{}", b"{}")
         contents.append(content)
         rests.append(rest)
     bodies: list[Json] = []

@@ -17,42 +17,53 @@ import orjson
 from graphstore.errors import EngineError
 from graphstore.files import sync_folder
 from graphstore.journal import SEGMENT_BYTES, Journal, Line
-from graphstore.line import FORGOTTEN, GENESIS, dumps, header, lay_out
+from graphstore.line import FORGOTTEN, GENESIS, OF_LINKS, OF_THE_STORE, dumps, header, lay_out
 
 Head = dict[str, Any]
 Transaction = list[tuple[Head, list[bytes]]]  # its lines: head and bodies
-_NAMED = (
+_OF_THINGS = (
     "entities",
     "versions",
-    "links",
-    "claims",
-)  # lists whose entries begin with the id of a thing or a link
-_DATED = (
+    "rows",
+    "gaps",
+    "seen",
+)  # lists whose entries begin with the id of a thing
+_OF_LINKS = ("links", "claims", "link_rows")  # … of a link
+_BY = (
+    "closed",
+    "link_closed",
     "rows",
     "link_rows",
     "gaps",
     "seen",
-)  # lists of periods and instants: first an id, last an operation
-_BY = ("closed", "link_closed", *_DATED)  # lists whose entries end with an operation
+)  # lists whose entries end with an operation
 
 
 class Compacting:
-    """One pass over all transactions, leaving out the things and links of these ids."""
+    """One pass over all transactions, leaving out the things of these ids and their links. A link may have the id of a thing: they are apart."""
 
     def __init__(self, gone: set[str]) -> None:
         self.gone = gone
+        self.links: set[str] = set()  # those that are left out
         self._rows: dict[str, list[int]] = {
             "rows": [],
             "link_rows": [],
         }  # old number -> new number, -1 when left out
+        self._said: set[str] = set()  # hashes of what was said of links left out, in one transaction
         self._kept = {"rows": 0, "link_rows": 0}
 
     def transaction(self, heads: list[Head]) -> list[tuple[Head, list[int]]]:
         """The lines that are left of a transaction, each with the numbers of the bodies it keeps."""
         for head in heads:
-            self.gone |= {
+            self.links |= {
                 name for name, source, _, target in head.get("links", ()) if {source, target} & self.gone
             }
+        self._said = {
+            head["body"][body]
+            for head in heads
+            for name, *_, body in head.get("claims", ())
+            if name in self.links and body is not None
+        }
         firsts, total = [], 0
         for head in heads:
             firsts.append(total)
@@ -71,21 +82,22 @@ class Compacting:
         return [(head, _bodies(head)) for head in left]
 
     def _leave_out(self, head: Head) -> None:
-        gone = self.gone
-        for name in _NAMED:
-            _keep(head, name, [entry for entry in head.get(name, ()) if entry[0] not in gone])
         for closed, rows in (("closed", "rows"), ("link_closed", "link_rows")):
             numbers = self._rows[rows]
-            _keep(head, closed, [[numbers[row], op] for row, op in head.get(closed, ()) if numbers[row] >= 0])
+            if closed in head:
+                _keep(head, closed, [[numbers[row], op] for row, op in head[closed] if numbers[row] >= 0])
             for entry in head.get(rows, ()):
-                numbers.append(-1 if entry[0] in gone else self._kept[rows])
-                self._kept[rows] += entry[0] not in gone
-        for name in _DATED:
-            _keep(head, name, [entry for entry in head.get(name, ()) if entry[0] not in gone])
-        took = {name: pieces for name, pieces in head.get("took", {}).items() if name not in gone}
-        head.pop("took", None)
-        if took:
-            head["took"] = took
+                gone = entry[0] in (self.gone if rows == "rows" else self.links)
+                numbers.append(-1 if gone else self._kept[rows])
+                self._kept[rows] += not gone
+        for names, left_out in ((_OF_THINGS, self.gone), (_OF_LINKS, self.links)):
+            for name in names:
+                if name in head:
+                    _keep(head, name, [entry for entry in head[name] if entry[0] not in left_out])
+        for name in self.links.intersection(head.get("took", ())):
+            del head["took"][name]
+        if not head.get("took", True):
+            del head["took"]
 
     def _operations(self, heads: list[Head], firsts: list[int], used: set[int]) -> dict[int, int]:
         """Keep the operations on what is left, and those that rows of it name (their subject is then nothing). Old number -> new number."""
@@ -93,13 +105,19 @@ class Compacting:
         for head, first in zip(heads, firsts, strict=True):
             kept = []
             for at, (verb, subject, *body) in enumerate(head.get("ops", ()), first):
-                gone = subject in self.gone
+                gone = self._is_gone(verb, subject)
                 if gone and at not in used:
                     continue
                 numbers[at] = len(numbers)
-                kept.append([verb, "" if gone else subject, *(() if gone else body)])
+                silent = gone or any(head["body"][number] in self._said for number in body)
+                kept.append([verb, "" if gone else subject, *(() if silent else body)])
             _keep(head, "ops", kept)
+            if not any(subject and not body for _, subject, *body in kept):
+                head.pop("why", None)
         return numbers
+
+    def _is_gone(self, verb: str, subject: str) -> bool:
+        return verb not in OF_THE_STORE and subject in (self.links if verb in OF_LINKS else self.gone)
 
     def _renumber(self, heads: list[Head], firsts: list[int], numbers: dict[int, int]) -> None:
         begun = 0
@@ -137,7 +155,8 @@ def left(journal: Journal, gone: set[str]) -> Iterator[Transaction]:
         lines += group
         if lines[-1].head.get("more"):
             continue
-        heads = [orjson.loads(dumps(line.head)) for line in lines]
+        # those of a journal in memory are the journal's own
+        heads = [line.head if journal.path else orjson.loads(dumps(line.head)) for line in lines]
         places = {id(head): line.places for head, line in zip(heads, lines, strict=True)}
         told = []
         for head, kept in compacting.transaction(heads):

@@ -14,10 +14,12 @@ import os
 import shutil
 import socket
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 from pathlib import Path
+
+import orjson
 
 from graphstore import compacting, forgetting, saved
 from graphstore.errors import DamageError, EngineError, InvalidError, LockedError, NotFoundError
@@ -35,6 +37,7 @@ except ImportError:  # pragma: no cover - a platform without flock
 MEMORY = ":memory:"
 _JOURNAL, _LOCK, _INDEX = "journal", "lock", "index.bin"
 _SAVE_AFTER = 256  # lines followed since the copy was saved that make saving it again worth while
+_TRIES = 100  # of a reader, 10 ms apart, while the writer puts other files in their place
 _open_here: set[str] = set()
 
 
@@ -89,12 +92,18 @@ class Folder:
         """The index of the journal: from the saved copy where that is right, and the lines after it. Sets a torn tail aside."""
         if self.path is None:
             return Index()
-        index = self._from_saved(journal, notify)
+        try:
+            index = self._from_saved(journal, notify)
+            if index is not None:
+                self._saved_at = 0
+                count = self._follow(index, journal)
+        except (FileNotFoundError, DamageError):  # the writer may just be putting other files in their place
+            if not self.read_only:
+                raise
+            journal.reopen()
+            index = None
         if index is None:
             index, count = self.replay(journal)
-        else:
-            self._saved_at = 0
-            count = self._follow(index, journal)
         self._saved_at = -1 if self._saved_at < 0 or count >= _SAVE_AFTER else index.transactions - count
         if journal.torn is not None and not self.read_only:
             journal.make_ready()
@@ -106,12 +115,19 @@ class Folder:
 
     def forget(self, index: Index, journal: Journal) -> None:
         """See to it that no file holds what was evicted or erased; a reader only stops showing it. Raises EngineError when the disk refuses."""
+        forgetting.hide(index)
         if self.read_only:
-            forgetting.blank(index, forgetting.remaining(index))
+            index.left = None
             return
         if self.path is not None:
-            self._remove_copies()
-            self._remove_torn(forgetting.names(index))
+            try:
+                self._remove_copies()
+                self._remove_torn(list(forgetting.names(index)))
+            except OSError as error:
+                raise EngineError(
+                    f"cannot remove {error.filename or self.path}: {error.strerror}. What was forgotten is not shown any more, but its content "
+                    "is still in the files. Open the store again: that finishes it."
+                ) from error
         journal.settle()
         forgetting.finish(index, journal)
 
@@ -134,18 +150,30 @@ class Folder:
             )
         finally:
             old.close()
-        self._remove_copies()
-        with journal.quiet():
-            journal.reopen()
+        try:
+            self._keep_torn(list(forgetting.as_written(gone)))
+            self._remove_copies()
+            with journal.quiet():
+                journal.reopen()
+                self._swap()
+        except OSError as error:
+            raise EngineError(
+                f"cannot put {self._fresh} in place: {error.strerror}. Nothing was evicted."
+            ) from error
+        finally:
+            for folder in (self._fresh, self._old):
+                shutil.rmtree(folder, ignore_errors=True)
+
+    def _swap(self) -> None:
+        assert self.path is not None and self.journal is not None
+        try:
             self.journal.rename(self._old)
             self._fresh.rename(self.journal)
-            sync_folder(self.path)
-        names = [name.encode() for name in gone]
-        for file in self._old.glob("*.bin"):
-            data = file.read_bytes()
-            if not any(name in data for name in names):
-                file.rename(self.journal / file.name)
-        shutil.rmtree(self._old, ignore_errors=True)
+        except BaseException:
+            if not self.journal.exists():
+                self._old.rename(self.journal)
+            raise
+        sync_folder(self.path)
 
     def _mend(self) -> None:
         """Finish what a process was at when it ended."""
@@ -154,32 +182,51 @@ class Folder:
             self._fresh.rename(self.journal)
         for folder in (self._fresh, self._old):
             shutil.rmtree(folder, ignore_errors=True)
-        for file in self.journal.glob("*.new") if self.journal.exists() else ():
-            file.unlink()
+        assert self.path is not None
+        for file in (*self.journal.glob("*.new"), *self.path.glob("*.new")):
+            file.unlink(missing_ok=True)
 
     def _remove_copies(self) -> None:
         """They hold contents, or lead to places that will move. Cut to nothing first: an engine may have them open still."""
         assert self.path is not None
-        for name in (*self.path.glob("graph.kuzu*"), self.path / "graph.json", self.path / _INDEX):
+        for name in self.path.glob("graph.kuzu*"):
             with contextlib.suppress(FileNotFoundError):
                 os.truncate(name, 0)
                 name.unlink()
+        for name in (*self.path.glob("graph.json*"), self.path / _INDEX, self.path / "index.new"):
+            name.unlink(missing_ok=True)
         sync_folder(self.path)
         self._saved_at = -1
 
-    def _remove_torn(self, names: Iterable[bytes]) -> None:
+    def _remove_torn(self, names: list[bytes]) -> None:
         assert self.journal is not None
-        aside = [(file, file.read_bytes()) for file in self.journal.glob("*.bin")]
-        wanted = list(names) if aside else []
-        for file, data in aside:
-            if any(name in data for name in wanted):
+        for file in self.journal.glob("*.bin"):
+            if _may_tell_of(file.read_bytes(), names):
                 file.unlink()
+
+    def _keep_torn(self, names: list[bytes]) -> None:
+        assert self.journal is not None
+        for file in self.journal.glob("*.bin"):
+            if not _may_tell_of(file.read_bytes(), names):
+                shutil.copy2(file, self._fresh / file.name)
 
     def replay(self, journal: Journal, upto: int | None = None) -> tuple[Index, int]:
         """The index from the journal alone; from its first `upto` transactions only."""
-        journal.start_at(Position(0, 0), GENESIS)
-        index = Index()
-        return index, self._follow(index, journal, upto)
+        for left in reversed(range(_TRIES if self.read_only else 1)):
+            journal.start_at(Position(0, 0), GENESIS)
+            index = Index()
+            try:
+                count = self._follow(index, journal, upto)
+                break
+            except FileNotFoundError:
+                if not left:
+                    raise
+            except DamageError:
+                if not left or not journal.renewed():
+                    raise
+            time.sleep(0.01)  # the writer is just putting other files in their place
+            journal.reopen()
+        return index, count
 
     @staticmethod
     def _follow(index: Index, journal: Journal, upto: int | None = None) -> int:
@@ -216,7 +263,7 @@ class Folder:
 
     def save(self, index: Index, journal: Journal) -> None:
         """Save the copy of the index, when that spares the next open some work."""
-        if self.path is None or self.read_only or not index.transactions:
+        if self.path is None or self.read_only or not index.transactions or index.left:
             return
         if self._saved_at >= 0 and index.transactions - self._saved_at < _SAVE_AFTER:
             return
@@ -259,7 +306,7 @@ def locate(path: str | os.PathLike[str], *, read_only: bool, create: bool) -> Fo
 
 def _half_way(place: Path, read_only: bool) -> bool:
     """Whether a journal written anew waits to be put in its place. A reader waits a moment for the writer that is at it."""
-    for _ in range(100 if read_only else 1):
+    for _ in range(_TRIES if read_only else 1):
         if (place / _JOURNAL / "00000001.jsonl").exists():
             return True
         if not (place / f"{_JOURNAL}.new").exists():
@@ -282,18 +329,30 @@ def _holds_other_things(place: Path) -> bool:
 
 
 # bounds and copies that depend on what was asked, not only on the journal
-_NOT_COMPARED = frozenset({"changed", "taken", "prints", "printed", "looked"})
+_NOT_COMPARED = frozenset({"changed", "taken", "prints", "printed", "looked", "left"})
 
 
-def verify_index(place: Folder, index: Index) -> list[Problem]:
+def _may_tell_of(torn: bytes, names: list[bytes]) -> bool:
+    """Whether a torn commit names one of these ids, or breaks off before it could. Contents come first in a line, ids last."""
+    last = torn.rstrip(b"\0").removesuffix(b"\n").rpartition(b"\n")[2]
+    try:
+        orjson.loads(last)
+    except orjson.JSONDecodeError:
+        return True
+    return any(name in torn for name in names)
+
+
+def verify_index(place: Folder, index: Index, journal: Journal) -> list[Problem]:
     """What differs between a resident index and the journal read anew, as far as the index has followed it."""
     fresh, problems = read_anew(place, index.transactions)
     if place.read_only:  # what comes after is the writer's, and may be half written just now
         problems = [problem for problem in problems if fresh is None]
+        if journal.renewed():  # this index is of files that are no more
+            return problems
     if fresh is None or problems:
         return problems
     if fresh.unfinished:
-        left = forgetting.remaining(fresh)
+        left = forgetting.hide(fresh)
         if left and not place.read_only:
             problems.append(
                 Problem(
@@ -302,7 +361,6 @@ def verify_index(place: Folder, index: Index) -> list[Problem]:
                     message=f"{len(left)} forgotten contents are in it still. Reopen the store.",
                 )
             )
-        forgetting.blank(fresh, left)
     problems += _unexplained(fresh)
     for name, value in vars(fresh).items():
         if name.startswith("_") or name in _NOT_COMPARED:

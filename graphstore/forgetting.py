@@ -1,45 +1,70 @@
 """What has to leave the journal when a thing is evicted or erased, and how it leaves: found in the index, blanked segment by segment.
 
-The line that says a thing is forgotten comes first. Killed anywhere after it, the same is found again and finished when the store is opened.
+The line that says a thing is forgotten comes first. From then on nothing leads to the contents. Killed anywhere after it, the same is found
+again and finished when the store is opened.
 """
 
 from __future__ import annotations
 
+from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from graphstore.files import Moves
 from graphstore.index import FORGETTING, Index
 from graphstore.journal import Journal, Place, segment_of
+from graphstore.line import OF_LINKS, OF_THE_STORE, dumps
 
 
 def remaining(index: Index) -> list[Place]:
-    """The contents of forgotten things that are in the journal still. A body that something else uses too is not among them."""
+    """The contents of forgotten things that the index still leads to. A body that something else uses too is not among them."""
     if not index.gone:
         return []
     wanted = {index.v_pos[ver]: index.v_len[ver] for ent in index.gone for ver in index.versions_of[ent]}
-    kept: set[int] = set()
-    names = {index.names[ent] for ent in index.gone}
-    for link in _touched(index):
-        forgotten = _forgotten(index, link)
-        if forgotten:
-            names.add(index.l_name[link])
+    links = _touched(index)
+    forgotten = {link for link in links if _forgotten(index, link)}
+    for link in forgotten:
         for claim in index.claims_of[link]:
-            if forgotten:
-                wanted[index.c_pos[claim]] = index.c_len[claim]
-            else:
-                kept.add(index.c_pos[claim])
+            wanted[index.c_pos[claim]] = index.c_len[claim]
+    kept = {index.c_pos[claim] for link in links - forgotten for claim in index.claims_of[link]}
+    reasons = _reasons(index, forgotten, kept)
+    wanted.update((pos, length) for pos, length in reasons.items() if pos not in kept)
+    return [Place(pos, length) for pos, length in sorted(wanted.items()) if length]
+
+
+def _reasons(index: Index, forgotten: set[int], kept: set[int]) -> dict[int, int]:
+    """The reasons of operations on what was forgotten, place -> length; `kept` gets the places of all others."""
+    things = {index.names[ent] for ent in index.gone}
+    links = {index.l_name[link] for link in forgotten}
+    echoes = _echoes(index, forgotten)
+    reasons: dict[int, int] = {}
     for op, length in enumerate(index.o_len):
         if length == 0:
             continue
-        if index.o_subject[op] in names and index.o_verb[op] not in FORGETTING:
-            wanted[index.o_pos[op]] = length
+        verb, subject = index.o_verb[op], index.o_subject[op]
+        if verb in FORGETTING or verb in OF_THE_STORE:
+            gone = False
+        else:
+            gone = op in echoes or subject in (links if verb in OF_LINKS else things)
+        if gone:
+            reasons[index.o_pos[op]] = length
         else:
             kept.add(index.o_pos[op])
-    return [Place(pos, length) for pos, length in sorted(wanted.items()) if length and pos not in kept]
+    return reasons
 
 
-def _touched(index: Index) -> Iterable[int]:
+def _echoes(index: Index, links: set[int]) -> set[int]:
+    """The operations whose reason is that of one of these links, whatever their subject: in a large transaction in a copy of its own."""
+    return {
+        index.k_op[row]
+        for link in links
+        for row in index.rows_of_link[link]
+        if index.o_verb[index.k_op[row]] in ("link", "supersede")
+        and index.o_len[index.k_op[row]] == index.c_len[index.k_claim[row]]
+    }
+
+
+def _touched(index: Index) -> set[int]:
     return {link for ent in index.gone for side in (index.out, index.into) for link in side.get(ent, ())}
 
 
@@ -49,38 +74,46 @@ def _forgotten(index: Index, link: int) -> bool:
     return "erased" in words or "" not in words
 
 
-def blank(index: Index, places: Iterable[Place]) -> None:
-    """The index no longer leads to these bodies."""
-    _place(index, {place.pos for place in places}, None, None)
-    index.finished()
+def hide(index: Index) -> list[Place]:
+    """The index no longer leads to what was forgotten. Gives all that is in the journal still."""
+    places = remaining(index)
+    index.left = [*(index.left or ()), *places]
+    gone = {place.pos for place in places}
+    for column, lengths in _columns(index) if gone else ():
+        for at, pos in enumerate(column):
+            if pos in gone:
+                column[at] = lengths[at] = 0
+    return index.left
 
 
 def finish(index: Index, journal: Journal) -> None:
     """Write every segment anew that holds what is forgotten. Raises EngineError when the disk refuses; what is done stays done."""
     by_segment: dict[int, list[Place]] = defaultdict(list)
-    for place in remaining(index):
+    for place in hide(index):
         by_segment[segment_of(place)].append(place)
     for segment, places in by_segment.items():
-        moves = journal.blank(segment, places)
-        _place(index, {place.pos for place in places}, segment, moves)
-    index.finished()
+        _move(index, segment, journal.blank(segment, places))
+        index.left = [place for place in index.left or () if segment_of(place) != segment]
+    index.left = None
 
 
-def _place(index: Index, gone: set[int], segment: int | None, moves: Moves | None) -> None:
-    for column, lengths in (
-        (index.v_pos, index.v_len),
-        (index.c_pos, index.c_len),
-        (index.o_pos, index.o_len),
-    ):
+def _move(index: Index, segment: int, moves: Moves) -> None:
+    for column, lengths in _columns(index):
         for at, pos in enumerate(column):
-            if lengths[at] == 0:
-                continue
-            if pos in gone:
-                column[at] = lengths[at] = 0
-            elif moves is not None and segment_of(Place(pos, 0)) == segment:
+            if lengths[at] and segment_of(Place(pos, 0)) == segment:
                 column[at] = moves.to(pos)
+
+
+def _columns(index: Index) -> tuple[tuple[array[int], array[int]], ...]:
+    """The places of bodies, each column with its lengths."""
+    return (index.v_pos, index.v_len), (index.c_pos, index.c_len), (index.o_pos, index.o_len)
 
 
 def names(index: Index) -> Iterator[bytes]:
     """The ids of what is forgotten, as they stand in a line."""
-    return (index.names[ent].encode() for ent in index.gone)
+    return as_written(index.names[ent] for ent in index.gone)
+
+
+def as_written(names: Iterable[str]) -> Iterator[bytes]:
+    """Ids as they stand in a line."""
+    return (dumps(name) for name in names)

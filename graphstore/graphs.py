@@ -42,8 +42,7 @@ class Graphs:
 
     def follow(self, index: Index) -> None:
         """The index was laid anew: everything built on the old one goes."""
-        while self._views:
-            self._views.popitem()[1].close()
+        self._views.clear()  # not closed: another thread may be reading one; it goes with its last reader
         if self._projection is not None:
             self._projection.abandon()
             self._projection = None
@@ -105,9 +104,12 @@ class Graphs:
         return told[at - 1] if at else -OPEN
 
     def _valid_span(self, valid: Instant) -> tuple[Instant, Instant]:
-        """The longest stretch of valid time around `valid` in which no row of the index begins or ends."""
+        """The longest stretch of valid time around `valid` in which no row of the index begins or ends and no event comes again."""
         index = self._index
-        spans = [_around(column, valid) for column in (index.r_from, index.r_to, index.k_from, index.k_to)]
+        spans = [
+            _around(column, valid)
+            for column in (index.r_from, index.r_to, index.s_at, index.k_from, index.k_to)
+        ]
         return max(before for before, _ in spans), min(after for _, after in spans)
 
     def nodes_arrow(self, valid: Instant, tx: Instant, pending: Sequence[bytes] = ()) -> Any:

@@ -123,7 +123,8 @@ class Index:
         # what the store keeps of how it is to behave; the last of a name counts
         self.settings: list[dict[str, Any]] = []
         self.gone: dict[int, int] = {}  # forgotten entity -> the operation that evicted or erased it
-        self._forgetting = False  # contents of forgotten things may still be in the journal
+        # places of forgotten contents that are in the journal still and nothing leads to; None: surely none
+        self.left: list[Any] | None = None
 
     def _init_seen(self) -> None:
         # occurrences: of each also the earliest and the latest among those of its event up to it
@@ -174,7 +175,7 @@ class Index:
         if any(op >= mark.ops for op in self.gone.values()):
             self.gone.clear()
             for op, verb in enumerate(self.o_verb[: mark.ops]):
-                if verb in FORGETTING:
+                if verb in FORGETTING and self.o_subject[op]:  # nothing is named where no tombstone was left
                     self.forget(self.ids[self.o_subject[op]], op)
         for column in (self.o_tx, self.o_pos, self.o_len, self.o_verb, self.o_subject, self.o_author):
             del column[mark.ops :]
@@ -390,19 +391,15 @@ class Index:
         self.o_len.append(length)
         return len(self.o_tx) - 1
 
-    def finished(self) -> None:
-        """No content of a forgotten thing is left."""
-        self._forgetting = False
-
     @property
     def unfinished(self) -> bool:
         """Whether contents of forgotten things may still be in the journal."""
-        return self._forgetting
+        return self.left is not None
 
     def forget(self, ent: int, op: int) -> None:
         """From now on an entity is evicted or erased, at every coordinate."""
         self.gone[ent] = op
-        self._forgetting = True
+        self.left = self.left or []
 
     def apply(self, head: dict[str, Any], places: list[Any]) -> None:
         """Follow one line of the journal."""

@@ -635,7 +635,8 @@ class Journal:
         if self.path is not None:
             with self._syncing:
                 try:
-                    os.fdatasync(self._file(self.end.segment).fileno())
+                    for segment in range(self._durable[0].segment, self.end.segment + 1):
+                        os.fdatasync(self._file(segment).fileno())
                 except OSError as error:
                     raise EngineError(f"cannot make {self.path} durable: {error.strerror}.") from error
 

@@ -112,7 +112,7 @@ KINDS: Mapping[str, Kind] = {
 ALIASES: Mapping[str, str] = {"relates": "related_to", "relates_to": "related_to", "fixed_by": "resolved_by"}
 
 _TABLES = frozenset(
-    {"node", "event", "version", "op", "link", "absent", "has_version"}
+    {"node", "event", "version", "op", "link", "absent", "has_version", "occurrence", "has_occurrence"}
 )  # labels of the graph
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}\Z")
 

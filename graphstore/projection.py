@@ -27,10 +27,12 @@ from graphstore.columns import (
     claim_columns,
     description_columns,
     end_columns,
-    event_columns,
+    event_table,
     instants,
+    last_row,
     names_of,
     node_table,
+    occurrence_table,
     read_bodies,
     read_contents,
     texts,
@@ -45,7 +47,7 @@ from graphstore.models import Json, Problem
 from graphstore.period import OPEN, Instant, moment
 from graphstore.queries import schema, text
 
-SCHEMA = 1
+SCHEMA = 2
 CHUNK = 2 * 131_072
 """Rows written at once: whole groups of the engine, which makes a COPY twice as fast."""
 CLOSINGS = 16_384
@@ -57,7 +59,9 @@ POOL = 256 << 20
 """The engine's memory for tables on disk."""
 GENERIC = "LINK"
 """The table of the kinds of link that have none of their own."""
-TAKEN = frozenset({"NODE", "EVENT", "ABSENT", "VERSION", "HAS_VERSION", "OP", GENERIC})
+TAKEN = frozenset(
+    {"NODE", "EVENT", "ABSENT", "VERSION", "HAS_VERSION", "OCCURRENCE", "HAS_OCCURRENCE", "OP", GENERIC}
+)
 
 _LINK_PERIODS = ("valid_from", "valid_to", "tx_from", "tx_to", "opened_by", "closed_by")
 
@@ -371,6 +375,7 @@ class Projection:
             *((self._add_things, lo, hi) for lo, hi in _chunks(done.entities, goal.entities)),
             *((self._add_ops, lo, hi) for lo, hi in _chunks(done.ops, goal.ops)),
             *((self._add_versions, lo, hi) for lo, hi in _chunks(done.rows, goal.rows)),
+            *((self._add_occurrences, lo, hi) for lo, hi in _chunks(done.seen, goal.seen)),
             *((self._add_links, lo, hi) for lo, hi in _chunks(done.link_rows, goal.link_rows)),
             *((self._close_rows, lo, hi) for lo, hi in _chunks(done.closings, goal.closings, CLOSINGS)),
             *(
@@ -409,32 +414,16 @@ class Projection:
             pen.write(self._write, "Event", self._event_table(events))
 
     def _event_table(self, events: list[int]) -> pa.Table:
-        index = self._index
-        # an event recorded and taken back in one transaction held at no instant, but a link may name it
-        rows = [index.rows_of[ent][0] if index.rows_of[ent] else -1 for ent in events]
-        both = list(zip(events, rows, strict=True))
-        versions = [index.versions_of[ent][0] for ent in events]
-        bodies = read_bodies(self._journal.raw, [(index.v_pos[ver], index.v_len[ver]) for ver in versions])
-        bodies = [body or index.tombstone(ent) for ent, body in zip(events, bodies, strict=True)]
-        pending = self._pending
-        closes = [-1 if row < 0 or row in pending else index.r_close[row] for row in rows]
-        ends = [
-            index.born[ent] if row < 0 else index.r_end[row] if op >= 0 else OPEN
-            for (ent, row), op in zip(both, closes, strict=True)
-        ]
-        return pa.table(
-            {
-                "id": texts([index.names[ent] for ent in events]),
-                "type": texts([index.kind[ent] for ent in events]),
-                "occurred_at": instants(
-                    [index.r_from[row] if row >= 0 else index.born[ent] for ent, row in both]
-                ),
-                **event_columns(bodies),
-                "tx_from": instants([index.born[ent] for ent in events]),
-                "tx_to": instants(ends),
-                "opened_by": names_of([index.r_op[row] if row >= 0 else -1 for row in rows]),
-                "closed_by": names_of(closes),
-            }
+        return event_table(self._index, self._journal.raw, events, self._pending)
+
+    def _add_occurrences(self, pen: Pen, lo: int, hi: int) -> None:
+        table = occurrence_table(self._index, lo, hi)
+        pen.write(self._write, "Occurrence", table)
+        pen.write(
+            self._write,
+            "HAS_OCCURRENCE",
+            pa.table({"source": table["event_id"], "target": table["row"]}),
+            ("Event", "Occurrence"),
         )
 
     def _add_ops(self, pen: Pen, lo: int, hi: int) -> None:
@@ -573,9 +562,14 @@ class Projection:
     def _close_rows(self, pen: Pen, lo: int, hi: int) -> None:
         index = self._index
         # a row that was closed when it was first written is written closed
-        rows = [row for row in index.closings[lo:hi] if row < self._done.rows]
-        versions = [row for row in rows if not index.is_event[index.r_ent[row]]]
-        events = [row for row in rows if index.is_event[index.r_ent[row]]]
+        versions, events = [], []
+        for row in index.closings[lo:hi]:
+            ent = index.r_ent[row]
+            if not index.is_event[ent]:
+                if row < self._done.rows:
+                    versions.append(row)
+            elif ent < self._done.entities and row == last_row(index, ent):
+                events.append(row)  # an earlier row made way for one that begins earlier: the event goes on
         if versions:
             pen.write(
                 self._close,
@@ -654,6 +648,12 @@ class Projection:
             engine.arrow(text("all_events", driver=self._driver)),
             self._event_table(events).select(columns),
             "id",
+        )
+        yield from _differences(
+            "Occurrence",
+            engine.arrow(text("all_occurrences", driver=self._driver)),
+            occurrence_table(self._index, 0, self._done.seen),
+            "row",
         )
 
     def _verify_versions(self, engine: Engine) -> Iterator[str]:

@@ -244,6 +244,17 @@ class Replacing(Value):
     replaced: int
 
 
+class SeenAgain(Value):
+    """An event that came again: how many times, its first and its last."""
+
+    id: str
+    type: str
+    description: str
+    times: int
+    first_seen: datetime
+    last_seen: datetime
+
+
 class Provenance(Value):
     """A row of a node's history with the operations that wrote and closed it."""
 
@@ -276,4 +287,5 @@ MOST_REVISED = query("most_revised", Revised)
 LINKS_BY_KIND = query("links_by_kind", KindCount)
 MOST_SUPERSEDING = query("most_superseding", Replacing)
 CONTRADICTIONS_AS_OF = query("contradictions_as_of", LinkRow)
+SEEN_AGAIN = query("seen_again", SeenAgain)
 WHY = query("why", Provenance)

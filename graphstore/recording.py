@@ -131,6 +131,8 @@ class Recording:
             )
             linking = Linking(self.core, self.work)
             ends = (target, event) if turned else (event, target)
+            if name == "resolved_by":  # nothing is resolved before its fix has happened, or before it has
+                at = max(at, index.start(target, self.work.tx) or at)
             linking.join(
                 Ends(ends[0], linking.kind(name), ends[1]), (at, OPEN), Claim(created_by="store"), op
             )

@@ -18,6 +18,7 @@ RETENTION = "retention"
 DAY = 86_400_000_000
 AFTER_EVICTION = 0.8  # of the size allowed: so that not every commit evicts
 _TOMBSTONE = 64  # bytes that an eviction adds for each thing, about
+_LINE = 512  # bytes that it adds once, about
 
 
 def whole_number(what: str, value: Any) -> int | None:
@@ -43,18 +44,25 @@ def chosen(index: Index, names: Iterable[str]) -> list[int]:
 
 
 def candidates(
-    index: Index, kinds: frozenset[str] | None, before: Instant | None, *, tombstones: bool = False
+    index: Index,
+    kinds: frozenset[str] | None,
+    before: Instant | None,
+    now: Instant,
+    *,
+    tombstones: bool = False,
 ) -> list[int]:
-    """What may be evicted, the oldest first: events, and nodes of kinds that are named; with `tombstones` what was evicted before as well."""
+    """What may be evicted, the oldest first: events, and nodes of kinds that are named and over by then (by `now` without `before`); with
+    `tombstones` what was evicted before as well."""
     found = []
+    over = now if before is None else before
     for ent, kind in enumerate(index.kind):
         word = index.word(ent)
         if (kinds is not None and kind not in kinds) or (word and not (tombstones and word == "evicted")):
             continue
         if index.is_event[ent]:
             last = index.last_seen(ent)
-        elif kinds is not None and not any(index.r_to[row] >= OPEN for row in index.now_of[ent]):
-            last = max([index.changed[ent], *(index.r_to[row] for row in index.now_of[ent])])
+        elif kinds is not None and all(index.r_to[row] <= over for row in index.now_of[ent]):
+            last = index.changed[ent]
         else:
             continue
         if before is None or last < before:
@@ -63,8 +71,9 @@ def candidates(
 
 
 def enough(index: Index, ents: list[int], bytes_over: int, keep_audit: bool) -> list[int]:
-    """The first of `ents` whose contents, taken away, free so many bytes."""
+    """The first of `ents` whose contents, taken away, free more than so many bytes."""
     taken = []
+    bytes_over += _LINE if bytes_over >= 0 else 0
     for ent in ents:
         if bytes_over <= 0:
             break

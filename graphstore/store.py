@@ -16,11 +16,22 @@ from graphstore.inputs import event_of, ids, json_object, optional_text, part, s
 from graphstore.linking import CONTROL, Claim, Ends, Linking
 from graphstore.links import new_kind, strength_of
 from graphstore.models import Change, Json, Link, Node, Problem, Recorded, Verification
-from graphstore.period import OPEN, Instant, Period, TimeLike, coalesce, instant, iso, moment, period
+from graphstore.period import (
+    BEGINNING,
+    OPEN,
+    Instant,
+    Period,
+    TimeLike,
+    coalesce,
+    instant,
+    iso,
+    moment,
+    period,
+)
 from graphstore.recording import Recording, Report
 from graphstore.sight import Sight, slot_name
 from graphstore.transacting import Clock, Writer
-from graphstore.writing import Transaction, refuse_taken_slot
+from graphstore.writing import Transaction, refuse_forgotten, refuse_taken_slot
 
 if TYPE_CHECKING:
     from graphstore.engine import Result
@@ -97,6 +108,7 @@ class GraphStore(Writer):
         with self._verb() as work:
             index = self._core.index
             ent = self._known(id, work, node=True)
+            refuse_forgotten(index, ent)
             spans = self._revised(ent, valid_from, valid_to, work)
             kept = self._tags(ent) if tags is None else tags
             body = version_body(content, text, kept, trigger, source)
@@ -143,6 +155,7 @@ class GraphStore(Writer):
         with self._verb() as work:
             index = self._core.index
             ent = self._known(id, work, node=True)
+            refuse_forgotten(index, ent)
             name, start = index.names[ent], index.start(ent, work.tx)
             cut = work.tx if at is None else instant(at, "at")
             if start is None or index.r_to[index.now_of[ent][-1]] <= cut:
@@ -172,6 +185,7 @@ class GraphStore(Writer):
                     f"{name!r} is an event: it is retracted whole. Leave valid_from and valid_to out."
                 )
             during = part(valid_from, valid_to)
+            refuse_forgotten(index, ent)
             gone = work.take(ent, during, work.op("retract", name, reason))
             if not gone:
                 raise NotFoundError(
@@ -428,11 +442,12 @@ class GraphStore(Writer):
         with self._by_itself("evict()"):
             index = self._core.index
             if ids is not None:
+                there = ("",) if keep_audit else ("", "evicted")
                 ents = [
-                    ent for ent in retention.chosen(index, inputs.ids("ids", ids)) if ent not in index.gone
+                    ent for ent in retention.chosen(index, inputs.ids("ids", ids)) if index.word(ent) in there
                 ]
             else:
-                ents = retention.candidates(index, wanted, cut)
+                ents = retention.candidates(index, wanted, cut, self._now(), tombstones=not keep_audit)
             if most is not None:
                 ents = retention.enough(index, ents, self._core.journal.size() - most, keep_audit)
             names = [index.names[ent] for ent in ents]
@@ -447,7 +462,8 @@ class GraphStore(Writer):
         days = self.retention["days"]
         if days is None:
             return []
-        return self.evict(before=moment(self._now() - days * retention.DAY), reason=f"older than {days} days")
+        cut = max(self._now() - days * retention.DAY, BEGINNING)
+        return self.evict(before=moment(cut), reason=f"older than {days} days")
 
     def erase(self, id: str, *, reason: str) -> None:
         """Forget what must not be kept: the content of one thing leaves every file of the store; its tombstone and the reason stay.
@@ -545,7 +561,7 @@ class GraphStore(Writer):
                 raise InvalidError("verify() inside transaction(). Leave the block first.")
             problems: list[Problem] = []
             if self._place.journal is not None:
-                problems += folder.verify_index(self._place, self._core.index)
+                problems += folder.verify_index(self._place, self._core.index, self._core.journal)
             problems += self._core.graphs.verify()
             return Verification(
                 ok=not problems,

@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Self
 
 from graphstore import folder, retention
-from graphstore.errors import EngineError, InvalidError
+from graphstore.errors import DamageError, EngineError, InvalidError
 from graphstore.graphs import Graphs
 from graphstore.inputs import text_of
 from graphstore.journal import Journal, Ticket
@@ -201,8 +201,7 @@ class Writer(Reader):
                 self._make_durable(ticket)
             finally:
                 self._waiting.pop(ticket, None)
-            if self._core.index.settings:
-                self._keep_small()
+            self._keep_small()
 
     def _commit(self, work: Transaction) -> None:
         core = self._core
@@ -264,6 +263,7 @@ class Writer(Reader):
             finally:
                 self._deferring = False
                 self._make_durable(self._core.journal.ticket())
+        self._keep_small()
 
     def _make_durable(self, ticket: Ticket) -> None:
         journal = self._core.journal
@@ -284,15 +284,17 @@ class Writer(Reader):
             self._open = None
             core.pending.clear()
             with core.journal.quiet():
-                if self.read_only:
-                    core.journal.reopen()  # the writer may have put other files in their place
+                core.journal.reopen()  # other files may have been put in their place
                 core.index, _ = self._place.replay(core.journal)
             if not self.read_only:
                 core.journal.make_ready()
-            if core.index.unfinished:
-                self._place.forget(core.index, core.journal)
-            core.vocabulary.reset(core.index.kinds)
             core.graphs.follow(core.index)
+            if core.index.unfinished:
+                try:
+                    self._place.forget(core.index, core.journal)
+                except EngineError as error:
+                    self.notices.append(str(error))
+            core.vocabulary.reset(core.index.kinds)
         core.closed = None
 
     @contextlib.contextmanager
@@ -305,13 +307,29 @@ class Writer(Reader):
             yield
 
     def _forget(self, verb: str, ents: list[int], reason: str | None) -> None:
-        """First the line that says so, then the files."""
+        """First the line that says so, then the files. Nobody sees it half way."""
         core = self._core
-        with self._transact(None, None, reason) as work, core.lock:
-            retention.forget(work, verb, ents)
-        with core.lock:
-            core.graphs.forget()
-            self._place.forget(core.index, core.journal)
+        with core.lock, self._left_alone():
+            with self._transact(None, None, reason) as work:
+                retention.forget(work, verb, ents)
+            self._waiting.clear()  # what was told before is durable now, and its place in the journal is about to move
+            try:
+                core.graphs.forget()
+                self._place.forget(core.index, core.journal)
+            except EngineError:
+                raise
+            except BaseException:
+                self._relay()
+                raise
+
+    @contextlib.contextmanager
+    def _left_alone(self) -> Iterator[None]:
+        """Whatever the journal's size: it is just being seen to."""
+        before, self._too_big = self._too_big, OPEN
+        try:
+            yield
+        finally:
+            self._too_big = before
 
     def _purge(self, ents: list[int], reason: str | None) -> None:
         """Write the journal anew without these things, and lay the index anew from it."""
@@ -322,6 +340,7 @@ class Writer(Reader):
             core.journal.settle()
             core.graphs.forget()
             last = retention.without_trace(tx, len(names), self._author, reason)
+            self._waiting.clear()
             try:
                 self._place.compact(core.journal, names, [last])
             finally:
@@ -329,27 +348,28 @@ class Writer(Reader):
 
     def _keep_small(self) -> None:
         """Evict the oldest events once the journal has outgrown the size the store keeps."""
-        kept = self._core.index.setting(retention.RETENTION)
-        if (
-            kept is None
-            or kept["bytes"] is None
-            or self._core.journal.size() <= max(kept["bytes"], self._too_big)
-        ):
+        core = self._core
+        kept = core.index.setting(retention.RETENTION) if core.index.settings else None
+        if kept is None or kept["bytes"] is None or self._too_big >= OPEN:
+            return
+        with core.lock:
+            size = core.journal.size()
+        if size <= max(kept["bytes"], self._too_big):
             return
         with self._writer:
-            if self._open is None and not self._deferring:
-                goal = int(kept["bytes"] * retention.AFTER_EVICTION)
-                index = self._core.index
-                ents = retention.enough(
-                    index, retention.candidates(index, None, None), self._core.journal.size() - goal, True
-                )
-                self._too_big = OPEN  # what follows is a commit too
-                try:
-                    if ents:
-                        self._forget("evict", ents, f"the journal passed {kept['bytes']} bytes")
-                finally:  # where tombstones alone pass the size, only growth makes trying again worth while
-                    size = self._core.journal.size()
-                    self._too_big = 0 if size <= kept["bytes"] else int(size * 1.25)
+            if self._open is not None or self._deferring or core.closed:
+                return
+            over = core.journal.size() - int(kept["bytes"] * retention.AFTER_EVICTION)
+            index = core.index
+            ents = retention.enough(index, retention.candidates(index, None, None, self._now()), over, True)
+            try:
+                if ents:
+                    self._forget("evict", ents, f"the journal passed {kept['bytes']} bytes")
+            except EngineError as error:  # what was committed stays committed
+                self.notices.append(str(error))
+            finally:  # where tombstones alone pass the size, only growth makes trying again worth while
+                size = core.journal.size()
+                self._too_big = 0 if size <= kept["bytes"] else int(size * 1.25)
 
     def _usable(self) -> None:
         if self._core.closed:
@@ -368,17 +388,27 @@ class Writer(Reader):
                 return 0
             core = self._core
             before = core.index.transactions
-            if core.journal.renewed() or not core.journal.unchanged():
+            if core.journal.renewed() or not core.journal.unchanged() or not self._read_on():
                 self._relay()
-                return core.index.transactions - before
-            for lines in core.journal.read():
-                for line in lines:
-                    core.index.apply(line.head, line.places)
+                return max(core.index.transactions - before, 0)
             if core.index.unfinished:
                 core.graphs.forget()
                 self._place.forget(core.index, core.journal)
             core.vocabulary.reset(core.index.kinds)
             return core.index.transactions - before
+
+    def _read_on(self) -> bool:
+        """Follow what was appended. False: meanwhile the writer put other files in their place."""
+        core = self._core
+        try:
+            for lines in core.journal.read():
+                for line in lines:
+                    core.index.apply(line.head, line.places)
+        except (FileNotFoundError, DamageError):
+            if not core.journal.renewed():
+                raise
+            return False
+        return True
 
 
 class _Verb:

@@ -30,6 +30,7 @@ from graphstore.columns import (
 from graphstore.engine import Engine, Result
 from graphstore.errors import QueryError
 from graphstore.guard import parse
+from graphstore.happened import Happened
 from graphstore.index import Index
 from graphstore.journal import Journal
 from graphstore.line import dumps
@@ -60,7 +61,7 @@ _EVENT_TEXTS = (
     "span_id",
     "parent_span_id",
 )
-_RESERVED = frozenset({*_BASE, "occurred_at", "_id", "_label", "_src", "_dst"})
+_RESERVED = frozenset({*_BASE, "occurred_at", "first_seen", "last_seen", "_id", "_label", "_src", "_dst"})
 _UNUSABLE = re.compile(r"[`\x00-\x1f\x7f]")
 _NO_PROPERTY = re.compile(r"Cannot find property (.+) for (.+?)\.?\Z", re.DOTALL)
 _LONGEST_NAME = 200
@@ -115,7 +116,7 @@ def build(
                 fill,
                 engine,
                 "Event",
-                events.event_table([index.standing(ent, valid, tx) for ent in events.ents]),
+                events.event_table(valid, tx),
             )
             pen.write(fill, engine, "Absent", _absent_table(index, raw, absent, valid, tx))
     except BaseException:
@@ -283,17 +284,22 @@ class _Things:
             }
         )
 
-    def event_table(self, standings: list[str]) -> pa.Table:
-        """The rows as events."""
-        index = self.index
+    def event_table(self, valid: Instant, tx: Instant) -> pa.Table:
+        """The rows as events, with what (valid, tx) knows of their occurrences."""
+        index, happened = self.index, Happened(self.index, valid, tx)
+        seen = [happened.seen(ent) for ent in self.ents]
         return pa.table(
             {
                 "id": texts([index.names[ent] for ent in self.ents]),
                 "type": texts([index.kind[ent] for ent in self.ents]),
-                "occurred_at": instants(self.since),
+                "occurred_at": instants([first for first, _, _ in seen]),
+                "first_seen": instants([first for first, _, _ in seen]),
+                "last_seen": instants([last for _, last, _ in seen]),
+                "count": numbers([count for _, _, count in seen]),
+                "status": texts([happened.status(ent) for ent in self.ents]),
                 **event_columns(self.bodies),
-                "standing": texts(standings),
-                "tx_from": instants(self.told),
+                "standing": texts([index.standing(ent, valid, tx) for ent in self.ents]),
+                "tx_from": instants([index.born[ent] for ent in self.ents]),
             }
         )
 

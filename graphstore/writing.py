@@ -153,9 +153,7 @@ class Transaction:
 
         Raises ConflictError for what was forgotten.
         """
-        if ent in self.index.gone:
-            name, word = self.index.names[ent], self.index.word(ent)
-            raise ConflictError(f"{name!r} is {word}: nothing new can be said of it. Use another id.")
+        refuse_forgotten(self.index, ent)
         wanted = list(periods)
         for period in wanted:
             self.take(ent, period, op)
@@ -174,9 +172,8 @@ class Transaction:
             index.close_row(row, self.tx, op)
             index.open_row(index.r_ver[row], (at, OPEN), self.tx, op)
             if index.r_end[row] == index.r_tx[row] and index.first_told(ent) == at:
-                at = (
-                    start  # the row that told it first is never stored: the new one tells the earlier instant
-                )
+                # the row that told it first is never stored: the new one tells the earlier instant
+                at = start
         index.add_seen(ent, at, self.tx, op)
 
     def validity(self, ent: int) -> list[Period]:
@@ -395,8 +392,6 @@ class _Composer:
         head = self.line.head
         if self.work.author is not None:
             head["author"] = self.work.author
-        if self.work._why[1]:
-            head["why"] = self._number(self.work._why[0])
         for name, numbers, write in lists:
             if numbers:
                 head[name] = [write(number) for number in numbers]
@@ -473,7 +468,9 @@ class _Composer:
         said: list[Any] = [index.o_verb[op], index.o_subject[op]]
         if index.o_len[op]:
             number = self._body(index.o_pos, op)
-            if index.o_pos[op] != self.work._why[0]:
+            if index.o_pos[op] == self.work._why[0]:
+                self.line.head["why"] = number
+            else:
                 said.append(number)
         return said
 
@@ -532,6 +529,14 @@ class _Composer:
             *period,
             index.k_op[row] - self.first_op,
         ]
+
+
+def refuse_forgotten(index: Index, ent: int) -> None:
+    """Raise ConflictError for what was evicted or erased."""
+    if ent in index.gone:
+        raise ConflictError(
+            f"{index.names[ent]!r} is {index.word(ent)}: nothing new can be said of it. Use another id."
+        )
 
 
 def refuse_taken_slot(index: Index, ent: int) -> None:

@@ -25,6 +25,9 @@ Span = tuple[datetime, datetime]
 SYMMETRIC = {"contradicts", "related_to", "co_constrains"}
 EARLIER_SOURCE = {"continuation", "fork", "branch", "tree_jump", "resume", "compaction"}
 ACYCLIC = {"supersedes", "continuation"}
+REPEATING = {"error", "regression", "resolution"}
+BROKEN = {"error", "regression"}
+MENDING = {"fix", "resolution"}
 PLAIN = {
     "supersedes", "corrects", "caused_by", "contradicts", "related_to", "resolved_by", "continuation",
     "derived_from", "supports", "fork", "blocks", "co_constrains",
@@ -229,7 +232,7 @@ class Oracle:
         if id in self.events:
             event = self.events[id]
             alive = event["tx_to"] == END if t is None else believed(event, t)
-            return event["occurred_at"] if alive else None
+            return self.begun(id, t) if alive else None
         rows = [
             r for r in self.rows if r["id"] == id and (r["tx_to"] == END if t is None else believed(r, t))
         ]
@@ -549,20 +552,52 @@ class Oracle:
 
     @verb
     def record_event(
-        self, id: str, type: str, *, occurred_at: datetime | None = None, related_to: str | None = None
-    ) -> list[str]:
+        self, id: str, type: str, description: str, *, occurred_at: datetime | None = None,
+        related_to: str | None = None,
+    ) -> list[str]:  # fmt: skip
         if id in self.nodes or id in self.events:
             raise Undecided("an event id that is known")
+        at = occurred_at or self.block
         self.events[id] = {
-            "id": id, "type": type, "occurred_at": occurred_at or self.block, "tx_from": self.block, "tx_to": END,
+            "id": id, "type": type, "description": description, "tx_from": self.block, "tx_to": END,
+            "told": ((at, self.block),),
         }  # fmt: skip
-        if related_to not in self.nodes and related_to not in self.events:
+        return self._relate(id, related_to, at)
+
+    @verb
+    def happens_again(
+        self,
+        type: str,
+        description: str,
+        *,
+        occurred_at: datetime | None = None,
+        related_to: str | None = None,
+    ) -> tuple[str, list[str]]:
+        """An event without an id: the one it is, and the links that came of it."""
+        alike = [
+            id for id, event in self.events.items()
+            if type in REPEATING
+            and (event["type"], event["description"]) == (type, description)
+            and self.standing(id, self.block, self.block) in ("stands", "not_yet")
+        ]  # fmt: skip
+        if not alike:
+            raise Undecided("it would be a new event, under an id of the store's own")
+        id, at = alike[-1], occurred_at or self.block
+        event = self.events[id]
+        self.events[id] = {**event, "told": (*event["told"], (at, self.block))}
+        return id, self._relate(id, related_to, at)
+
+    def _relate(self, id: str, other: str | None, at: datetime) -> list[str]:
+        types = [self.events[one]["type"] if one in self.events else None for one in (id, other)]
+        source, kind, target = id, "related_to", other
+        if types[0] in MENDING and types[1] in BROKEN:
+            source, kind, target = other, "resolved_by", id
+        if types[0] in BROKEN and types[1] in MENDING:
+            kind = "resolved_by"
+        try:
+            return [self._link(source, kind, target, valid_from=at, created_by="store")]
+        except Refused:
             return []  # recorded all the same, with a warning
-        other = self.events.get(related_to)
-        since = self.events[id]["occurred_at"]
-        if type in ("fix", "resolution") and other and other["type"] == "error":
-            return [self._link(related_to, "resolved_by", id, valid_from=since, created_by="store")]
-        return [self._link(id, "related_to", related_to, valid_from=since, created_by="store")]
 
     def name_link(self, made: str, id: str) -> None:
         """Take over the id the store gave."""
@@ -590,7 +625,7 @@ class Oracle:
             event = self.events[id]
             if event["tx_to"] <= t:
                 return "retracted"
-            if v < event["occurred_at"]:
+            if v < self.begun(id, t):
                 return "not_yet"
             return "superseded" if superseded else "stands"
         rows = [row for row in self.rows if row["id"] == id and believed(row, t)]
@@ -650,9 +685,43 @@ class Oracle:
 
     def event(self, id: str, v: datetime, t: datetime) -> Row | None:
         event = self.events.get(id)
-        if event is None or not believed(event, t) or event["occurred_at"] > v:
+        if event is None or not believed(event, t) or self.begun(id, t) > v:
             return None
-        return {**seen(event, t), "standing": self.standing(id, v, t)}
+        instants = self.happened(id, v, t)
+        return {
+            **seen(event, t),
+            "standing": self.standing(id, v, t),
+            "occurred_at": instants[0],
+            "first_seen": instants[0],
+            "last_seen": instants[-1],
+            "count": len(instants),
+            "status": self.status(id, v, t),
+        }
+
+    def begun(self, id: str, t: datetime | None) -> datetime:
+        """When an event happened first, as known at t."""
+        return min(at for at, told in self.events[id]["told"] if t is None or told <= t)
+
+    def happened(self, id: str, v: datetime, t: datetime) -> list[datetime]:
+        return sorted(at for at, told in self.events[id]["told"] if told <= t and at <= v)
+
+    def status(self, id: str, v: datetime, t: datetime) -> str:
+        if any(link["target"] == id for link in self._links(v, t, "supersedes")):
+            return "superseded"
+        resolved = []
+        for link in self.links_from(id, v, t, "resolved_by"):
+            resolved.append(link["valid_from"])
+            if link["target"] in self.events:
+                again = self.happened(link["target"], v, t)
+                resolved += [at for at in again if at >= link["valid_from"]]
+        return "resolved" if any(at >= self.happened(id, v, t)[-1] for at in resolved) else "active"
+
+    def events_between(self, since: datetime, until: datetime, v: datetime, t: datetime) -> set[str]:
+        return {
+            event["id"]
+            for event in self.events_at(v, t)
+            if any(since <= at < until for at in self.happened(event["id"], v, t))
+        }
 
     def events_at(self, v: datetime, t: datetime) -> list[Row]:
         return [event for id in sorted(self.events) if (event := self.event(id, v, t))]
@@ -751,6 +820,10 @@ class Oracle:
             if settled or link["source_standing"] == link["target_standing"] == "stands"
         }
 
+    def compare_events(self, a: Span, b: Span) -> tuple[set[str], set[str]]:
+        before, after = ({event["id"] for event in self.events_at(*one)} for one in (a, b))
+        return after - before, before - after
+
     def compare(self, a: Span, b: Span) -> tuple[set[str], set[str], set[str]]:
         before = {node["id"]: node["number"] for node in self.nodes_at(*a)}
         after = {node["id"]: node["number"] for node in self.nodes_at(*b)}
@@ -767,8 +840,10 @@ class Oracle:
         """Every boundary of valid time and every instant of transaction time."""
         rows = [*self.rows, *self.links]
         valids = {row[end] for row in rows for end in ("valid_from", "valid_to")} - {END}
-        valids |= {event["occurred_at"] for event in self.events.values()}
+        told = [one for event in self.events.values() for one in event["told"]]
+        valids |= {at for at, _ in told}
         txs = {row[end] for row in [*rows, *self.events.values()] for end in ("tx_from", "tx_to")} - {END}
+        txs |= {tx for _, tx in told}
         return sorted(valids), sorted(txs)
 
 

@@ -179,7 +179,7 @@ def test_14_ninety_day_eviction_removes_old_events_on_startup(tmp_path, clock):
 
 
 def test_15_corrupted_jsonl_line_skipped_gracefully(store, tmp_path):
-    gasoline = pytest.importorskip("graphstore.gasoline")
+    gasoline = pytest.importorskip("graphstore.gasoline")  # waits for the import of such logs
     log = tmp_path / "events.jsonl"
     good = {"type": "error", "timestamp": "2026-01-31T10:00:00Z", "description": "boom", "origin": "system"}
     log.write_text(

@@ -16,9 +16,8 @@ PACKAGE = Path(graphstore.__file__).parent
 FLOORS = {
     "pure": {"errors", "period", "models", "links", "diff", "inputs", "result", "fingerprints"},
     "truth": {"files", "line", "journal", "dump", "index", "saved", "forgetting", "compacting", "folder"},
-    "engine": {"guard", "queries", "engine", "columns", "projection", "viewgraph", "graphs"},
+    "engine": {"happened", "guard", "queries", "engine", "columns", "projection", "viewgraph", "graphs"},
     "core": {
-        "happened",
         "sight",
         "succession",
         "writing",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -44,6 +44,8 @@ KINDS = [
 # the first ones come up most: what happens often to one thing finds more than what happens once to many
 node = st.sampled_from(NODES[:1] * 3 + NODES[:2] * 2 + NODES)
 event = st.sampled_from(EVENTS)
+TYPES = ["error", "error", "resolution", "fix", "deploy"]
+report = st.sampled_from(["it broke", "it broke", "it failed"])
 thing = st.sampled_from(NODES[:1] * 5 + NODES[:2] * 3 + NODES + EVENTS)
 day = st.sampled_from(DAYS)
 maybe_day = st.none() | day
@@ -69,7 +71,9 @@ span = st.builds(in_order, ends, st.sampled_from([True] * 9 + [False]))
 NODE_FIELDS = (
     "id", "kind", "key", "scope", "number", "content", "tags", "trigger", "valid_from", "valid_to", "tx_from", "tx_to",
 )  # fmt: skip
-EVENT_FIELDS = ("id", "type", "occurred_at", "standing", "tx_from", "tx_to")
+EVENT_FIELDS = (
+    "id", "type", "description", "occurred_at", "first_seen", "last_seen", "count", "status", "standing", "tx_from", "tx_to",
+)  # fmt: skip
 LINK_FIELDS = (
     "id", "source", "kind", "target", "reason", "strength", "confidence", "source_standing", "target_standing",
     "valid_from", "valid_to", "tx_from", "tx_to",
@@ -118,6 +122,7 @@ def everything(view: Any) -> dict[tuple[Any, ...], Any]:
         ("nodes", "key"): view.nodes(key="slot"),
         ("nodes", "tag"): view.nodes(tag="hot"),
         ("events",): view.events(),
+        ("events", "between"): view.events(since=DAYS[2], until=DAYS[5]),
         ("contradictions",): view.contradictions(),
         ("contradictions", "settled"): view.contradictions(settled=True),
     }
@@ -281,7 +286,7 @@ class Histories(RuleBasedStateMachine):
                 ),
             )
         for id, at in zip(EVENTS, occurred_at, strict=False):
-            self.oracle.record_event(id, "error", occurred_at=at)
+            self.oracle.record_event(id, "error", "it broke", occurred_at=at)
             self.store.record_event("error", "it broke", id=id, occurred_at=at)
 
     @rule(id=thing, colour=word, span=span)
@@ -341,21 +346,40 @@ class Histories(RuleBasedStateMachine):
 
     @rule(
         id=event,
-        type=st.sampled_from(["error", "fix", "deploy"]),
+        type=st.sampled_from(TYPES),
+        description=report,
         occurred_at=maybe_day,
         related_to=st.none() | thing,
     )
-    def record_event(self, id: str, type: str, occurred_at: datetime | None, related_to: str | None) -> None:
-        related_to = None if related_to == id else related_to
+    def record_event(self, id: str, type: str, description: str, **more: Any) -> None:
         done = self.both(
-            lambda: self.oracle.record_event(id, type, occurred_at=occurred_at, related_to=related_to),
-            lambda: self.store.record_event(
-                type, "it happened", id=id, occurred_at=occurred_at, related_to=related_to
-            ),
+            lambda: self.oracle.record_event(id, type, description, **more),
+            lambda: self.store.record_event(type, description, id=id, **more),
         )
         if done:
             assert done[1].is_new
             self.named_from(id, done[0])
+
+    @precondition(lambda self: self.oracle.events)
+    @rule(
+        which=number, type=st.none() | st.sampled_from(TYPES), occurred_at=maybe_day,
+        related_to=st.none() | event | thing,
+    )  # fmt: skip
+    def happens_again(self, which: int, type: str | None, **more: Any) -> None:
+        """Mostly what happened before; said without its id."""
+        before = list(self.oracle.events.values())[which % len(self.oracle.events)]
+        type, description = type or before["type"], before["description"]
+        done = self.both(
+            lambda: self.oracle.happens_again(type, description, **more),
+            lambda: self.store.record_event(type, description, **more),
+        )
+        if done:
+            (id, made), recorded = done
+            now = self.oracle.now
+            known = self.oracle.event(id, now, now)
+            assert (id, False) == (recorded.event.id, recorded.is_new)
+            assert known is None or known["count"] == recorded.event.count
+            self.named_from(id, made)
 
     # ------------------------------------------------------------------ reads
 
@@ -407,6 +431,8 @@ class Histories(RuleBasedStateMachine):
         self.oracle.handed = max(self.oracle.handed, a[1], b[1])
         got = tuple({item.id for item in part} for part in (found.added, found.removed, found.changed))
         assert self.oracle.compare(a, b) == got
+        events = tuple({event.id for event in part} for part in (found.events_added, found.events_removed))
+        assert self.oracle.compare_events(a, b) == events
 
     @precondition(lambda self: self.block is None)
     @rule(v=number, t=number, jitter=st.integers(0, 8))
@@ -435,6 +461,8 @@ class Histories(RuleBasedStateMachine):
         assert [picked(row, EVENT_FIELDS) for row in o.events_at(v, t)] == by_id(
             got["events",], EVENT_FIELDS
         ), where
+        between = o.events_between(DAYS[2], DAYS[5], v, t)
+        assert between == {event.id for event in got["events", "between"]}, where
         assert o.contradictions(v, t) == {found.link.id for found in got["contradictions",]}, where
         settled = {found.link.id for found in got["contradictions", "settled"]}
         assert o.contradictions(v, t, settled=True) == settled, where
@@ -474,6 +502,10 @@ class Histories(RuleBasedStateMachine):
                 assert found is NotFoundError, where
             else:
                 assert picked(expected, EVENT_FIELDS) == plain(found, EVENT_FIELDS), where
+                every = [link for link in o._links(v, t) if id in (link["source"], link["target"])]
+                assert [picked(link, LINK_FIELDS) for link in every] == [
+                    plain(link, LINK_FIELDS) for link in found.links
+                ], where
         assert standing == got["inspect", id].node.standing, where
         links = [picked(link, LINK_FIELDS) for link in o.links_from(id, v, t)]
         assert links == [plain(link, LINK_FIELDS) for link in got["links_from", id]], where
@@ -561,6 +593,21 @@ def sorted_rows(rows: list[dict[str, Any]]) -> list[tuple[tuple[str, str], ...]]
     return sorted(tuple(sorted((name, str(value)) for name, value in opened(row).items())) for row in rows)
 
 
+def first_told(event: dict[str, Any]) -> datetime:
+    """The instant that was told first: of several told in one transaction the earliest."""
+    return min(at for at, told in event["told"] if told == event["tx_from"])
+
+
+def repeats(events: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What was told of events after that, with when it was told."""
+    found = []
+    for event in events:
+        told = list(event["told"])
+        told.remove((first_told(event), event["tx_from"]))
+        found += [{"id": event["id"], "at": at, "tx_from": tx} for at, tx in told]
+    return found
+
+
 class Tables(Histories):
     """The graph tables, grown or made anew, hold what the oracle holds; a view's graph is what the view reads."""
 
@@ -596,8 +643,16 @@ class Tables(Histories):
             "MATCH (e:Event) RETURN e.id AS id, e.type AS type, e.occurred_at AS occurred_at, "
             "e.tx_from AS tx_from, e.tx_to AS tx_to"
         ).rows()
-        names = ("id", "type", "occurred_at", "tx_from", "tx_to")
-        assert sorted_rows([picked(row, names) for row in self.oracle.events.values()]) == sorted_rows(rows)
+        names = ("id", "type", "tx_from", "tx_to")
+        expected = [
+            {**picked(row, names), "occurred_at": first_told(row)} for row in self.oracle.events.values()
+        ]
+        assert sorted_rows(expected) == sorted_rows(rows)
+        rows = query(
+            "MATCH (e:Event)-[:HAS_OCCURRENCE]->(o:Occurrence) WHERE e.id = o.event_id "
+            "RETURN e.id AS id, o.occurred_at AS at, o.tx_from AS tx_from"
+        ).rows()
+        assert sorted_rows(repeats(self.oracle.events.values())) == sorted_rows(rows)
 
     @precondition(lambda self: self.block is None)
     @rule(v=number, t=number, jitter=st.integers(0, 8))

@@ -557,3 +557,73 @@ def test_every_repeat_is_an_operation_of_its_own(store):
     assert [("record_event", id, None), ("record_event", id, "probe")] == [
         (change.verb, change.subject, change.author) for change in store.changes()
     ]
+
+
+# ---------------------------------------------------------------- in Cypher
+
+
+def told(store: GraphStore) -> list[tuple[datetime, datetime, datetime | None, list[datetime]]]:
+    """Each event of the tables: as first told, since when it is known, until when it is believed, and when it came again."""
+    rows = store.query_tables(
+        "MATCH (e:Event) OPTIONAL MATCH (e)-[:HAS_OCCURRENCE]->(o:Occurrence) "
+        "RETURN e.occurred_at AS at, e.tx_from AS tx_from, e.tx_to AS tx_to, collect(o.occurred_at) AS again"
+    ).rows()
+    return [(row["at"], row["tx_from"], row["tx_to"], sorted(row["again"] or ())) for row in rows]
+
+
+def test_the_tables_have_an_events_occurrences(disk_store, clock):
+    first = disk_store.record_event(*ERROR, occurred_at=at(5)).event
+    disk_store.query_tables("MATCH (e:Event) RETURN e.id")  # the rest is followed
+    clock.move(days=1)
+    for hour in (2, 7, 1):
+        disk_store.record_event(*ERROR, occurred_at=at(hour))
+    grown = told(disk_store)
+
+    assert [(at(5), first.tx_from, None, [at(1), at(2), at(7)])] == grown
+    assert disk_store.verify().ok
+    disk_store.rebuild()
+    assert grown == told(disk_store)
+
+
+def test_the_tables_end_a_retracted_event_that_came_earlier(disk_store):
+    first = disk_store.record_event(*ERROR, occurred_at=at(5)).event
+    disk_store.query_tables("MATCH (e:Event) RETURN e.id")
+    disk_store.record_event(*ERROR, occurred_at=at(2))
+    disk_store.retract(first.id, reason="a false alarm")
+    gone = disk_store.changes()[-1].tx
+
+    assert [(at(5), first.tx_from, gone, [at(2)])] == told(disk_store)
+    assert disk_store.verify().ok
+
+
+def test_the_tables_know_nothing_of_a_block_still_open(disk_store):
+    first = disk_store.record_event(*ERROR, occurred_at=at(5)).event
+    with disk_store.transaction():
+        disk_store.record_event(*ERROR, occurred_at=at(2))
+        inside = told(disk_store)
+
+    assert [(at(5), first.tx_from, None, [])] == inside
+    assert [(at(5), first.tx_from, None, [at(2)])] == told(disk_store)
+    assert disk_store.verify().ok
+
+
+def test_a_views_graph_counts_at_its_coordinate(store):
+    id = store.record_event(*ERROR, occurred_at=at(3)).event.id
+    store.record_event(*ERROR, occurred_at=at(1))
+    store.record_event("fix", "null check", related_to=id, occurred_at=at(4))
+    store.record_event(*ERROR, occurred_at=at(6))
+
+    for hour in range(8):
+        view = store.as_of(valid=at(hour))
+        rows = view.query(
+            "MATCH (e:Event) RETURN e.id AS id, e.occurred_at AS occurred_at, e.first_seen AS first_seen, "
+            "e.last_seen AS last_seen, e.count AS count, e.status AS status"
+        ).rows()
+        expected = [
+            {
+                name: getattr(event, name)
+                for name in ("id", "occurred_at", "first_seen", "last_seen", "count", "status")
+            }
+            for event in view.events()
+        ]
+        assert sorted(expected, key=str) == sorted(rows, key=str)

@@ -78,7 +78,7 @@ def step(store: GraphStore, clock: Clock, chance: random.Random) -> None:
     elif verb == "event":
         store.record_event(
             "error",
-            f"failed {chance.random():.3f}",
+            f"failed {int(4 * chance.random())}",
             occurred_at=start,
             metadata={"code": chance.randint(0, 9)},
         )
@@ -133,11 +133,12 @@ def dump(store: GraphStore) -> Dump:
     ]
     found = {
         label: sorted_rows(store, f"MATCH (n:{label}) RETURN n")
-        for label in ("Node", "Version", "Event", "Op")
+        for label in ("Node", "Version", "Event", "Occurrence", "Op")
     }
+    found["HAS_OCCURRENCE"] = sorted_rows(store, "MATCH (e)-[:HAS_OCCURRENCE]->(o) RETURN e.id, o.row")
     found["HAS_VERSION"] = sorted_rows(store, "MATCH (n)-[:HAS_VERSION]->(v) RETURN n.id, v.row")
     for name in names:
-        if name != "HAS_VERSION":
+        if name not in ("HAS_VERSION", "HAS_OCCURRENCE"):
             rows = sorted_rows(store, f"MATCH (a)-[r:`{name}`]->(b) RETURN {ends}, r")
             if rows:
                 found[name] = rows

@@ -115,8 +115,12 @@ def test_every_kind_people_write_has_a_table_from_the_start(tables: Engine) -> N
     own = {kind.name.upper() for kind in KINDS.values() if kind.table}
     found = tables.tables()
 
-    assert own | {"LINK", "HAS_VERSION"} == {name for name, sort in found.items() if sort == "REL"}
-    assert {"Node", "Version", "Event", "Op"} == {name for name, sort in found.items() if sort == "NODE"}
+    assert own | {"LINK", "HAS_VERSION", "HAS_OCCURRENCE"} == {
+        name for name, sort in found.items() if sort == "REL"
+    }
+    assert {"Node", "Version", "Event", "Occurrence", "Op"} == {
+        name for name, sort in found.items() if sort == "NODE"
+    }
 
 
 # --------------------------------------------------------------------------------------------- answers, tables by hand
@@ -184,6 +188,13 @@ def make(engine: Engine) -> None:
     add(engine, "CONTRADICTS", LINK,
         ("evt", "cookies", "2", "l3", "contradicts", None, "ann", "explicit", "{}",
          day(9), FOREVER, day(9), FOREVER, "2"), pair=("Event", "Node"))  # fmt: skip
+    add(engine, "Occurrence", "row event_id occurred_at tx_from opened_by",
+        ("0", "evt", day(7), day(11), "2"), ("1", "evt", day(13), day(13), "2"))  # fmt: skip
+    engine.copy(
+        "HAS_OCCURRENCE",
+        pa.table({"source": ["evt", "evt"], "target": ["0", "1"]}),
+        pair=("Event", "Occurrence"),
+    )
 
 
 @pytest.fixture(scope="module")
@@ -336,6 +347,22 @@ def test_cookbook(tables: Engine) -> None:
         ("cookies-v2", "bob", "outage"),
         ("cookies-v2", "ann", None),
     ]
+
+
+@pytest.mark.parametrize(
+    ("valid", "tx", "expected"),
+    [
+        (15, 15, [("evt", 3, day(7), day(13))]),
+        (12, 15, [("evt", 2, day(7), day(9))]),
+        (15, 12, [("evt", 2, day(7), day(9))]),
+        (8, 15, []),
+        (15, 10, []),
+    ],
+)
+def test_seen_again(tables: Engine, valid: int, tx: int, expected: list[Any]) -> None:
+    found = queries.SEEN_AGAIN(tables, valid=day(valid), tx=day(tx))
+
+    assert expected == [(row.id, row.times, row.first_seen, row.last_seen) for row in found]
 
 
 def test_a_named_query_misses_no_parameter(tables: Engine) -> None:
