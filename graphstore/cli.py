@@ -62,6 +62,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     cli_write.end,
     cli_write.retract,
     cli_write.confirm,
+    cli_write.fold,
     cli_write.link,
     cli_write.unlink,
     cli_write.event,
@@ -89,6 +90,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     cli_files.verify,
     cli_files.stats,
     cli_files.retention,
+    cli_files.trust,
 )
 IMPORTS: dict[str, Callable[..., None]] = {
     "git": cli_files.import_git,

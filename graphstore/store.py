@@ -60,6 +60,7 @@ class GraphStore(WholeStore):
         scope: str = "",
         supersedes: str | Iterable[str] = (),
         corrects: str | Iterable[str] = (),
+        derived_from: str | Iterable[str] = (),
         reason: str | None = None,
         source: str | None = None,
         trigger: str = "initial",
@@ -96,9 +97,10 @@ class GraphStore(WholeStore):
             linking = Linking(self._core, work)
             for old in olds:
                 linking.supersede(ent, old, Claim(reason=reason), op)
-            for wrong in ids("corrects", corrects):
-                ends = Ends(ent, linking.kind("corrects"), self._known(wrong, work))
-                linking.join(ends, (during[0], OPEN), Claim(reason=reason), op)
+            for kind_name, others in (("corrects", corrects), ("derived_from", derived_from)):
+                for other in ids(kind_name, others):
+                    ends = Ends(ent, linking.kind(kind_name), self._known(other, work))
+                    linking.join(ends, (during[0], OPEN), Claim(reason=reason), op)
             refuse_taken_slot(self._core.index, ent)
             return self._written(ent, row, body, work.tx)
 
@@ -214,6 +216,28 @@ class GraphStore(WholeStore):
                 raise NotFoundError(
                     f"nothing is believed of {name!r} over that time: there is nothing to retract."
                 )
+
+    def fold(
+        self, members: str | Iterable[str], *, into: str | Mapping[str, Any], reason: str | None = None
+    ) -> Node:
+        """Sum up several things in one: a node that is there (its id), or a new one of kind `summary` with this content. It is `derived_from` each.
+
+        The members stay as they are. Retracting the summary undoes it. Raises NotFoundError for an unknown id, InvalidError for no members.
+        """
+        names = ids("members", members)
+        if not names:
+            raise InvalidError("fold() of nothing. Give the ids of what is summed up.")
+        with self._verb() as work:
+            if not isinstance(into, str):
+                return self.add_node("summary", into, derived_from=names, reason=reason)
+            ent = self._known(into, work, node=True)
+            linking = Linking(self._core, work)
+            for name in names:
+                ends = Ends(ent, linking.kind("derived_from"), self._known(name, work))
+                linking.join(ends, (work.tx, OPEN), Claim(reason=optional_text("reason", reason)))
+            found = Sight(self._core, work.tx, work.tx).thing(ent)
+            assert isinstance(found, Node)
+            return found
 
     def confirm(self, id: str, *, reason: str, source: str | None = None) -> None:
         """It still holds: counted, and what it rests on shakes it no more. From another source than its own it is also an event that `supports` it.

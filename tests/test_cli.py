@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[1]
 COMMANDS = [
     "demo", "init", "add", "revise", "supersede", "end", "retract", "link", "unlink", "event", "show", "links", "history",
     "superseded", "causes", "effects", "walk", "path", "diff", "query", "changes", "import", "export", "restore", "verify", "stats",
-    "events", "evict", "erase", "retention", "review", "resolve", "sweep", "confirm", "shaky", "recall",
+    "events", "evict", "erase", "retention", "review", "resolve", "sweep", "confirm", "shaky", "recall", "fold", "trust",
 ]  # fmt: skip
 
 
