@@ -189,7 +189,7 @@ def retention(
 def trust(
     store: Store,
     ranks: Annotated[
-        list[str] | None, typer.Argument(metavar="[CLASS=RANK]...", help="Rank these source classes anew.")
+        list[str] | None, typer.Argument(metavar="CLASS=RANK...", help="Rank these source classes anew.")
     ] = None,
     author: Author = None,
     as_json: Json = False,
