@@ -76,39 +76,50 @@ class GraphStore(WholeStore):
         text_of("scope", scope, empty=True)
         with self._verb() as work:
             during = span(valid_from, valid_to, work.tx)
+            olds = [self._known(old, work) for old in ids("supersedes", supersedes)]
+            wrongs = [self._known(wrong, work) for wrong in ids("corrects", corrects)]
             filling = None
             if slot is not None:
-                filling = Filling(
-                    self, work, Slot(kind, slot, scope), during[0], None if valid_to is None else during[1]
-                )
+                stop = None if valid_to is None else during[1]
+                filling = Filling(self, work, Slot(kind, slot, scope), during[0], stop, frozenset(olds))
                 during = filling.during
                 there = -1 if id is not None else filling.restated(body)
                 if there >= 0:
-                    return self._restated(work, there, reason, source)
+                    ent = self._core.index.r_ent[there]
+                    confirm(self, work, there, reason, source)
+                    others = [old for old in olds if old != ent], [wrong for wrong in wrongs if wrong != ent]
+                    self._replace(work, ent, *others, during[0], reason)
+                    sight = Sight(self._core, work.tx, work.tx)
+                    return sight.node(there, sight.standing(ent))
                 filling.refuse_untrusted(source)
-            olds = [self._known(old, work) for old in ids("supersedes", supersedes)]
             name = self._new_id() if id is None else self._free_id(id)
             op = work.op("add_node", name, reason)
             ent = self._core.index.add_entity(name, False, kind, slot, scope, work.tx)
             row = work.describe(ent, [during], body, op)
             if filling is not None:
-                filling.close(ent, frozenset(olds), reason, op)
-            linking = Linking(self._core, work)
-            for old in olds:
-                linking.supersede(ent, old, Claim(reason=reason), op)
-            for wrong in ids("corrects", corrects):
-                ends = Ends(ent, linking.kind("corrects"), self._known(wrong, work))
-                linking.join(ends, (during[0], OPEN), Claim(reason=reason), op)
+                filling.close(ent, reason, op)
+            self._replace(work, ent, olds, wrongs, during[0], reason, op)
+            if filling is not None:
+                filling.follow(ent, op)
             refuse_taken_slot(self._core.index, ent)
             return self._written(ent, row, body, work.tx)
 
-    def _restated(self, work: Transaction, row: int, reason: str | None, source: str | None) -> Node:
-        """The node that says so already, confirmed once more."""
-        index = self._core.index
-        ent = index.r_ent[row]
-        confirm(self, work, ent, reason, source)
-        sight = Sight(self._core, work.tx, work.tx)
-        return sight.node(row, sight.standing(ent))
+    def _replace(
+        self,
+        work: Transaction,
+        ent: int,
+        olds: Iterable[int],
+        wrongs: Iterable[int],
+        since: Instant,
+        reason: str | None,
+        op: int = -1,
+    ) -> None:
+        """Say what a node supersedes and corrects from `since` on."""
+        linking, claim = Linking(self._core, work), Claim(reason=reason)
+        for old in olds:
+            linking.supersede(ent, old, claim, op, since=since)
+        for wrong in wrongs:
+            linking.join(Ends(ent, linking.kind("corrects"), wrong), (since, OPEN), claim, op)
 
     def revise(
         self,
@@ -222,12 +233,15 @@ class GraphStore(WholeStore):
         """
         text_of("reason", reason)
         with self._verb() as work:
+            index = self._core.index
             ent = self._known(id, work)
-            if not self._core.index.now_of[ent]:
+            if not index.now_of[ent]:
                 raise NotFoundError(
-                    f"nothing is believed of {self._core.index.names[ent]!r}: there is nothing to confirm."
+                    f"nothing is believed of {index.names[ent]!r}: there is nothing to confirm."
                 )
-            confirm(self, work, ent, reason, optional_text("source", source))
+            now = index.find(ent, work.tx, work.tx)
+            row = now if now >= 0 else index.now_of[ent][-1]
+            confirm(self, work, row, reason, optional_text("source", source))
 
     # ------------------------------------------------------------------ verbs: links
 
