@@ -24,7 +24,9 @@ RETURN VERSION_COLUMNS(v)
 ORDER BY tx_from, valid_from
 
 // name: links_from
-// What a node or event says of others at the coordinate: the links that start there.
+// What a node or event says of others at the coordinate: the links that start there, and those of symmetric kinds that
+// end there, turned round. $symmetric lists these kinds: ['co_constrains', 'contrasts_with', 'contradicts', 'related_to',
+// 'same_topic', 'semantic', 'failure_pattern', 'project_related', 'technique_shared'] and the store's own.
 // order: valid_from, tx_from, id
 MATCH (a:Node {id: $id})-[l]->(b:Node:Event)
 WHERE HOP_AS_OF(l)
@@ -33,9 +35,18 @@ UNION ALL
 MATCH (a:Event {id: $id})-[l]->(b:Node:Event)
 WHERE HOP_AS_OF(l)
 RETURN LINK_COLUMNS(l)
+UNION ALL
+MATCH (a:Node {id: $id})<-[l]-(b:Node:Event)
+WHERE HOP_EVEN_AS_OF(l)
+RETURN LINK_COLUMNS(l)
+UNION ALL
+MATCH (a:Event {id: $id})<-[l]-(b:Node:Event)
+WHERE HOP_EVEN_AS_OF(l)
+RETURN LINK_COLUMNS(l)
 
 // name: backlinks_to
-// What others say of a node or event at the coordinate: the links that end there.
+// What others say of a node or event at the coordinate: the links that end there, and those of symmetric kinds that
+// start there, turned round. $symmetric as in links_from.
 // order: valid_from, tx_from, id
 MATCH (b:Node {id: $id})<-[l]-(a:Node:Event)
 WHERE HOP_AS_OF(l)
@@ -44,17 +55,25 @@ UNION ALL
 MATCH (b:Event {id: $id})<-[l]-(a:Node:Event)
 WHERE HOP_AS_OF(l)
 RETURN LINK_COLUMNS(l)
+UNION ALL
+MATCH (b:Node {id: $id})-[l]->(a:Node:Event)
+WHERE HOP_EVEN_AS_OF(l)
+RETURN LINK_COLUMNS(l)
+UNION ALL
+MATCH (b:Event {id: $id})-[l]->(a:Node:Event)
+WHERE HOP_EVEN_AS_OF(l)
+RETURN LINK_COLUMNS(l)
 
 // name: what_superseded
-// What took the place of a node or event, or corrected it, at the coordinate: one step. Ask again of each successor
-// for the whole chain.
+// What took the place of a node or event, or corrected it, at the coordinate: one step, each successor once, by its
+// supersedes link or else its transition. Ask again of each successor for the whole chain.
 // order: since, recorded_at, link
 MATCH (b:Node {id: $id})<-[l:SUPERSEDES|TRANSITION|CORRECTS]-(a:Node:Event)
-WHERE HOP_AS_OF(l)
+WHERE HOP_AS_OF(l) AND SAYS_MOST(l)
 RETURN STEP_COLUMNS(l)
 UNION ALL
 MATCH (b:Event {id: $id})<-[l:SUPERSEDES|TRANSITION|CORRECTS]-(a:Node:Event)
-WHERE HOP_AS_OF(l)
+WHERE HOP_AS_OF(l) AND SAYS_MOST(l)
 RETURN STEP_COLUMNS(l)
 
 // name: causes
@@ -80,6 +99,15 @@ UNION ALL
 MATCH (b:Event {id: $id})<-[path:CAUSED_BY* ACYCLIC 1..10 (l, n | WHERE HOP_AS_OF(l))]-(a:Node:Event)
 WHERE a.id <> $id
 RETURN a.id AS id, min(length(path)) AS hops
+
+// macro: HOP_EVEN_AS_OF(l)
+// HOP_AS_OF for links that say the same from both ends.
+CASE WHEN l.kind IN $symmetric AND AS_OF(l) THEN true ELSE false END
+
+// macro: SAYS_MOST(l)
+// Of the links from a to b that say the same, the one that says most.
+(l.kind = 'supersedes' OR NOT EXISTS { MATCH (b)<-[s:SUPERSEDES]-(a) WHERE AS_OF(s) })
+  AND (l.kind <> 'corrects' OR NOT EXISTS { MATCH (b)<-[t:TRANSITION]-(a) WHERE AS_OF(t) })
 
 // macro: VERSION_COLUMNS(v)
 // A description with the identity of its node.

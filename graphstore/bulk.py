@@ -255,7 +255,8 @@ class _Loader:
         ent = index.add_entity(name, False, slot.kind, slot.key or None, slot.scope, work.tx)
         work.describe(ent, [during], body, op)
         if filling is not None:
-            filling.close(ent, frozenset(), None, op)
+            filling.close(ent, None, op)
+            filling.follow(ent, op)
 
     def unversion(self, row: Row) -> None:
         reason = row.get("reason") or "no longer in the source"

@@ -7,13 +7,14 @@ inverse name.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 from graphstore.errors import InvalidError
-from graphstore.links import Vocabulary, strength_of
+from graphstore.links import Group, Vocabulary, strength_of
 from graphstore.models import Link
 from graphstore.sight import Side, Sight
 
+GROUPS: tuple[str, ...] = get_args(Group)
 UNSAID = 3  # the strength of a link that has none
 
 
@@ -49,9 +50,8 @@ def asked(
     for name in (kinds,) if isinstance(kinds, str) else kinds:
         said = vocabulary.sentence("source", name, "target", "explicit")
         (straight if said.source == "source" else turned).add(said.kind.name)
-    groups = {kind.group for kind in vocabulary.kinds.values()}
-    if group is not None and group not in groups:
-        raise InvalidError.choice("group of links", group, groups)
+    if group is not None and group not in GROUPS:
+        raise InvalidError.choice("group of links", group, GROUPS)
     if confidence not in (None, "explicit", "inferred"):
         raise InvalidError.choice("confidence", confidence, ("explicit", "inferred"))
     chosen = frozenset(straight) if straight or turned else None

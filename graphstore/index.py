@@ -130,7 +130,7 @@ class Index:
         # what the store keeps of how it is to behave; the last of a name counts
         self.settings: list[dict[str, Any]] = []
         self.gone: dict[int, int] = {}  # forgotten entity -> the operation that evicted or erased it
-        self.confirmed: dict[int, list[int]] = {}  # entity -> the operations that confirmed it
+        self.confirmed: dict[str, list[int]] = {}  # id -> the operations that confirmed it
         # places of forgotten contents that are in the journal still and nothing leads to; None: surely none
         self.left: list[Any] | None = None
 
@@ -185,6 +185,9 @@ class Index:
             for op, verb in enumerate(self.o_verb[: mark.ops]):
                 if verb in FORGETTING and self.o_subject[op]:  # nothing is named where no tombstone was left
                     self.forget(self.ids[self.o_subject[op]], op)
+        for op in range(len(self.o_tx) - 1, mark.ops - 1, -1):
+            if self.o_verb[op] == "confirm":
+                self.confirmed[self.o_subject[op]].pop()
         for column in (self.o_tx, self.o_pos, self.o_len, self.o_verb, self.o_subject, self.o_author):
             del column[mark.ops :]
         self._sorted.clear()
@@ -247,9 +250,9 @@ class Index:
             self.into[self.l_tgt[link]].pop()
             if self.l_kind[link] == "supersedes":
                 self.successors[self.l_tgt[link]].pop()
-            elif self.l_kind[link] in self.symmetric:
-                self.even[self.l_src[link]].pop()
-                self.even[self.l_tgt[link]].pop()
+            for end in (self.l_src[link], self.l_tgt[link]):
+                if self.even.get(end, ())[-1:] == [link]:  # not by its kind: that may be cut back already
+                    self.even[end].pop()
         for links in (self.l_name, self.l_kind, self.l_src, self.l_tgt, self.rows_of_link, self.claims_of):
             del links[mark.links :]
 
@@ -419,7 +422,10 @@ class Index:
         self.o_author.append(author)
         self.o_pos.append(pos)
         self.o_len.append(length)
-        return len(self.o_tx) - 1
+        op = len(self.o_tx) - 1
+        if verb == "confirm":  # by name: the line of a thing's birth names its operations first
+            self.confirmed.setdefault(subject, []).append(op)
+        return op
 
     @property
     def unfinished(self) -> bool:
@@ -430,10 +436,6 @@ class Index:
         """From now on an entity is evicted or erased, at every coordinate."""
         self.gone[ent] = op
         self.left = self.left or []
-
-    def confirm(self, ent: int, op: int) -> None:
-        """An operation said that an entity still holds."""
-        self.confirmed.setdefault(ent, []).append(op)
 
     def apply(self, head: dict[str, Any], places: list[Any]) -> None:
         """Follow one line of the journal."""
@@ -447,8 +449,6 @@ class Index:
             op = self.add_op(tx, verb, subject, author, pos, length)
             if verb in FORGETTING and subject in self.ids:
                 self.forget(self.ids[subject], op)
-            elif verb == "confirm":
-                self.confirm(self.ids[subject], op)
         for name, *more in head.get("entities", ()):
             if len(more) == 1:
                 self.add_entity(name, True, more[0], None, "", tx)
@@ -608,6 +608,21 @@ class Index:
         if self.is_event[ent]:
             return "not_yet" if self.believed(ent, tx) else "retracted", cover
         return self._absence(ent, valid, tx, cover), cover
+
+    def stood(self, ent: int, valid: Instant, tx: Instant) -> str:
+        """How an entity stood at (valid, tx) before it was forgotten."""
+        cover = self.last_cover(ent, valid, tx)
+        if cover >= 0 and self.r_end[cover] > tx:
+            away = bool(self.is_event[ent]) and self.superseded(ent, valid, tx)
+            return "superseded" if away else "stands"
+        if self.is_event[ent]:
+            return "not_yet" if self.believed(ent, tx) else "retracted"
+        return self._absence(ent, valid, tx, cover)
+
+    def confirmations(self, ent: int, tx: Instant) -> list[int]:
+        """The operations that confirmed an entity, as known at `tx`."""
+        born = self.born[ent]  # what bore its name before, and was never stored, is another thing
+        return [op for op in self.confirmed.get(self.names[ent], ()) if born <= self.o_tx[op] <= tx]
 
     def word(self, ent: int) -> str:
         """`evicted` or `erased` for what was forgotten, else empty."""

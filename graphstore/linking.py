@@ -196,6 +196,14 @@ class Linking:
 
     def _refuse_cycle(self, ends: Ends, tx: Instant) -> None:
         """Raise ConflictError when the target already leads to the source by believed links of this kind, whatever their periods."""
+        if self.closes_cycle(ends, tx):
+            source, target = self.index.names[ends.source], self.index.names[ends.target]
+            raise ConflictError(
+                f"{source!r} {ends.kind.name} {target!r} would close a cycle: {target!r} already leads to {source!r} by {ends.kind.name}."
+            )
+
+    def closes_cycle(self, ends: Ends, tx: Instant) -> bool:
+        """Whether the target already leads to the source by believed links of this kind, whatever their periods."""
         index = self.index
         source, kind, target = ends
 
@@ -205,19 +213,17 @@ class Linking:
             ]
 
         if not onward(source, index.into):
-            return
+            return False
         seen, todo = {target}, [target]
         while todo:
             for link in onward(todo.pop(), index.out):
                 ent = index.l_tgt[link]
                 if ent == source:
-                    raise ConflictError(
-                        f"{index.names[source]!r} {kind.name} {index.names[target]!r} would close a cycle: "
-                        f"{index.names[target]!r} already leads to {index.names[source]!r} by {kind.name}."
-                    )
+                    return True
                 if ent not in seen:
                     seen.add(ent)
                     todo.append(ent)
+        return False
 
     def new_link_id(self) -> str:
         """A link id that is not known yet."""

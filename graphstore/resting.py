@@ -56,11 +56,12 @@ class Resting:
 
     def shaken(self) -> Iterator[Shaken]:
         """Everything that is shaky: the latest fall first, then the nearest to it, then in the order their links were told."""
-        falls = [(*self._fell(base), base) for base in self.index.based if self._has_fallen(base)]
+        known = len(self.index.born)  # a link that was undone may have had ends that were
+        falls = [
+            (*self._fell(base), base) for base in self.index.based if base < known and self._has_fallen(base)
+        ]
         seen: set[int] = set()
-        for told, op, root in sorted(
-            (fall for fall in falls if fall[0]), key=lambda fall: (-fall[0], fall[2])
-        ):
+        for told, op, root in sorted(falls, key=lambda fall: (-fall[0], fall[2])):
             level: list[tuple[int, tuple[int, ...]]] = [(root, ())]
             while level:
                 following = []
@@ -72,7 +73,8 @@ class Resting:
                         found = Shaken(ent, root, (row, *rows), told, op)
                         if ent in self.index.based:
                             following.append((ent, found.rows))
-                        yield found
+                        if ent not in self.index.gone:
+                            yield found
                 level = following
 
     def _bases(self, ent: int) -> Iterator[tuple[int, int]]:
@@ -103,23 +105,38 @@ class Resting:
     def _standing(self, ent: int) -> str:
         found = self._standings.get(ent)
         if found is None:
-            found = self._standings[ent] = self.index.standing(ent, self.valid, self.tx)
+            gone = self.index.gone.get(ent, -1)
+            later = (
+                gone >= 0 and self.index.o_tx[gone] > self.tx
+            )  # what is forgotten later shakes nothing here
+            look = self.index.stood if later else self.index.standing
+            found = self._standings[ent] = look(ent, self.valid, self.tx)
         return found
 
     def _has_fallen(self, ent: int) -> bool:
         return self.index.born[ent] <= self.tx and self._standing(ent) in FALLEN
 
     def _fell(self, ent: int) -> tuple[Instant, int]:
-        """When it was told that an entity does not stand here any more, and by which operation; 0 when that was not told yet."""
+        """When it was told that an entity has fallen here, and by which operation."""
         index = self.index
         op = index.gone.get(ent, -1)
-        if op < 0 and not (index.is_event[ent] and self._standing(ent) == "superseded"):
+        if op >= 0 and index.o_tx[op] <= self.tx:
+            return index.o_tx[op], op
+        superseded = self._standing(ent) == "superseded"
+        if superseded and (index.is_event[ent] or index.last_cover(ent, self.valid, self.tx) < 0):
+            op = min(self._superseding(ent))  # there was nothing to take
+        else:
             op = index.removed_by(ent, self.valid, self.tx)
-        if op < 0:
-            rows = [index.find_link(link, self.valid, self.tx) for link in index.successors.get(ent, ())]
-            return min(((index.k_tx[row], index.k_op[row]) for row in rows if row >= 0), default=(0, -1))
-        told = index.o_tx[op]
-        return (told, op) if told <= self.tx else (0, op)
+            if superseded:  # it may have found the validity over already
+                op = max(op, min(self._superseding(ent)))
+        return (index.o_tx[op], op) if op >= 0 else (index.born[ent], op)
+
+    def _superseding(self, ent: int) -> Iterator[int]:
+        """The operations that first said the supersessions of an entity that hold here."""
+        index = self.index
+        for link in index.successors[ent]:
+            if index.find_link(link, self.valid, self.tx) >= 0:
+                yield index.k_op[index.rows_of_link[link][0]]
 
     def _affirmed(self, ent: int) -> Instant:
         """When the last word was said of an entity that stands: its description that holds, or a confirmation."""
@@ -130,7 +147,5 @@ class Resting:
             if row >= 0:
                 ver = index.r_ver[row]
                 said = next(index.r_tx[one] for one in index.rows_of[ent] if index.r_ver[one] == ver)
-        for op in reversed(index.confirmed.get(ent, ())):
-            if index.o_tx[op] <= self.tx:
-                return max(said, index.o_tx[op])
-        return said
+        confirmed = index.confirmations(ent, self.tx) if index.names[ent] in index.confirmed else ()
+        return max(said, index.o_tx[confirmed[-1]]) if confirmed else said

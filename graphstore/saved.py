@@ -137,7 +137,7 @@ def _load(header: dict[str, Any], data: memoryview) -> Index:
     if "confirm" in header["o_verb_table"]:
         for op, verb in enumerate(index.o_verb):
             if verb == "confirm":
-                index.confirmed.setdefault(index.ids[index.o_subject[op]], []).append(op)
+                index.confirmed.setdefault(index.o_subject[op], []).append(op)
     return index
 
 

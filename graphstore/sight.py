@@ -223,7 +223,7 @@ class Sight:
 
     def confirmations(self, ent: int) -> int:
         """How often an entity was confirmed, as known here."""
-        return sum(self.index.o_tx[op] <= self.tx for op in self.index.confirmed.get(ent, ()))
+        return len(self.index.confirmations(ent, self.tx))
 
     def shaky(self, found: Shaken) -> Shaky:
         """A shaky thing as a value."""

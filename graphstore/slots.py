@@ -62,15 +62,22 @@ def rank(ranks: dict[str, int], source: str | None) -> int:
 
 
 class Filling:
-    """One value put into a slot, in one transaction."""
+    """One value put into a slot, in one transaction. `named`: what the caller says it supersedes; a value among them is none that it ends at."""
 
     def __init__(
-        self, store: GraphStore, work: Transaction, slot: Slot, start: Instant, stop: Instant | None
+        self,
+        store: GraphStore,
+        work: Transaction,
+        slot: Slot,
+        start: Instant,
+        stop: Instant | None,
+        named: frozenset[int] = frozenset(),
     ) -> None:
         self.store, self.work, self.slot = store, work, slot
         self.index = store._core.index
+        self.named = named
         self.rows = held(self.index, slot)
-        self.during = span_of(self.rows, start, stop)
+        self.during = span_of((row for row in self.rows if row.ent not in named), start, stop)
 
     def restated(self, body: Json) -> int:
         """The row that says the same over all of the time already, or -1."""
@@ -96,26 +103,31 @@ class Filling:
                     f"(trust {rank(ranks, prior)}) in the slot {self.slot.key!r}. Give a source that ranks as high, or another scope."
                 )
 
-    def close(self, new: int, named: frozenset[int], reason: str | None, op: int) -> None:
-        """Take the time of the new value from what held there, and link it with its neighbours in the slot. `named`: what the caller says it supersedes."""
+    def close(self, new: int, reason: str | None, op: int) -> None:
+        """Take the time of the new value from what held there, and link it with what it took it from."""
         start, stop = self.during
-        linking = Linking(self.store._core, self.work)
-        priors = dict.fromkeys(row.ent for row in self._met() if row.start <= start)
-        for ent in priors:
-            until = stop if self._goes_on(ent, stop) else OPEN
-            self._replace(linking, new, ent, (start, until), Claim(reason=reason), op, ent in named)
         for row in self._met():
-            if row.start > start:
+            if row.start <= start:
+                until = stop if self._goes_on(row.ent, stop) else OPEN
+                self._replace(new, row.ent, (start, until), Claim(reason=reason), op)
+            elif row.ent not in self.named:
                 self.work.take(row.ent, self.during, op)
-        following = next((row.ent for row in self.rows if row.start == stop), new)
-        if following != new and following not in priors:
-            self._replace(linking, following, new, (stop, OPEN), Claim(), op, False)
 
-    def _replace(
-        self, linking: Linking, new: int, old: int, during: Period, claim: Claim, op: int, named: bool
-    ) -> None:
+    def follow(self, new: int, op: int) -> None:
+        """Link the value that begins where the new one ends with it, unless the new one came after that already."""
+        stop = self.during[1]
+        linking = Linking(self.store._core, self.work)
+        for row in self.rows:
+            if row.start == stop and not linking.closes_cycle(
+                Ends(row.ent, linking.kind("supersedes"), new), self.work.tx
+            ):
+                self._replace(row.ent, new, (stop, OPEN), Claim(), op)
+
+    def _replace(self, new: int, old: int, during: Period, claim: Claim, op: int) -> None:
+        linking = Linking(self.store._core, self.work)
         minted = replace(claim, created_by="store")
-        linking.supersede(new, old, claim if named else minted, op, since=during[0], until=during[1])
+        said = claim if old in self.named else minted
+        linking.supersede(new, old, said, op, since=during[0], until=during[1])
         for name in _MINTED:
             linking.join(Ends(new, linking.kind(name), old), during, minted, op)
 
@@ -133,13 +145,12 @@ class Filling:
         return self.store._core.body(index.v_pos[ver], index.v_len[ver])
 
 
-def confirm(store: GraphStore, work: Transaction, ent: int, reason: str | None, source: str | None) -> None:
-    """Count a confirmation; one from another source is an event that supports the thing."""
+def confirm(store: GraphStore, work: Transaction, row: int, reason: str | None, source: str | None) -> None:
+    """Count a confirmation of what a row says; one from another source is an event that supports the thing."""
     index = store._core.index
+    ent, ver = index.r_ent[row], index.r_ver[row]
     name = index.names[ent]
     op = work.op("confirm", name, reason)
-    index.confirm(ent, op)
-    ver = index.versions_of[ent][-1]
     own = store._core.body(index.v_pos[ver], index.v_len[ver]).get("source")
     if source is None or source == own:
         return

@@ -77,40 +77,54 @@ class GraphStore(WholeStore):
         text_of("scope", scope, empty=True)
         with self._verb() as work:
             during = span(valid_from, valid_to, work.tx)
+            said = {"supersedes": supersedes, "corrects": corrects, "derived_from": derived_from}
+            named = {kind: [self._known(id, work) for id in ids(kind, given)] for kind, given in said.items()}
             filling = None
             if slot is not None:
+                stop = None if valid_to is None else during[1]
                 filling = Filling(
-                    self, work, Slot(kind, slot, scope), during[0], None if valid_to is None else during[1]
+                    self, work, Slot(kind, slot, scope), during[0], stop, frozenset(named["supersedes"])
                 )
                 during = filling.during
                 there = -1 if id is not None else filling.restated(body)
                 if there >= 0:
-                    return self._restated(work, there, reason, source)
+                    ent = self._core.index.r_ent[there]
+                    confirm(self, work, there, reason, source)
+                    self._link_named(work, ent, named, during[0], reason)
+                    sight = Sight(self._core, work.tx, work.tx)
+                    return sight.node(there, sight.standing(ent))
                 filling.refuse_untrusted(source)
-            olds = [self._known(old, work) for old in ids("supersedes", supersedes)]
             name = self._new_id() if id is None else self._free_id(id)
             op = work.op("add_node", name, reason)
             ent = self._core.index.add_entity(name, False, kind, slot, scope, work.tx)
             row = work.describe(ent, [during], body, op)
             if filling is not None:
-                filling.close(ent, frozenset(olds), reason, op)
-            linking = Linking(self._core, work)
-            for old in olds:
-                linking.supersede(ent, old, Claim(reason=reason), op)
-            for kind_name, others in (("corrects", corrects), ("derived_from", derived_from)):
-                for other in ids(kind_name, others):
-                    ends = Ends(ent, linking.kind(kind_name), self._known(other, work))
-                    linking.join(ends, (during[0], OPEN), Claim(reason=reason), op)
+                filling.close(ent, reason, op)
+            self._link_named(work, ent, named, during[0], reason, op)
+            if filling is not None:
+                filling.follow(ent, op)
             refuse_taken_slot(self._core.index, ent)
             return self._written(ent, row, body, work.tx)
 
-    def _restated(self, work: Transaction, row: int, reason: str | None, source: str | None) -> Node:
-        """The node that says so already, confirmed once more."""
-        index = self._core.index
-        ent = index.r_ent[row]
-        confirm(self, work, ent, reason, source)
-        sight = Sight(self._core, work.tx, work.tx)
-        return sight.node(row, sight.standing(ent))
+    def _link_named(
+        self,
+        work: Transaction,
+        ent: int,
+        named: dict[str, list[int]],
+        since: Instant,
+        reason: str | None,
+        op: int = -1,
+    ) -> None:
+        """Link a node from `since` on with the other things its writer named, by kind of link."""
+        linking, claim = Linking(self._core, work), Claim(reason=reason)
+        for kind, others in named.items():
+            for other in others:
+                if other == ent:
+                    continue
+                if kind == "supersedes":
+                    linking.supersede(ent, other, claim, op, since=since)
+                else:
+                    linking.join(Ends(ent, linking.kind(kind), other), (since, OPEN), claim, op)
 
     def revise(
         self,
@@ -246,12 +260,15 @@ class GraphStore(WholeStore):
         """
         text_of("reason", reason)
         with self._verb() as work:
+            index = self._core.index
             ent = self._known(id, work)
-            if not self._core.index.now_of[ent]:
+            if not index.now_of[ent]:
                 raise NotFoundError(
-                    f"nothing is believed of {self._core.index.names[ent]!r}: there is nothing to confirm."
+                    f"nothing is believed of {index.names[ent]!r}: there is nothing to confirm."
                 )
-            confirm(self, work, ent, reason, optional_text("source", source))
+            now = index.find(ent, work.tx, work.tx)
+            row = now if now >= 0 else index.now_of[ent][-1]
+            confirm(self, work, row, reason, optional_text("source", source))
 
     # ------------------------------------------------------------------ verbs: links
 

@@ -47,7 +47,7 @@ class Succession:
             if len(level) > 1:
                 rows += [row for ent in level[1:] for row in self._after(ent)]
             if len(rows) > 1:
-                rows.sort(key=self._order)
+                rows.sort(key=self.sight.link_order)
             level = []
             for row in rows:
                 ent = l_src[k_link[row]]
@@ -69,13 +69,15 @@ class Succession:
                 self.current.append(sight.thing(ent))
             elif standing in ("retracted", "ended"):
                 self._over(ent, standing)
-        return rows
+        return self._saying_most(rows) if len(rows) > 1 else rows
 
-    def _order(self, row: int) -> tuple[Instant, Instant, int, str]:
-        """As links are ordered; of several links of one pair the one that says most comes first."""
+    def _saying_most(self, rows: list[int]) -> list[int]:
+        """Of several links of one pair the one that says most, in order."""
         index = self.index
-        link = index.k_link[row]
-        return index.k_from[row], index.k_tx[row], _LEADS_AWAY[index.l_kind[link]], index.l_name[link]
+        kept: dict[int, int] = {}
+        for row in sorted(rows, key=lambda row: _LEADS_AWAY[index.l_kind[index.k_link[row]]]):
+            kept.setdefault(index.l_src[index.k_link[row]], row)
+        return sorted(kept.values(), key=self.sight.link_order)
 
     def _step(self, row: int, ent: int) -> None:
         node = self.sight.thing(ent)

@@ -286,11 +286,9 @@ class Reader:
 
     def supersedes(self, id: str) -> list[Link]:
         """What this supersedes: each thing once, by its `supersedes` link or else by its `transition`."""
-        found: dict[str, Link] = {}
-        for link in self.links_from(id, ("supersedes", "transition")):
-            if link.target not in found or link.kind == "supersedes":
-                found[link.target] = link
-        return list(found.values())
+        links = self.links_from(id, ("supersedes", "transition"))
+        said = {link.target for link in links if link.kind == "supersedes"}
+        return [link for link in links if link.kind == "supersedes" or link.target not in said]
 
     def what_superseded(self, id: str) -> Supersession:
         """What became of a thing: each step away from it with who, why, since when and when recorded; and what stands now.

@@ -128,8 +128,16 @@ def build(
 
 
 def _uprights(index: Index, ents: list[int], valid: Instant, tx: Instant) -> list[str]:
+    """How things that hold there stand: superseded can only be an event."""
     resting = Resting(index, valid, tx)
-    return ["shaky" if ent in index.rests and resting.is_shaky(ent) else "stands" for ent in ents]
+    return [
+        "superseded"
+        if ent in index.successors and index.is_event[ent] and index.superseded(ent, valid, tx)
+        else "shaky"
+        if ent in index.rests and resting.is_shaky(ent)
+        else "stands"
+        for ent in ents
+    ]
 
 
 class ViewGraph(Engine):
@@ -304,7 +312,7 @@ class _Things:
                 "count": numbers([count for _, _, count in seen]),
                 "status": texts([happened.status(ent) for ent in self.ents]),
                 **event_columns(self.bodies),
-                "standing": texts([index.standing(ent, valid, tx) for ent in self.ents]),
+                "standing": texts(_uprights(index, self.ents, valid, tx)),
                 "tx_from": instants([index.born[ent] for ent in self.ents]),
             }
         )

@@ -30,14 +30,20 @@ BROKEN = {"error", "regression"}
 MENDING = {"fix", "resolution"}
 PLAIN = {
     "supersedes", "corrects", "caused_by", "contradicts", "related_to", "resolved_by", "continuation",
-    "derived_from", "supports", "fork", "blocks", "co_constrains",
+    "derived_from", "supports", "fork", "blocks", "co_constrains", "part_of",
 }  # fmt: skip
 TURNED = {
     "superseded_by": "supersedes", "corrected_by": "corrects", "causes": "caused_by", "resolves": "resolved_by",
     "continues": "continuation", "source_of": "derived_from", "supported_by": "supports", "forked_from": "fork",
-    "blocked_by": "blocks",
+    "blocked_by": "blocks", "has_part": "part_of",
 }  # fmt: skip
 SAME = {"relates": "related_to", "relates_to": "related_to", "fixed_by": "resolved_by"}
+
+LEADS_AWAY = ("supersedes", "transition", "corrects")  # the first says most
+RESTING = {"derived_from", "caused_by", "part_of"}  # the source rests on the target
+RESTED = {"supports"}  # the target rests on the source
+FALLEN = {"superseded", "retracted", "evicted", "erased"}
+UPRIGHT = {"stands", "shaky"}
 
 
 class Refused(Exception):
@@ -111,6 +117,8 @@ def verb(method: Callable[..., Any]) -> Callable[..., Any]:
         except Exception:
             self._load(before)
             raise
+        finally:
+            self.stood.clear()
         self.did = self.did or self._save() != before
         return out
 
@@ -125,6 +133,8 @@ class Oracle:
         self.events: dict[str, Row] = {}
         self.links: list[Row] = []
         self.taken: list[Row] = []  # what each supersession took: link, the row as it was, the period
+        self.confirmed: list[tuple[str, datetime]] = []  # what was confirmed, and when that was told
+        self.stood: dict[tuple[Any, ...], Any] = {}  # standings that were asked for since the last verb
         self.gone: list[Row] = []  # each time validity went away: node, period, by which verb, tx
         self.numbers: dict[str, int] = {}  # the highest number of each node that was ever committed
         self.last = START
@@ -167,10 +177,12 @@ class Oracle:
             [dict(link) for link in self.links],
             [dict(part) for part in self.taken],
             [dict(part) for part in self.gone],
+            list(self.confirmed),
         )
 
     def _load(self, state: Any) -> None:
-        self.nodes, self.rows, self.events, self.links, self.taken, self.gone = state
+        self.nodes, self.rows, self.events, self.links, self.taken, self.gone, self.confirmed = state
+        self.stood.clear()
 
     def _no_node_without_rows(self) -> None:
         for id in self.nodes:
@@ -271,15 +283,87 @@ class Oracle:
         if any(old not in self.nodes and old not in self.events for old in (*supersedes, *corrects)):
             wrong.append(NotFoundError)
         slot = {"id": id, "kind": kind, "key": key, "scope": scope}
-        if self._slot_taken(slot, [span], besides=supersedes):
-            wrong.append(ConflictError)
         if wrong:
             raise Refused(*wrong)
+        held = self._held(slot)
+        span = (span[0], valid_to or self._next_value(held, span[0], supersedes))
         self.nodes[id] = slot
         row = {"id": id, "number": 1, "content": content, "tags": tags, "trigger": "initial"}
         self._write(self.rows, row, span)
-        made = [self._supersede(id, old, reason=reason) for old in supersedes]
-        return made + [self._link(id, "corrects", old, reason=reason, valid_from=span[0]) for old in corrects]
+        made = []
+        for other in held:
+            if common(valid(other), span) is None:
+                continue
+            if other["valid_from"] <= span[0]:
+                until = span[1] if any(self._reaches(row, other["id"], span[1]) for row in held) else END
+                by = "user" if other["id"] in supersedes else "store"
+                made += self._succeed(id, other["id"], (span[0], until), reason, by)
+            elif other["id"] not in supersedes:
+                self._take_away(other["id"], span, "cut")
+        made += [self._supersede(id, old, reason=reason) for old in supersedes]
+        made += [self._link(id, "corrects", old, reason=reason, valid_from=span[0]) for old in corrects]
+        for other in held:
+            if other["valid_from"] == span[1] and not self._cycle(other["id"], "supersedes", id):
+                made += self._succeed(other["id"], id, (span[1], END), None, "store")
+        return made
+
+    def _held(self, slot: Row) -> list[Row]:
+        """What the other nodes of a slot hold now, by valid time."""
+        if slot["key"] is None:
+            return []
+        mine = [
+            other["id"] for other in self.nodes.values()
+            if all(other[name] == slot[name] for name in ("kind", "key", "scope")) and other["id"] != slot["id"]
+        ]  # fmt: skip
+        rows = [row for id in mine for row in self._now_rows(id)]
+        return sorted(rows, key=lambda row: row["valid_from"])
+
+    def _next_value(self, held: list[Row], start: datetime, besides: tuple[str, ...] = ()) -> datetime:
+        later = [row["valid_from"] for row in held if row["valid_from"] > start and row["id"] not in besides]
+        return min(later, default=END)
+
+    def _reaches(self, row: Row, id: str, beyond: datetime) -> bool:
+        return bool(row["id"] == id and row["valid_to"] > beyond)
+
+    def _succeed(self, new: str, old: str, during: Span, reason: str | None, by: str) -> list[str]:
+        """The three links that say one value of a slot comes after another."""
+        start, stop = during
+        made = [
+            self._supersede(
+                new,
+                old,
+                reason=reason,
+                created_by=by,
+                valid_from=start,
+                valid_to=None if stop == END else stop,
+            )
+        ]
+        same = {"reason": reason, "strength": None, "confidence": "explicit", "created_by": "store"}
+        return made + [self._new_link(new, kind, old, during, same) for kind in ("transition", "contradicts")]
+
+    @verb
+    def say_again(
+        self, content: Any, *, key: str, kind: str = "fact", scope: str = "",
+        valid_from: datetime | None = None, valid_to: datetime | None = None,
+    ) -> str:  # fmt: skip
+        """A value of a slot without an id: the node that says so already."""
+        start = valid_from or self.block
+        if valid_to is not None and valid_to <= start:
+            raise Refused(InvalidError)
+        held = self._held({"id": None, "kind": kind, "key": key, "scope": scope})
+        stop = valid_to or self._next_value(held, start)
+        for row in held:
+            if row["valid_from"] <= start and stop <= row["valid_to"] and row["content"] == content:
+                self.confirmed.append((row["id"], self.block))
+                return str(row["id"])
+        raise Undecided("it would be a new node, under an id of the store's own")
+
+    @verb
+    def confirm(self, id: str) -> None:
+        self._known(id)
+        if not (self._now_rows(id) if id in self.nodes else self.events[id]["tx_to"] == END):
+            raise Refused(NotFoundError)
+        self.confirmed.append((id, self.block))
 
     @verb
     def revise(
@@ -362,7 +446,8 @@ class Oracle:
             raise Refused(*refused.classes, NotFoundError, InvalidError, ConflictError) from None
 
     def _supersede(self, new: str, old: str, *, reason: str | None = None, strength: int | None = None,
-                   valid_from: datetime | None = None, valid_to: datetime | None = None) -> str:  # fmt: skip
+                   valid_from: datetime | None = None, valid_to: datetime | None = None,
+                   created_by: str = "user") -> str:  # fmt: skip
         if new == old:
             raise Refused(InvalidError, ConflictError)
         starts = [at for at in (valid_from or self.start(new), self.start(old)) if at is not None]
@@ -376,7 +461,7 @@ class Oracle:
             wrong.append(ConflictError)
         if wrong:
             raise Refused(*wrong)
-        same = {"reason": reason, "strength": strength, "confidence": "explicit", "created_by": "user"}
+        same = {"reason": reason, "strength": strength, "confidence": "explicit", "created_by": created_by}
         id = self._again(new, "supersedes", old, span, same)
         if id is None:
             id = self._new_link(new, "supersedes", old, span, same)
@@ -578,7 +663,7 @@ class Oracle:
             id for id, event in self.events.items()
             if type in REPEATING
             and (event["type"], event["description"]) == (type, description)
-            and self.standing(id, self.block, self.block) in ("stands", "not_yet")
+            and self.bare_standing(id, self.block, self.block) in ("stands", "not_yet")
         ]  # fmt: skip
         if not alike:
             raise Undecided("it would be a new event, under an id of the store's own")
@@ -618,6 +703,62 @@ class Oracle:
         return any(row["id"] == id and row["tx_from"] <= t for row in self.rows)
 
     def standing(self, id: str, v: datetime, t: datetime) -> str:
+        asked = (id, v, t)
+        if asked not in self.stood:
+            bare = self.bare_standing(id, v, t)
+            self.stood[asked] = "shaky" if bare == "stands" and self.shaken(id, v, t) else bare
+        return str(self.stood[asked])
+
+    def shaken(self, id: str, v: datetime, t: datetime) -> list[tuple[datetime, str, int]]:
+        """For each way from a thing to a fallen one on which nobody looked since: when that was told, what fell, how many links."""
+        return [
+            (self.fell(way[-1], v, t), way[-1], len(way) - 1)
+            for way in self._ways((id,), v, t)
+            if all(self.affirmed(one, v, t) < self.fell(way[-1], v, t) for one in way[:-1])
+        ]
+
+    def _ways(self, way: tuple[str, ...], v: datetime, t: datetime) -> Iterator[tuple[str, ...]]:
+        """Every way from its start on to something fallen, over what stands, nothing twice."""
+        for base in self.bases(way[-1], v, t):
+            if self.bare_standing(base, v, t) in FALLEN:
+                yield (*way, base)
+            elif base not in way and self.bare_standing(base, v, t) == "stands":
+                yield from self._ways((*way, base), v, t)
+
+    def bases(self, id: str, v: datetime, t: datetime) -> set[str]:
+        """What a thing rests on."""
+        here = [link for link in self.links if holds(link, v, t)]
+        return {link["target"] for link in here if link["kind"] in RESTING and link["source"] == id} | {
+            link["source"] for link in here if link["kind"] in RESTED and link["target"] == id
+        }
+
+    def affirmed(self, id: str, v: datetime, t: datetime) -> datetime:
+        """When the last word was said of a thing that stands: its description there, or a confirmation."""
+        said = [tx for one, tx in self.confirmed if one == id and tx <= t]
+        if id in self.events:
+            return max([*said, self.events[id]["tx_from"]])
+        number = next(row["number"] for row in self.rows if row["id"] == id and holds(row, v, t))
+        mine = [row["tx_from"] for row in self.rows if (row["id"], row["number"]) == (id, number)]
+        return max([*said, min(mine)])
+
+    def fell(self, id: str, v: datetime, t: datetime) -> datetime:
+        """When it was told that a thing has fallen there."""
+        by = {
+            link["id"] for link in self.links
+            if link["kind"] == "supersedes" and link["target"] == id and holds(link, v, t)
+        }  # fmt: skip
+        first = [min(link["tx_from"] for link in self.links if link["id"] == one) for one in by]
+        if id in self.events:
+            return min(first) if self.events[id]["tx_to"] > t else self.events[id]["tx_to"]
+        went = [part for part in self.gone if part["id"] == id and part["tx"] <= t]
+        here = [part for part in went if part["valid_from"] <= v < part["valid_to"] and self._backed(part)]
+        if self.bare_standing(id, v, t) == "superseded":
+            return max([part["tx"] for part in here[-1:]] + [min(first)])
+        nothing_left = not any(row["id"] == id and believed(row, t) for row in self.rows)
+        return (went if nothing_left and went[-1]["why"] == "retract" else here)[-1]["tx"]
+
+    def bare_standing(self, id: str, v: datetime, t: datetime) -> str:
+        """How it stands, whatever it rests on."""
         takers = [
             link for link in self.links
             if link["kind"] == "supersedes" and link["target"] == id and believed(link, t)
@@ -657,7 +798,7 @@ class Oracle:
     def node(self, id: str, v: datetime, t: datetime) -> Row | None:
         for row in self.rows:
             if row["id"] == id and holds(row, v, t):
-                return {**self.version(row, t), "standing": "stands"}
+                return {**self.version(row, t), "standing": self.standing(id, v, t)}
         return None
 
     def described(self, id: str, number: int, v: datetime, t: datetime) -> Row | None:
@@ -752,16 +893,37 @@ class Oracle:
         return sorted(rows, key=lambda link: (link["valid_from"], link["tx_from"], link["id"]))
 
     def links_from(self, id: str, v: datetime, t: datetime, *kinds: str) -> list[Row]:
-        return [link for link in self._links(v, t, *kinds) if link["source"] == id]
+        return [link for link in self._read_both_ways(v, t, *kinds) if link["source"] == id]
 
     def backlinks_to(self, id: str, v: datetime, t: datetime, *kinds: str) -> list[Row]:
-        return [link for link in self._links(v, t, *kinds) if link["target"] == id]
+        return [link for link in self._read_both_ways(v, t, *kinds) if link["target"] == id]
+
+    def _read_both_ways(self, v: datetime, t: datetime, *kinds: str) -> list[Row]:
+        """What is symmetric is there twice, once from each end."""
+        return [
+            read
+            for link in self._links(v, t, *kinds)
+            for read in ([link, turned(link)] if link["kind"] in SYMMETRIC else [link])
+        ]
 
     def supersedes(self, id: str, v: datetime, t: datetime) -> list[Row]:
-        return self.links_from(id, v, t, "supersedes")
+        return [
+            link for link in self._saying_most(v, t) if link["source"] == id and link["kind"] != "corrects"
+        ]
+
+    def _saying_most(self, v: datetime, t: datetime) -> list[Row]:
+        """The links that lead away from what they name, each pair once."""
+        links = self._links(v, t, *LEADS_AWAY)
+        best: dict[tuple[str, str], int] = {}
+        for link in links:
+            pair, rank = (link["source"], link["target"]), LEADS_AWAY.index(link["kind"])
+            best[pair] = min(rank, best.get(pair, rank))
+        return [
+            link for link in links if LEADS_AWAY.index(link["kind"]) == best[link["source"], link["target"]]
+        ]
 
     def what_superseded(self, id: str, v: datetime, t: datetime) -> Row:
-        links = self._links(v, t, "supersedes", "corrects")
+        links = self._saying_most(v, t)
         steps, closed, current, seen_ids, level = [], [], [], {id}, [id]
         while level:
             following = []
@@ -769,13 +931,13 @@ class Oracle:
                 if link["target"] in level and link["source"] not in seen_ids:
                     seen_ids.add(link["source"])
                     following.append(link["source"])
-                    how = "superseded" if link["kind"] == "supersedes" else "corrected"
+                    how = "corrected" if link["kind"] == "corrects" else "superseded"
                     steps.append((how, link["id"], link["source"]))
             for one in level:
-                if any(link["target"] == one and link["kind"] == "supersedes" for link in links):
+                if any(link["target"] == one and link["kind"] != "corrects" for link in links):
                     continue
                 standing = self.standing(one, v, t)
-                if standing == "stands":
+                if standing in UPRIGHT:
                     current.append(one)
                 elif standing in ("ended", "retracted"):
                     closed.append(standing)
@@ -819,7 +981,7 @@ class Oracle:
         return {
             link["id"]
             for link in self._links(v, t, "contradicts")
-            if settled or link["source_standing"] == link["target_standing"] == "stands"
+            if settled or {link["source_standing"], link["target_standing"]} <= UPRIGHT
         }
 
     def compare_events(self, a: Span, b: Span) -> tuple[set[str], set[str]]:
@@ -845,7 +1007,7 @@ class Oracle:
         told = [one for event in self.events.values() for one in event["told"]]
         valids |= {at for at, _ in told}
         txs = {row[end] for row in [*rows, *self.events.values()] for end in ("tx_from", "tx_to")} - {END}
-        txs |= {tx for _, tx in told}
+        txs |= {tx for _, tx in [*told, *self.confirmed]}
         return sorted(valids), sorted(txs)
 
 
@@ -855,4 +1017,12 @@ def seen(row: Row, t: datetime) -> Row:
     out["tx_to"] = None if row["tx_to"] > t else row["tx_to"]
     if "valid_to" in row:
         out["valid_to"] = None if row["valid_to"] == END else row["valid_to"]
+    return out
+
+
+def turned(link: Row) -> Row:
+    """The link as a sentence that begins with its other end."""
+    out = dict(link)
+    for suffix in ("", "_standing"):
+        out["source" + suffix], out["target" + suffix] = link["target" + suffix], link["source" + suffix]
     return out

@@ -24,7 +24,7 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from oracle import START, TICK, Oracle, Refused, Undecided
+from oracle import RESTING, START, SYMMETRIC, TICK, UPRIGHT, Oracle, Refused, Undecided, turned
 
 import graphstore
 from graphstore.errors import GraphStoreError, NotFoundError
@@ -38,7 +38,8 @@ EVENTS = ["event1", "event2", "event3"]
 THINGS = NODES + EVENTS
 KINDS = [
     "supersedes", "superseded_by", "caused_by", "causes", "possibly_caused_by", "contradicts", "relates_to",
-    "related_to", "possibly_fixed_by", "resolves", "continuation", "continues", "corrects", "derived_from", "no_such",
+    "related_to", "possibly_fixed_by", "resolves", "continuation", "continues", "corrects", "derived_from", "derived_from",
+    "source_of", "supports", "part_of", "no_such",
 ]  # fmt: skip
 
 # the first ones come up most: what happens often to one thing finds more than what happens once to many
@@ -121,6 +122,7 @@ def everything(view: Any) -> dict[tuple[Any, ...], Any]:
         ("nodes", "kind"): view.nodes(kind="fact"),
         ("nodes", "key"): view.nodes(key="slot"),
         ("nodes", "tag"): view.nodes(tag="hot"),
+        ("shaky",): view.shaky(),
         ("events",): view.events(),
         ("events", "between"): view.events(since=DAYS[2], until=DAYS[5]),
         ("contradictions",): view.contradictions(candidates=False),
@@ -131,6 +133,8 @@ def everything(view: Any) -> dict[tuple[Any, ...], Any]:
             out[read, id] = asked(getattr(view, read), id)
         for read in ("supersedes", "what_superseded"):
             out[read, id] = asked(getattr(view, read), id)
+        out["links_from", id, "causes"] = asked(view.links_from, id, kinds="causes")
+        out["backlinks_to", id, "relates"] = asked(view.backlinks_to, id, kinds="relates_to")
         out["links_from", id, "caused_by"] = asked(view.links_from, id, kinds=("caused_by",))
         for version in (1, 2, 3):
             for read in ("node", "what_superseded"):
@@ -252,7 +256,7 @@ class Histories(RuleBasedStateMachine):
     # ------------------------------------------------------------------ verbs
 
     @rule(
-        id=node, colour=word, key=st.sampled_from([None, None, "slot"]), tags=tags, span=span, supersedes=few,
+        id=node, colour=word, key=st.sampled_from([None, "slot", "slot"]), tags=tags, span=span, supersedes=few,
         corrects=few, reason=reason,
     )  # fmt: skip
     def add_node(
@@ -288,6 +292,20 @@ class Histories(RuleBasedStateMachine):
         for id, at in zip(EVENTS, occurred_at, strict=False):
             self.oracle.record_event(id, "error", "it broke", occurred_at=at)
             self.store.record_event("error", "it broke", id=id, occurred_at=at)
+
+    @rule(colour=word, span=span)
+    def say_again(self, colour: str, span: Any) -> None:
+        """The same value of the slot again; said without an id."""
+        done = self.both(
+            lambda: self.oracle.say_again({"colour": colour}, key="slot", **span),
+            lambda: self.store.add_node("fact", {"colour": colour}, key="slot", **span),
+        )
+        if done:
+            assert done[0] == done[1].id
+
+    @rule(id=thing)
+    def confirm(self, id: str) -> None:
+        self.both(lambda: self.oracle.confirm(id), lambda: self.store.confirm(id, reason="still so"))
 
     @rule(id=thing, colour=word, span=span)
     def revise(self, id: str, colour: str, span: Any) -> None:
@@ -456,8 +474,9 @@ class Histories(RuleBasedStateMachine):
             (("nodes", "tag"), {"tag": "hot"}),
         )
         for name, chosen in filters:
-            expected = [picked(row, NODE_FIELDS) for row in o.nodes_at(v, t, **chosen)]
-            assert expected == by_id(got[name], NODE_FIELDS), (name, where)
+            fields = (*NODE_FIELDS, "standing")
+            expected = [picked(row, fields) for row in o.nodes_at(v, t, **chosen)]
+            assert expected == by_id(got[name], fields), (name, where)
         assert [picked(row, EVENT_FIELDS) for row in o.events_at(v, t)] == by_id(
             got["events",], EVENT_FIELDS
         ), where
@@ -466,6 +485,7 @@ class Histories(RuleBasedStateMachine):
         assert o.contradictions(v, t) == {found.link.id for found in got["contradictions",]}, where
         settled = {found.link.id for found in got["contradictions", "settled"]}
         assert o.contradictions(v, t, settled=True) == settled, where
+        self.compare_shaky(got["shaky",], v, t, where)
         for id in THINGS:
             if o.known(id, t):
                 self.compare_thing(got, id, v, t, f"{id} {where}")
@@ -510,8 +530,19 @@ class Histories(RuleBasedStateMachine):
         links = [picked(link, LINK_FIELDS) for link in o.links_from(id, v, t)]
         assert links == [plain(link, LINK_FIELDS) for link in got["links_from", id]], where
         assert links == [plain(link, LINK_FIELDS) for link in got["inspect", id].links], where
+        said = sum(one == id and tx <= t for one, tx in o.confirmed)
+        assert said == got["inspect", id].confirmations, where
         backlinks = [picked(link, LINK_FIELDS) for link in o.backlinks_to(id, v, t)]
         assert backlinks == [plain(link, LINK_FIELDS) for link in got["backlinks_to", id]], where
+        straight = [link for link in backlinks if link["kind"] not in SYMMETRIC]
+        assert straight == [plain(link, LINK_FIELDS) for link in got["inspect", id].backlinks], where
+        related = [picked(link, LINK_FIELDS) for link in o.backlinks_to(id, v, t, "related_to")]
+        assert related == [plain(link, LINK_FIELDS) for link in got["backlinks_to", id, "relates"]], where
+        inverse = [
+            {**picked(turned(link), LINK_FIELDS), "kind": "causes"}
+            for link in o.backlinks_to(id, v, t, "caused_by")
+        ]
+        assert inverse == [plain(link, LINK_FIELDS) for link in got["links_from", id, "causes"]], where
         causal = [link["id"] for link in o.links_from(id, v, t, "caused_by")]
         assert causal == [link.id for link in got["links_from", id, "caused_by"]], where
         assert [link["id"] for link in o.supersedes(id, v, t)] == [
@@ -529,6 +560,26 @@ class Histories(RuleBasedStateMachine):
                 assert not reached, (name, depth, where)
                 assert wanted["truncated"] == chain.truncated, (name, depth, where)
                 assert wanted["every"] == {link.id for link in chain.links}, (name, depth, where)
+
+    def compare_shaky(self, found: list[Any], v: datetime, t: datetime, where: str) -> None:
+        """Each once, under the latest fall that shakes it, with a shortest way to it."""
+        o = self.oracle
+        known = [id for id in THINGS if o.known(id, t)]
+        expected = {id for id in known if o.standing(id, v, t) == "shaky"}
+        assert expected == {one.node.id for one in found}, where
+        assert len(expected) == len(found), where
+        assert found == sorted(found, key=lambda one: one.recorded_at, reverse=True), where
+        for one in found:
+            ways = o.shaken(one.node.id, v, t)
+            told = max(told for told, _, _ in ways)
+            links = min(length for at, root, length in ways if (at, root) == (told, one.root.id))
+            assert (told, links) == (one.recorded_at, len(one.links)), (one.node.id, where)
+            assert "shaky" == one.node.standing, where
+            at = one.node.id
+            for link in one.links:
+                assert at in (link.source, link.target), where
+                at = link.target if link.kind in RESTING else link.source
+            assert at == one.root.id, where
 
     def compare_references(
         self, got: dict[tuple[Any, ...], Any], id: str, v: datetime, t: datetime, where: str
@@ -664,11 +715,13 @@ class Tables(Histories):
         standing = {id: o.standing(id, valid, tx) for id in THINGS if o.known(id, tx)}
         for label in ("Node", "Event", "Absent"):
             found = view.query(f"MATCH (n:{label}) RETURN n.id AS id, n.standing AS standing").rows()
-            happened = {id for id in EVENTS if id in standing and standing[id] in ("stands", "superseded")}
+            happened = {
+                id for id in EVENTS if id in standing and standing[id] in ("stands", "shaky", "superseded")
+            }
             chosen = {
-                "Node": {id for id in standing if id in NODES and standing[id] == "stands"},
+                "Node": {id for id in standing if id in NODES and standing[id] in UPRIGHT},
                 "Event": happened,
-                "Absent": {id for id in standing if standing[id] != "stands"} - happened,
+                "Absent": {id for id in standing if standing[id] not in UPRIGHT} - happened,
             }[label]
             assert {id: standing[id] for id in chosen} == {row["id"]: row["standing"] for row in found}, label
         found = view.query("MATCH (a)-[r]->(b) RETURN a.id AS source, r.id AS id, b.id AS target").rows()

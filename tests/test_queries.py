@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -20,6 +21,7 @@ from graphstore.errors import InvalidError, QueryError
 from graphstore.guard import check_aggregates, guard, parse
 from graphstore.links import KINDS
 
+SYMMETRIC = [kind.name for kind in KINDS.values() if kind.symmetric]
 DRIVER = os.environ.get("GRAPHSTORE_DRIVER", "kuzu")
 FOREVER = datetime.max.replace(tzinfo=UTC)
 READING = {"reads.cypher", "cookbook.cypher"}
@@ -245,11 +247,20 @@ def test_history_and_versions(tables: Engine) -> None:
 def test_links_from_and_backlinks_to_of_nodes_and_events(tables: Engine) -> None:
     at = {"valid": day(15), "tx": day(15)}
 
-    assert [link.id for link in queries.LINKS_FROM(tables, id="redis", **at)] == ["l1", "l2"]
-    assert [link.id for link in queries.LINKS_FROM(tables, id="evt", **at)] == ["l3"]
-    assert [link.id for link in queries.BACKLINKS_TO(tables, id="cookies", **at)] == ["l3", "l1"]
-    assert [link.id for link in queries.BACKLINKS_TO(tables, id="evt", **at)] == ["l2"]
-    [first, *_] = queries.LINKS_FROM(tables, id="redis", **at)
+    assert [link.id for link in queries.LINKS_FROM(tables, symmetric=SYMMETRIC, id="redis", **at)] == [
+        "l1",
+        "l2",
+    ]
+    assert [link.id for link in queries.LINKS_FROM(tables, symmetric=SYMMETRIC, id="evt", **at)] == ["l3"]
+    assert [link.id for link in queries.BACKLINKS_TO(tables, symmetric=SYMMETRIC, id="cookies", **at)] == [
+        "l3",
+        "l1",
+    ]
+    assert [link.id for link in queries.BACKLINKS_TO(tables, symmetric=SYMMETRIC, id="evt", **at)] == [
+        "l3",
+        "l2",
+    ]
+    [first, *_] = queries.LINKS_FROM(tables, symmetric=SYMMETRIC, id="redis", **at)
     assert (first.source, first.kind, first.target, first.metadata) == (
         "redis",
         "supersedes",
@@ -260,7 +271,12 @@ def test_links_from_and_backlinks_to_of_nodes_and_events(tables: Engine) -> None
 
 def test_links_follow_both_axes(tables: Engine) -> None:
     def links(valid: int, tx: int) -> list[str]:
-        return [link.id for link in queries.LINKS_FROM(tables, id="redis", valid=day(valid), tx=day(tx))]
+        return [
+            link.id
+            for link in queries.LINKS_FROM(
+                tables, symmetric=SYMMETRIC, id="redis", valid=day(valid), tx=day(tx)
+            )
+        ]
 
     assert links(9, 15) == []
     assert links(15, 11) == []
@@ -405,10 +421,13 @@ def write(store: graphstore.GraphStore, dice: random.Random) -> None:
     """A random history of ten nodes and four events."""
     for n in range(10):
         store.add_node("fact", {"n": n}, id=f"node_{n}", tags=["t"] * (n % 3), valid_from=day(1 + n))
+    store.define_kind("rhymes_with", symmetric=True)
+    for n in range(2):  # values of the slot that node_10 holds first
+        store.add_node("fact", {"n": n + 10}, id=f"node_{n + 10}", key="slot", valid_from=day(10 * n + 1))
     for n in range(4):
         store.record_event("error", f"event {n}", id=f"evt_{n}", occurred_at=day(2 + n))
-    things = [f"node_{n}" for n in range(10)] + [f"evt_{n}" for n in range(4)]
-    for _ in range(60):
+    things = [f"node_{n}" for n in range(12)] + [f"evt_{n}" for n in range(4)]
+    for _ in range(80):
         verb = dice.choice(["revise", "supersede", "link", "link", "unlink", "retract"])
         a, b = dice.sample(things, 2)
         since = day(dice.randint(1, 20))
@@ -418,7 +437,9 @@ def write(store: graphstore.GraphStore, dice: random.Random) -> None:
             elif verb == "supersede":
                 store.supersede(a, by=b, reason="newer")
             elif verb == "link":
-                kind = dice.choice(["supports", "caused_by", "corrects", "uses", "contradicts"])
+                kind = dice.choice(
+                    ["supports", "caused_by", "corrects", "uses", "contradicts", "rhymes_with"]
+                )
                 store.link(a, kind, b, strength=dice.randint(1, 5), valid_from=since)
             elif verb == "retract":
                 store.retract(a, valid_from=since, valid_to=since + timedelta(days=2), reason="wrong")
@@ -429,6 +450,13 @@ def write(store: graphstore.GraphStore, dice: random.Random) -> None:
             continue
 
 
+def test_the_symmetric_kinds_the_text_names_are_those_of_the_vocabulary() -> None:
+    summary = queries.sections(DRIVER)["links_from"].doc
+    listed = re.search(r"\[([^\]]+)\]", summary)
+    assert listed is not None
+    assert SYMMETRIC == re.findall(r"\w+", listed[1])
+
+
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_one_hop_reads_in_cypher_say_what_the_store_says(seed: int) -> None:
     dice = random.Random(seed)
@@ -436,7 +464,8 @@ def test_one_hop_reads_in_cypher_say_what_the_store_says(seed: int) -> None:
     ends = {"source_standing", "target_standing"}
     with graphstore.open(":memory:", clock=clock, driver=DRIVER) as store:
         write(store, dice)
-        things = [f"node_{n}" for n in range(10)] + [f"evt_{n}" for n in range(4)]
+        things = [f"node_{n}" for n in range(12)] + [f"evt_{n}" for n in range(4)]
+        own = [*SYMMETRIC, "rhymes_with"]
         last = clock.now
 
         def ask(named: queries.Query[Any], **params: Any) -> list[dict[str, Any]]:
@@ -457,7 +486,9 @@ def test_one_hop_reads_in_cypher_say_what_the_store_says(seed: int) -> None:
                     (queries.LINKS_FROM, view.links_from),
                     (queries.BACKLINKS_TO, view.backlinks_to),
                 ):
-                    assert ask(named, id=id, **at) == [link.model_dump(exclude=ends) for link in links(id)]
+                    assert ask(named, id=id, symmetric=own, **at) == [
+                        link.model_dump(exclude=ends) for link in links(id)
+                    ]
                 if id.startswith("node"):
                     for named, rows in ((queries.HISTORY, view.history), (queries.VERSIONS, view.versions)):
                         assert ask(named, id=id, tx=tx) == [version.model_dump() for version in rows(id)]
@@ -492,4 +523,5 @@ def test_one_hop_reads_in_cypher_say_what_the_store_says(seed: int) -> None:
                     (row["how"], row["link"], row["node"], row["why"], row["since"], row["recorded_at"])
                     for row in rows
                 }
+                assert len(rows) == len({row["node"] for row in rows})
                 assert {row["node"] for row in rows} <= {step.node.id for step in chain} | {id}

@@ -1,0 +1,251 @@
+"""One hop: links read from both ends, under both names, and selected by what they say."""
+
+from __future__ import annotations
+
+import pytest
+from conftest import day
+
+import graphstore
+from graphstore import GraphStore, Link
+from graphstore.errors import InvalidError
+
+
+def sentences(links: list[Link] | tuple[Link, ...]) -> list[tuple[str, str, str]]:
+    return [(link.source, link.kind, link.target) for link in links]
+
+
+@pytest.fixture
+def web(store: GraphStore) -> GraphStore:
+    """An outage that a change caused, which contradicts a note on the same topic."""
+    for id in ("outage", "change", "note-x", "note-y"):
+        store.add_node("fact", {"what": id}, id=id, valid_from="2026-01-01")
+    store.link("outage", "caused_by", "change", strength=5, valid_from="2026-01-02", id="lnk-cause")
+    store.link("note-x", "contradicts", "outage", valid_from="2026-01-03", id="lnk-against")
+    store.link("outage", "same_topic", "note-y", strength=1, valid_from="2026-01-04", id="lnk-topic")
+    store.link("note-y", "supports", "outage", strength=2, valid_from="2026-01-05", id="lnk-support")
+    store.link(
+        "outage",
+        "possibly_uses",
+        "note-x",
+        created_by="extractor",
+        valid_from="2026-01-06",
+        id="lnk-uses",
+    )
+    return store
+
+
+def test_a_symmetric_link_begins_with_whichever_end_is_asked(web: GraphStore) -> None:
+    assert [("note-x", "contradicts", "outage")] == sentences(web.links_from("note-x"))
+    assert ("outage", "contradicts", "note-x") in sentences(web.links_from("outage"))
+
+
+def test_a_symmetric_link_ends_with_whichever_end_is_asked(web: GraphStore) -> None:
+    assert ("note-x", "contradicts", "outage") in sentences(web.backlinks_to("outage"))
+    assert ("outage", "contradicts", "note-x") in sentences(web.backlinks_to("note-x"))
+
+
+def test_a_link_of_one_direction_is_not_turned(web: GraphStore) -> None:
+    assert [] == [link for link in web.links_from("change") if link.kind != "same_topic"]
+    assert [("outage", "caused_by", "change")] == sentences(web.backlinks_to("change"))
+
+
+def test_by_its_inverse_name_it_is_read_the_other_way_round(web: GraphStore) -> None:
+    assert [("change", "causes", "outage")] == sentences(web.links_from("change", kinds="causes"))
+    assert [("change", "causes", "outage")] == sentences(web.backlinks_to("outage", kinds=["causes"]))
+    assert [] == web.links_from("outage", kinds="causes")
+
+
+def test_a_link_keeps_its_id_whichever_way_it_is_read(web: GraphStore) -> None:
+    read = [
+        *web.links_from("outage", "caused_by"),
+        *web.backlinks_to("change", "caused_by"),
+        *web.links_from("change", "causes"),
+        *web.backlinks_to("outage", "causes"),
+    ]
+
+    assert ["lnk-cause"] * 4 == [link.id for link in read]
+    assert {"lnk-against"} == {
+        link.id for end in ("note-x", "outage") for link in web.links_from(end, "contradicts")
+    }
+
+
+def test_a_turned_link_says_of_each_end_how_it_stands(web: GraphStore) -> None:
+    web.retract("note-x", reason="wrong")
+
+    (link,) = web.links_from("outage", "contradicts")
+    assert ("stands", "retracted") == (link.source_standing, link.target_standing)
+    (link,) = web.links_from("note-x", "contradicts")
+    assert ("retracted", "stands") == (link.source_standing, link.target_standing)
+
+
+def test_both_names_at_once_give_both_ways(web: GraphStore) -> None:
+    web.link("change", "caused_by", "note-x", valid_from="2026-01-01", id="lnk-before")
+
+    assert [("change", "caused_by", "note-x"), ("change", "causes", "outage")] == sentences(
+        web.links_from("change", kinds=["causes", "caused_by"])
+    )
+
+
+@pytest.mark.parametrize("end", ["outage", "note-y", "note-x"])
+def test_links_are_in_the_order_they_begin_whichever_way_they_are_read(web: GraphStore, end: str) -> None:
+    for links in (web.links_from(end), web.backlinks_to(end)):
+        assert links == sorted(links, key=lambda link: (link.valid_from, link.tx_from, link.id))
+
+
+def test_a_symmetric_link_shows_by_its_own_periods_from_both_ends(web: GraphStore) -> None:
+    web.unlink("lnk-against", valid_from="2026-01-10")
+
+    for end in ("note-x", "outage"):
+        assert ["lnk-against"] == [
+            link.id for link in web.as_of(valid="2026-01-09").links_from(end, "contradicts")
+        ]
+        assert [] == web.as_of(valid="2026-01-10").links_from(end, "contradicts")
+
+
+def test_one_pair_said_from_either_end_is_one_link(web: GraphStore) -> None:
+    again = web.link("outage", "contradicts", "note-x", valid_from="2026-01-03")
+
+    assert "lnk-against" == again.id
+    assert 1 == len(web.links_from("outage", "contradicts"))
+
+
+@pytest.mark.parametrize(
+    ("chosen", "ids"),
+    [
+        ({"group": "factual"}, ["lnk-cause", "lnk-against", "lnk-uses"]),
+        ({"group": "thematic"}, ["lnk-topic"]),
+        ({"strength": 3}, ["lnk-cause", "lnk-against", "lnk-uses"]),
+        ({"strength": 4}, ["lnk-cause"]),
+        ({"strength": 1}, ["lnk-cause", "lnk-against", "lnk-topic", "lnk-uses"]),
+        ({"confidence": "inferred"}, ["lnk-uses"]),
+        ({"confidence": "explicit"}, ["lnk-cause", "lnk-against", "lnk-topic"]),
+        ({"created_by": "extractor"}, ["lnk-uses"]),
+        ({"created_by": "nobody"}, []),
+        ({"group": "factual", "confidence": "explicit", "strength": 5}, ["lnk-cause"]),
+        ({"kinds": "contradicts", "strength": 4}, []),
+    ],
+)
+def test_links_are_selected_by_what_they_say(web: GraphStore, chosen: dict[str, str], ids: list[str]) -> None:
+    assert ids == [link.id for link in web.links_from("outage", **chosen)]
+
+
+def test_backlinks_are_selected_likewise(web: GraphStore) -> None:
+    assert ["lnk-support"] == [link.id for link in web.backlinks_to("outage", group="lifecycle")]
+    assert [] == web.backlinks_to("outage", group="lifecycle", strength=3)
+
+
+def test_turned_links_are_selected_by_the_group_of_their_kind(web: GraphStore) -> None:
+    assert ["lnk-cause"] == [link.id for link in web.links_from("change", "causes", group="factual")]
+    assert [] == web.links_from("change", "causes", group="lifecycle")
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"group": "factuals"}, "factual"),
+        ({"confidence": "sure"}, "explicit"),
+        ({"strength": 6}, "strength"),
+        ({"kinds": "cause"}, "caused_by"),
+        ({"kinds": 5}, "link kind"),
+    ],
+)
+def test_what_cannot_be_asked_says_what_can(web: GraphStore, asked: dict[str, str], said: str) -> None:
+    with pytest.raises(InvalidError, match=said):
+        web.links_from("outage", **asked)
+
+
+def test_inspect_has_symmetric_links_once_and_same_topic_apart(web: GraphStore) -> None:
+    found = web.inspect("outage")
+
+    assert ["lnk-cause", "lnk-against", "lnk-uses"] == [link.id for link in found.links]
+    assert ["lnk-support"] == [link.id for link in found.backlinks]
+    assert [("outage", "same_topic", "note-y")] == sentences(found.same_topic)
+    assert [("note-y", "same_topic", "outage")] == sentences(web.inspect("note-y").same_topic)
+
+
+def test_an_event_is_read_both_ways_too(web: GraphStore) -> None:
+    event = web.record_event("note", "a remark", occurred_at="2026-01-07", related_to="outage").event
+
+    (link,) = web.links_from("outage", "related_to")
+    assert ("outage", event.id) == (link.source, link.target)
+
+
+# ---------------------------------------------------------------------- a store's own symmetric kinds
+
+
+def test_a_symmetric_kind_of_its_own_is_read_both_ways(web: GraphStore) -> None:
+    web.define_kind("rhymes_with", symmetric=True)
+    web.link("note-x", "rhymes_with", "note-y")
+
+    assert [("note-y", "rhymes_with", "note-x")] == sentences(web.links_from("note-y", "rhymes_with"))
+
+
+def test_a_group_without_a_kind_yet_is_empty(web: GraphStore) -> None:
+    assert [] == web.links_from("outage", group="custom")
+
+
+def test_an_undone_link_of_a_kind_undone_with_it_is_read_from_neither_end(web: GraphStore) -> None:
+    with pytest.raises(RuntimeError), web.transaction():
+        web.define_kind("rhymes_with", symmetric=True)
+        web.link("note-x", "rhymes_with", "note-y")
+        raise RuntimeError
+    web.link("note-x", "part_of", "change")
+
+    assert [] == web.links_from("note-y", group="custom")
+    assert ["lnk-topic", "lnk-support"] == [link.id for link in web.links_from("note-y")]
+    assert web.verify().ok
+
+
+def test_a_kind_and_its_link_of_one_transaction_in_which_something_died_are_there_once(
+    web: GraphStore,
+) -> None:
+    with web.transaction():
+        web.define_kind("rhymes_with", symmetric=True)
+        web.link("note-x", "rhymes_with", "note-y")
+        web.add_node("fact", {}, id="mistake")
+        web.retract("mistake", reason="at once")
+
+    assert 1 == len(web.links_from("note-y", "rhymes_with"))
+    assert web.verify().ok
+
+
+@pytest.mark.parametrize("lost", ["nothing", "index"])
+def test_symmetric_links_are_read_both_ways_after_opening_again(
+    disk_store: GraphStore, clock: object, lost: str
+) -> None:
+    disk_store.define_kind("rhymes_with", symmetric=True)
+    for id in ("note-x", "note-y"):
+        disk_store.add_node("fact", {}, id=id)
+    disk_store.link("note-x", "rhymes_with", "note-y")
+    disk_store.close()
+    for copy in disk_store.path.glob("index*") if lost == "index" else ():
+        copy.unlink()
+
+    with graphstore.open(disk_store.path, clock=clock) as again:
+        assert [("note-y", "rhymes_with", "note-x")] == sentences(again.links_from("note-y"))
+
+
+# ---------------------------------------------------------------------- each pair once
+
+
+def test_a_pair_is_named_by_its_supersession_though_another_link_began_before(store: GraphStore) -> None:
+    store.add_node("fact", {"v": 1}, id="old-one", valid_from="2026-01-01")
+    store.add_node("fact", {"v": 2}, id="new-one", valid_from="2026-01-05")
+    store.link("new-one", "transition", "old-one", valid_from="2026-01-05")
+    store.link("new-one", "corrects", "old-one", valid_from="2026-01-05")
+    store.supersede("old-one", by="new-one", valid_from="2026-01-10")
+
+    (step,) = store.what_superseded("old-one").chain
+    assert ("superseded", "supersedes", day("2026-01-10")) == (step.how, step.link.kind, step.since)
+    assert ["supersedes"] == [link.kind for link in store.supersedes("new-one")]
+
+
+def test_before_it_the_pair_is_named_by_its_transition(store: GraphStore) -> None:
+    store.add_node("fact", {"v": 1}, id="old-one", valid_from="2026-01-01")
+    store.add_node("fact", {"v": 2}, id="new-one", valid_from="2026-01-05")
+    store.link("new-one", "transition", "old-one", valid_from="2026-01-05")
+    store.supersede("old-one", by="new-one", valid_from="2026-01-10")
+    view = store.as_of(valid="2026-01-07")
+
+    assert ["transition"] == [step.link.kind for step in view.what_superseded("old-one").chain]
+    assert ["transition"] == [link.kind for link in view.supersedes("new-one")]
