@@ -359,6 +359,7 @@ def test_deploys_that_are_mostly_followed_by_a_regression(deploys, regressions, 
         (["01T03:05", "02T04:05", "03T03:20"], None),
         (["01T03:05", "02T03:20", "03T03:50", "04T03:06", "05T12:00"], Daily(185, 231, 4, 5, 4)),
         (["01T03:05", "02T03:20", "03T03:50", "04T12:00"], None),
+        (["01T10:00", "01T10:30", "02T10:40", "02T10:45", "03T11:10"], Daily(630, 671, 4, 5, 3)),
     ],
 )
 def test_occurrences_that_keep_to_an_hour_of_the_day(times, expected):
@@ -373,6 +374,13 @@ def test_the_hour_of_the_day_is_that_of_the_time_zone_over_the_change_of_clocks(
 
     assert None is time_of_day(instants, UTC_ZONE)
     assert Daily(239, 240, 4, 4, 4) == time_of_day(instants, berlin)
+
+
+def test_three_days_are_three_days_though_one_of_them_has_twenty_three_hours():
+    berlin = ZoneInfo("Europe/Berlin")
+    instants = [at(f"2026-03-{each}Z") for each in ("28T22:59:59", "28T23:00:30", "29T22:00:01")]
+
+    assert Daily(1439, 1, 3, 3, 3) == time_of_day(instants, berlin)
 
 
 @pytest.mark.parametrize(
