@@ -773,6 +773,39 @@ def test_a_single_huge_event_is_shortened(store):
     assert report["events"][0]["metadata"]["log"].endswith("x…")
 
 
+def test_texts_of_any_length_stay_within_bounds(store):
+    store.record_event("t" * 600_000, "d", metadata={"metric": {"name": "m" * 600_000}})
+    store.record_event("regression", "slow", metadata={"metric": {"name": "m" * 600_000}})
+
+    report = events.history_report(store)
+
+    assert len(orjson.dumps(report)) < 500_000
+    assert "slow" == report["events"][0]["description"]
+
+
+def test_an_id_that_has_no_room_is_left_out_and_never_cut(store):
+    store.record_event("fix", "mended", id="i" * 600_000)
+
+    report = events.history_report(store)
+
+    assert ([], "1 event in last 7 days. 1 fix. Shown: the newest 0 of 1.") == (
+        report["events"],
+        report["summary"],
+    )
+
+
+def test_very_many_types_are_told_shortly(store):
+    with store.transaction():
+        for number in range(30):
+            store.record_event(f"type_{number:02}", "d")
+            store.record_event(f"type_{number:02}", "d")
+
+    report = events.history_report(store)
+
+    assert report["summary"].startswith("60 events in last 7 days. 2 type 00s, 2 type 01s, ")
+    assert report["summary"].endswith(", 2 type 19s, 20 of 10 other types.")
+
+
 def test_an_event_with_very_many_links_stays_within_bounds(store):
     with store.transaction():
         store.record_event("error", "boom", id="boom")
