@@ -30,7 +30,7 @@ BROKEN = {"error", "regression"}
 MENDING = {"fix", "resolution"}
 PLAIN = {
     "supersedes", "corrects", "caused_by", "contradicts", "related_to", "resolved_by", "continuation",
-    "derived_from", "supports", "fork", "blocks", "co_constrains", "part_of",
+    "derived_from", "supports", "fork", "blocks", "co_constrains", "part_of", "transition",
 }  # fmt: skip
 TURNED = {
     "superseded_by": "supersedes", "corrected_by": "corrects", "causes": "caused_by", "resolves": "resolved_by",
@@ -679,6 +679,8 @@ class Oracle:
             source, kind, target = other, "resolved_by", id
         if types[0] in BROKEN and types[1] in MENDING:
             kind = "resolved_by"
+        if kind == "resolved_by":  # from the later of the two
+            at = max(at, self.start(other) or at)
         try:
             return [self._link(source, kind, target, valid_from=at, created_by="store")]
         except Refused:
