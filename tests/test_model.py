@@ -318,6 +318,20 @@ class Histories(RuleBasedStateMachine):
             during = {"valid_from": valid_from, "valid_to": None}
             self.link(source, kind, target, during, reason=None, strength=None, confidence="explicit")
 
+    @precondition(lambda self: self.oracle.events)
+    @rule(which=number, by=number, at=number)
+    def resolve(self, which: int, by: int, at: int) -> None:
+        """A resolution at an instant at which the event itself happened."""
+        events = list(self.oracle.events.values())
+        broken, known = events[which % len(events)], [*self.oracle.nodes, *self.oracle.events]
+        instant, _ = broken["told"][at % len(broken["told"])]
+        target = known[by % len(known)]
+        if target != broken["id"]:
+            during = {"valid_from": instant, "valid_to": None}
+            self.link(
+                broken["id"], "resolved_by", target, during, reason=None, strength=None, confidence="explicit"
+            )
+
     @precondition(lambda self: self.block is None)
     @rule(
         ground=thing,
