@@ -5,14 +5,19 @@ Nothing is marked when a thing falls. It is found when asked, along the links th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from heapq import heappop, heappush
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from graphstore.index import RESTED, RESTING, Index
 from graphstore.period import Instant
 
 FALLEN = frozenset({"superseded", "retracted", "evicted", "erased"})
+
+
+MANY = 1_000  # so many steps up from single things cost what finding all that is shaky does
+
+Path = tuple[int, Any]  # a link row, and the path that goes on from there; () at its end
 
 
 class Shaken(NamedTuple):
@@ -25,6 +30,12 @@ class Shaken(NamedTuple):
     op: int
 
 
+class _Fall(NamedTuple):
+    told: Instant
+    op: int
+    root: int
+
+
 class Resting:
     """What rests on what at (valid, tx)."""
 
@@ -32,6 +43,8 @@ class Resting:
         self.index = index
         self.valid, self.tx = valid, tx
         self._standings: dict[int, str] = {}
+        self._steps = 0
+        self._all: frozenset[int] | None = None
 
     def is_shaky(self, ent: int) -> bool:
         """Whether an entity that stands is shaky.
@@ -40,6 +53,8 @@ class Resting:
         """
         if ent not in self.index.rests:
             return False
+        if self._all is not None:
+            return ent in self._all
         todo, seen = [(self._affirmed(ent), ent)], set()
         while todo:
             said, at = heappop(todo)
@@ -52,69 +67,87 @@ class Resting:
                         return True
                 elif base not in seen and base in self.index.rests and self._standing(base) == "stands":
                     heappush(todo, (max(said, self._affirmed(base)), base))
+            self._steps += 1
+            if self._steps > MANY:
+                self._all = frozenset(found for _, found, _ in self._spread(self._falls()))
+                return ent in self._all
         return False
 
     def shaken(self) -> Iterator[Shaken]:
         """Everything that is shaky: the latest fall first, then the nearest to it, then in the order their links were told."""
-        known = len(self.index.born)  # a link that was undone may have had ends that were
+        for fall, ent, path in self._spread(self._falls()):
+            if ent not in self.index.gone:
+                rows = []
+                while path:
+                    row, path = path
+                    rows.append(row)
+                yield Shaken(ent, fall.root, tuple(rows), fall.told, fall.op)
+
+    def _falls(self) -> list[_Fall]:
+        """What has fallen of what something rests on, the latest first."""
+        index = self.index
+        known = len(index.born)  # a link that was undone may have had ends that were
         falls = [
-            (*self._fell(base), base) for base in self.index.based if base < known and self._has_fallen(base)
+            _Fall(*self._fell(base), base)
+            for base in index.based
+            if base < known and self._ever_lost(base) and index.born[base] <= self.tx
+            if self._standing(base) in FALLEN
         ]
+        return sorted(falls, key=lambda fall: (-fall.told, fall.root))
+
+    def _ever_lost(self, ent: int) -> bool:
+        """Whether anything was ever taken from an entity, or superseded it: else it cannot have fallen."""
+        index, rows = self.index, self.index.rows_of[ent]
+        return len(rows) != 1 or index.r_close[rows[0]] >= 0 or ent in index.successors or ent in index.gone
+
+    def _spread(self, falls: list[_Fall]) -> Iterator[tuple[_Fall, int, Path]]:
+        """What each fall shakes, with the way back to it: breadth first, each thing once."""
         seen: set[int] = set()
-        for told, op, root in sorted(falls, key=lambda fall: (-fall[0], fall[2])):
-            level: list[tuple[int, tuple[int, ...]]] = [(root, ())]
+        for fall in falls:
+            level: list[tuple[int, Any]] = [(fall.root, ())]
             while level:
                 following = []
-                for at, rows in level:
+                for at, rest in level:
                     for ent, row in self._dependants(at):
-                        if ent in seen or self._standing(ent) != "stands" or self._affirmed(ent) >= told:
+                        if ent in seen or self._standing(ent) != "stands" or self._affirmed(ent) >= fall.told:
                             continue
                         seen.add(ent)
-                        found = Shaken(ent, root, (row, *rows), told, op)
+                        path = (row, rest)
                         if ent in self.index.based:
-                            following.append((ent, found.rows))
-                        if ent not in self.index.gone:
-                            yield found
+                            following.append((ent, path))
+                        yield fall, ent, path
                 level = following
 
     def _bases(self, ent: int) -> Iterator[tuple[int, int]]:
         """What an entity rests on, and the link rows that say so here."""
         index = self.index
-        for side, far, kinds in (
-            (index.out, index.l_tgt, RESTING),
-            (index.into, index.l_src, RESTED),
-        ):
-            for link in side.get(ent, ()):
-                if index.l_kind[link] in kinds:
-                    row = index.find_link(link, self.valid, self.tx)
-                    if row >= 0:
-                        yield far[link], row
+        yield from self._beside(index.out.get(ent, ()), index.l_tgt, RESTING)
+        yield from self._beside(index.into.get(ent, ()), index.l_src, RESTED)
 
     def _dependants(self, ent: int) -> Iterator[tuple[int, int]]:
+        """What rests on an entity, and the link rows that say so here."""
         index = self.index
-        for side, far, kinds in (
-            (index.into, index.l_src, RESTING),
-            (index.out, index.l_tgt, RESTED),
-        ):
-            for link in side.get(ent, ()):
-                if index.l_kind[link] in kinds:
-                    row = index.find_link(link, self.valid, self.tx)
-                    if row >= 0:
-                        yield far[link], row
+        yield from self._beside(index.into.get(ent, ()), index.l_src, RESTING)
+        yield from self._beside(index.out.get(ent, ()), index.l_tgt, RESTED)
+
+    def _beside(
+        self, links: Iterable[int], far: Sequence[int], kinds: frozenset[str]
+    ) -> Iterator[tuple[int, int]]:
+        index = self.index
+        for link in links:
+            if index.l_kind[link] in kinds:
+                row = index.find_link(link, self.valid, self.tx)
+                if row >= 0:
+                    yield far[link], row
 
     def _standing(self, ent: int) -> str:
         found = self._standings.get(ent)
         if found is None:
-            gone = self.index.gone.get(ent, -1)
-            later = (
-                gone >= 0 and self.index.o_tx[gone] > self.tx
-            )  # what is forgotten later shakes nothing here
-            look = self.index.stood if later else self.index.standing
+            index, gone = self.index, self.index.gone.get(ent, -1)
+            later = gone >= 0 and index.o_tx[gone] > self.tx  # what is forgotten later shakes nothing here
+            look = index.stood if later else index.standing
             found = self._standings[ent] = look(ent, self.valid, self.tx)
         return found
-
-    def _has_fallen(self, ent: int) -> bool:
-        return self.index.born[ent] <= self.tx and self._standing(ent) in FALLEN
 
     def _fell(self, ent: int) -> tuple[Instant, int]:
         """When it was told that an entity has fallen here, and by which operation."""

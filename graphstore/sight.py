@@ -194,7 +194,7 @@ class Sight:
         index = self.index
         standing, row = index.face(ent, self.valid, self.tx)
         if standing == "stands":
-            standing = self.upright(ent)
+            standing = self._standings.get(ent) or self.upright(ent)
         self._standings[ent] = standing
         if row < 0:
             believed = index.believed(ent, self.tx)

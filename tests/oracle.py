@@ -30,7 +30,7 @@ BROKEN = {"error", "regression"}
 MENDING = {"fix", "resolution"}
 PLAIN = {
     "supersedes", "corrects", "caused_by", "contradicts", "related_to", "resolved_by", "continuation",
-    "derived_from", "supports", "fork", "blocks", "co_constrains", "part_of",
+    "derived_from", "supports", "fork", "blocks", "co_constrains", "part_of", "transition",
 }  # fmt: skip
 TURNED = {
     "superseded_by": "supersedes", "corrected_by": "corrects", "causes": "caused_by", "resolves": "resolved_by",

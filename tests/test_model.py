@@ -33,9 +33,19 @@ DAY = timedelta(days=1)
 DAYS = [datetime(2026, 1, 1, tzinfo=UTC) + k * DAY for k in range(8)]
 NOON = datetime(2026, 1, 4, 12, tzinfo=UTC)
 
-NODES = ["alpha0", "bravo0", "charly", "delta0"]
+NODES = ["alpha0", "bravo0", "charly", "delta0", "echo00", "foxtrt", "golf00"]
 EVENTS = ["event1", "event2", "event3"]
 THINGS = NODES + EVENTS
+JOINING = [
+    "derived_from",
+    "derived_from",
+    "caused_by",
+    "part_of",
+    "supports",
+    "resolved_by",
+    "contradicts",
+    "transition",
+]
 KINDS = [
     "supersedes", "superseded_by", "caused_by", "causes", "possibly_caused_by", "contradicts", "relates_to",
     "related_to", "possibly_fixed_by", "resolves", "continuation", "continues", "corrects", "derived_from", "derived_from",
@@ -196,7 +206,7 @@ class Histories(RuleBasedStateMachine):
 
     def named_from(self, source: str, made: list[str]) -> None:
         """Learn the ids of links made in passing."""
-        for one in made:
+        for one in dict.fromkeys(made):
             if not one.startswith("?"):
                 continue
             row = next(link for link in self.oracle.links if link["id"] == one)
@@ -282,16 +292,71 @@ class Histories(RuleBasedStateMachine):
 
     @initialize(spans=st.lists(upright, min_size=3, max_size=3), occurred_at=st.lists(day, max_size=2))
     def first_things(self, spans: list[Any], occurred_at: list[datetime]) -> None:
-        for id, during in zip(NODES, spans, strict=False):
+        for id, key, during in zip(NODES, ("slot", None, None), spans, strict=False):
+            more = {"key": key, **during}
             self.both(
-                lambda id=id, during=during: self.oracle.add_node(id, "fact", {"colour": "white"}, **during),
-                lambda id=id, during=during: self.store.add_node(
-                    "fact", {"colour": "white"}, id=id, **during
-                ),
+                lambda id=id, more=more: self.oracle.add_node(id, "fact", {"colour": "white"}, **more),
+                lambda id=id, more=more: self.store.add_node("fact", {"colour": "white"}, id=id, **more),
             )
         for id, at in zip(EVENTS, occurred_at, strict=False):
             self.oracle.record_event(id, "error", "it broke", occurred_at=at)
             self.store.record_event("error", "it broke", id=id, occurred_at=at)
+
+    @precondition(lambda self: len(self.oracle.nodes) < len(NODES))
+    @rule(colour=word, span=upright, supersedes=few, reason=reason)
+    def fill_the_slot(self, colour: str, span: Any, **more: Any) -> None:
+        """A new value under an id of its own."""
+        id = next(id for id in NODES if id not in self.oracle.nodes)
+        self.add_node(id=id, colour=colour, span=span, corrects=(), key="slot", **more)
+
+    @rule(one=number, two=number, kind=st.sampled_from(JOINING), valid_from=maybe_day)
+    def join(self, one: int, two: int, kind: str, valid_from: datetime | None) -> None:
+        """A link between two things that are known."""
+        known = [id for id in THINGS if id in self.oracle.nodes or id in self.oracle.events]
+        source, target = known[one % len(known)], known[two % len(known)]
+        if source != target:
+            during = {"valid_from": valid_from, "valid_to": None}
+            self.link(source, kind, target, during, reason=None, strength=None, confidence="explicit")
+
+    @precondition(lambda self: self.oracle.events)
+    @rule(which=number, by=number, at=number)
+    def resolve(self, which: int, by: int, at: int) -> None:
+        """A resolution at an instant at which the event itself happened."""
+        events = list(self.oracle.events.values())
+        broken, known = events[which % len(events)], [*self.oracle.nodes, *self.oracle.events]
+        instant, _ = broken["told"][at % len(broken["told"])]
+        target = known[by % len(known)]
+        if target != broken["id"]:
+            during = {"valid_from": instant, "valid_to": None}
+            self.link(
+                broken["id"], "resolved_by", target, during, reason=None, strength=None, confidence="explicit"
+            )
+
+    @precondition(lambda self: self.block is None)
+    @rule(
+        ground=thing,
+        onto=thing,
+        falls=st.booleans(),
+        look=st.sampled_from(["confirm", "revise"]),
+        looks_first=st.booleans(),
+    )
+    def fall_and_be_looked_at(
+        self, ground: str, onto: str, falls: bool, look: str, looks_first: bool
+    ) -> None:
+        """What something rests on falls in the transaction in which somebody looks at it."""
+        self.join_to_ground(onto, ground)
+        self.block_begins()
+        acts = [
+            lambda: self.retract(ground, {}, True) if falls else self.supersede([ground], onto, reason=None, valid_from=None),
+            lambda: self.confirm(onto) if look == "confirm" else self.revise(onto, "green", {}),
+        ]  # fmt: skip
+        for act in reversed(acts) if looks_first else acts:
+            act()
+        self.block_ends(fails=False)
+
+    def join_to_ground(self, onto: str, ground: str) -> None:
+        during = {"valid_from": DAYS[0], "valid_to": None}
+        self.link(onto, "derived_from", ground, during, reason=None, strength=None, confidence="explicit")
 
     @rule(colour=word, span=span)
     def say_again(self, colour: str, span: Any) -> None:
