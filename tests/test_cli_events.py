@@ -153,7 +153,8 @@ def test_evict_may_leave_nothing(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "code", "hint"),
     [
-        ((), 1, "would forget everything"),
+        ((), 2, "everything would be forgotten"),
+        (("--older-than", "0d"), 2, "90d"),
         (("--older-than", "soon"), 2, "90d"),
         (("--older-than", "1d", "--before", "2026-01-01"), 2, "Give one of them"),
     ],
