@@ -176,14 +176,18 @@ def retention(
     given_now = given(days=days, bytes=bytes)
     if forget_none and given_now:
         raise typer.BadParameter("--forget-none lifts every limit; it takes no --days and no --bytes.")
+    from graphstore.windows import plural
+
     with open_store(store, author=author, read_only=not (given_now or forget_none)) as opened:
         if given_now:
             opened.set_retention(**{**opened.retention, **given_now})
         elif forget_none:
             opened.set_retention()
         kept = opened.retention
-    limits = [f"{kept[name]} {name}" for name in ("days", "bytes") if kept[name] is not None]
-    answer(kept, as_json, f"events are kept for {' and '.join(limits)}." if limits else "everything is kept.")
+    limits = [] if kept["days"] is None else [f"for {plural(kept['days'], 'day')}"]
+    if kept["bytes"] is not None:
+        limits.append(f"while the journal is within {kept['bytes']:,} bytes")
+    answer(kept, as_json, f"events are kept {' and '.join(limits)}." if limits else "everything is kept.")
 
 
 def trust(

@@ -277,7 +277,11 @@ def evict(
     """Forget what is too old to keep: contents go, tombstones stay."""
     if before is not None and older_than is not None:
         raise typer.BadParameter("--before and --older-than say the same thing. Give one of them.")
-    if older_than is not None and not re.fullmatch(r"[0-9]+[mhdw]", older_than):
+    if before is None and older_than is None and larger_than is None:
+        raise typer.BadParameter(
+            "without --before, --older-than or --larger-than everything would be forgotten. Give one of them."
+        )
+    if older_than is not None and not re.fullmatch(r"(?=0*[1-9])[0-9]{1,9}[mhdw]", older_than):
         raise typer.BadParameter(
             f"{older_than!r} is no age. Give whole minutes, hours, days or weeks: 30m, 12h, 90d, 4w."
         )

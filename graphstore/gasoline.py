@@ -183,6 +183,7 @@ class _Import:
         self.links: list[Stated] = []
         self.broken: set[str] = set()  # ids of lines that were left out
         self.absent: list[str] = []  # ids that are named and nowhere
+        self.later: list[tuple[_Ends, Stated]] = []  # links that the instant made up for such an id forbids
         self.waiting: list[Record] = []  # said to be superseded: by a link that may come later
         self.forgotten: list[str] = []  # ids that the log has and that were evicted or erased here
         self.said: dict[str, tuple[int, str, Instant]] = {}  # status and last instant of what is new
@@ -226,6 +227,11 @@ class _Import:
         """Evict what the log only names, so that links to it say so."""
         if self.absent:
             self.counts["evicted"] = len(self.store.evict(ids=self.absent))
+            self.absent.clear()
+        if self.later:
+            with self.store.transaction(reason=f"imported from {Path(self.file).name}"):
+                for ends, one in self.later:
+                    self._link(ends, one)
 
     def _leave(self, line: int, reason: str) -> None:
         self.damaged.append(Damage(file=self.file, line=line, reason=reason))
@@ -391,7 +397,10 @@ class _Import:
         try:
             self.store.link(source, kind, target, confidence=one.confidence, **told)
         except _REFUSED as refused:
-            self._leave(one.line, f"link {one.name} {one.target!r}: {refused}; the event was kept")
+            if source in self.absent or target in self.absent:
+                self.later.append((ends, one))
+            else:
+                self._leave(one.line, f"link {one.name} {one.target!r}: {refused}; the event was kept")
             return
         self.counts["links"] += 1
 
@@ -527,9 +536,13 @@ class _Export:
             return [iso(at) for at in happened.instants(sight.index.ids[event.id])[1:]]
 
     def _links(self, event: Event) -> list[dict[str, Any]]:
-        links = sorted(
-            event.links or (), key=lambda link: (link.valid_from, link.kind, link.source, link.target)
-        )
+        def place(
+            link: Link,
+        ) -> tuple[datetime, str, str, bool]:  # the same for a symmetric link said either way
+            other = link.target if event.id == link.source else link.source
+            return link.valid_from, link.kind, other, event.id == link.source
+
+        links = sorted(event.links or (), key=place)
         told = (self._link(event.id, link) for link in links)
         return [link for link in told if link is not None]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 LABEL_LENGTH = 72
+# a description comes from anywhere, a web page's error among them; lines and tabs are no harm
+_OBEYED = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]|\r(?!\n)")
+_PICTURES = {code: chr(0x2400 + code) for code in range(0x20)} | {0x7F: "\N{SYMBOL FOR DELETE}"}
 
 
 # ---- for other programs -----------------------------------------------------------------------
@@ -83,8 +87,17 @@ def console() -> Console:
     """Where people read: text as it is (no markup), a line each when it is piped on."""
     from rich.console import Console
 
+    class Plain(Console):
+        def print(self, *told: Any, **how: Any) -> None:
+            super().print(*(harmless(one) if isinstance(one, str) else one for one in told), **how)
+
     width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 200
-    return Console(markup=False, emoji=False, highlight=False, width=width)
+    return Plain(markup=False, emoji=False, highlight=False, width=width)
+
+
+def harmless(text: str) -> str:
+    """Text in which what a terminal would obey is to be seen: an escape as ␛."""
+    return _OBEYED.sub(lambda found: _PICTURES.get(ord(found[0]), "\N{REPLACEMENT CHARACTER}"), text)
 
 
 def when(at: datetime | None, open_end: str = "…") -> str:
@@ -126,7 +139,7 @@ def table(
     for number in shown:
         grid.add_column(columns[number], overflow="fold")
     for row in cells:
-        grid.add_row(*(Text(row[number]) for number in shown))
+        grid.add_row(*(Text(harmless(row[number])) for number in shown))
     out.print(Padding(grid, (0, 0, 0, indent), expand=False))
 
 

@@ -92,6 +92,15 @@ def test_events_tells_what_happened_lately(folder: Path) -> None:
     assert "evt_old" not in said
 
 
+def test_what_a_terminal_would_obey_is_only_shown(folder: Path) -> None:
+    run("event", folder, "error", "red \x1b[31m bell \x07 \x9b2J", "--id", "evt_tricky", "--occurred-at", NOW)
+    said = run("events", folder, "--valid", NOW) + run("show", folder, "evt_tricky")
+
+    assert not set("\x1b\x07\x9b") & set(said)
+    assert 2 == said.count("red ␛[31m bell ␇ �2J")
+    assert "red \x1b[31m bell \x07 \x9b2J" == answer("show", folder, "evt_tricky")["node"]["description"]
+
+
 def test_events_as_json_is_the_report(folder: Path) -> None:
     report = answer("events", folder, "--valid", NOW, "--since", "365d", "--limit", 2)
 
@@ -153,7 +162,8 @@ def test_evict_may_leave_nothing(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "code", "hint"),
     [
-        ((), 1, "would forget everything"),
+        ((), 2, "everything would be forgotten"),
+        (("--older-than", "0d"), 2, "90d"),
         (("--older-than", "soon"), 2, "90d"),
         (("--older-than", "1d", "--before", "2026-01-01"), 2, "Give one of them"),
     ],
@@ -185,7 +195,9 @@ def test_retention_is_shown_and_set(folder: Path) -> None:
     assert "everything is kept." in run("retention", folder)
     assert {"days": 90, "bytes": None} == answer("retention", folder, "--days", 90)
     assert {"days": 90, "bytes": 5_000_000} == answer("retention", folder, "--bytes", 5_000_000)
-    assert "events are kept for 90 days and 5000000 bytes." in run("retention", folder)
+    assert "events are kept for 90 days and while the journal is within 5,000,000 bytes." in run(
+        "retention", folder
+    )
     assert {"days": None, "bytes": None} == answer("retention", folder, "--forget-none")
     assert "--forget-none" in refused("retention", folder, "--forget-none", "--days", 3, code=2)
     assert "error:" in refused("retention", folder, "--days", 0)

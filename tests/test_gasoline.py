@@ -413,6 +413,18 @@ def test_links_to_what_was_evicted_say_so(store: GraphStore, log: Write) -> None
     assert ["evt_error", "evt_fix"] == sorted(event.id for event in store.events())
 
 
+def test_the_instant_made_up_for_what_was_evicted_forbids_no_link(store: GraphStore, log: Write) -> None:
+    path = log(
+        error(links=[to("evt_gone", "related_to")]),
+        fix(links=[to("evt_gone", "causes"), to("evt_gone", "continuation")]),
+    )
+    done = import_gasoline(store, path)
+
+    assert ((), 3) == (done.damaged, done.links)
+    assert ["evt_gone"] == [link.source for link in store.backlinks_to("evt_fix", kinds="caused_by")]
+    assert (0, 3) == (import_gasoline(store, path).links, store.stats()["links"])
+
+
 def test_a_fix_of_an_evicted_error_is_turned_round(store: GraphStore, log: Write) -> None:
     import_gasoline(store, log(fix(links=[to("evt_gone", "resolved_by")])))
 
@@ -581,6 +593,21 @@ def test_an_exported_log_is_taken_in_as_it_was(full: GraphStore, other: GraphSto
 
 def test_a_log_taken_in_is_exported_as_it_was(full: GraphStore, other: GraphStore, tmp_path: Path) -> None:
     export_gasoline(full, tmp_path / "out.jsonl")
+    import_gasoline(other, tmp_path / "out.jsonl")
+    export_gasoline(other, tmp_path / "again.jsonl")
+
+    assert (tmp_path / "out.jsonl").read_text() == (tmp_path / "again.jsonl").read_text()
+
+
+def test_the_order_of_links_does_not_depend_on_how_a_symmetric_one_was_said(
+    store: GraphStore, other: GraphStore, tmp_path: Path
+) -> None:
+    for id in ("evt_1", "evt_2", "evt_3"):
+        store.record_event("note", id, id=id, occurred_at="2026-01-01")
+    store.link("evt_3", "related_to", "evt_1", valid_from="2026-01-02")
+    store.link("evt_2", "related_to", "evt_3", valid_from="2026-01-02")
+    store.evict(ids=["evt_1", "evt_2"])
+    export_gasoline(store, tmp_path / "out.jsonl")
     import_gasoline(other, tmp_path / "out.jsonl")
     export_gasoline(other, tmp_path / "again.jsonl")
 
