@@ -70,7 +70,9 @@ def add(
     )  # fmt: skip
     body = json_content(content)
     with open_store(store, author=author) as opened:
-        answer_node("added", opened.add_node(kind, body, **options), as_json)
+        node = opened.add_node(kind, body, **options)
+        said_before = opened.inspect(node.id).confirmations
+    answer_node("confirmed" if said_before else "added", node, as_json)
 
 
 def revise(

@@ -21,21 +21,24 @@ def remaining(index: Index) -> list[Place]:
     if not index.gone:
         return []
     wanted = {index.v_pos[ver]: index.v_len[ver] for ent in index.gone for ver in index.versions_of[ent]}
-    links = _touched(index)
-    forgotten = {link for link in links if _forgotten(index, link)}
-    for link in forgotten:
+    kept: set[int] = set()
+    forgotten = _forgotten(index)
+    for link in _touched(index):
+        until, said = forgotten.get(link, -1), _said(index, link)
         for claim in index.claims_of[link]:
-            wanted[index.c_pos[claim]] = index.c_len[claim]
-    kept = {index.c_pos[claim] for link in links - forgotten for claim in index.claims_of[link]}
+            if said.get(claim, -1) < until:
+                wanted[index.c_pos[claim]] = index.c_len[claim]
+            else:
+                kept.add(index.c_pos[claim])
     reasons = _reasons(index, forgotten, kept)
     wanted.update((pos, length) for pos, length in reasons.items() if pos not in kept)
     return [Place(pos, length) for pos, length in sorted(wanted.items()) if length]
 
 
-def _reasons(index: Index, forgotten: set[int], kept: set[int]) -> dict[int, int]:
+def _reasons(index: Index, forgotten: dict[int, int], kept: set[int]) -> dict[int, int]:
     """The reasons of operations on what was forgotten, place -> length; `kept` gets the places of all others."""
-    things = {index.names[ent] for ent in index.gone}
-    links = {index.l_name[link] for link in forgotten}
+    things = {index.names[ent]: op for ent, op in index.gone.items()}
+    links = {index.l_name[link]: op for link, op in forgotten.items()}
     echoes = _echoes(index, forgotten)
     reasons: dict[int, int] = {}
     for op, length in enumerate(index.o_len):
@@ -45,7 +48,7 @@ def _reasons(index: Index, forgotten: set[int], kept: set[int]) -> dict[int, int
         if verb in FORGETTING or verb in OF_THE_STORE:
             gone = False
         else:
-            gone = op in echoes or subject in (links if verb in OF_LINKS else things)
+            gone = op in echoes or op < (links if verb in OF_LINKS else things).get(subject, -1)
         if gone:
             reasons[index.o_pos[op]] = length
         else:
@@ -53,13 +56,14 @@ def _reasons(index: Index, forgotten: set[int], kept: set[int]) -> dict[int, int
     return reasons
 
 
-def _echoes(index: Index, links: set[int]) -> set[int]:
+def _echoes(index: Index, links: dict[int, int]) -> set[int]:
     """The operations whose reason is that of one of these links, whatever their subject: in a large transaction in a copy of its own."""
     return {
         index.k_op[row]
-        for link in links
+        for link, until in links.items()
         for row in index.rows_of_link[link]
-        if index.o_verb[index.k_op[row]] in ("link", "supersede")
+        if index.k_op[row] < until
+        and index.o_verb[index.k_op[row]] in ("link", "supersede")
         and index.o_len[index.k_op[row]] == index.c_len[index.k_claim[row]]
     }
 
@@ -68,10 +72,27 @@ def _touched(index: Index) -> set[int]:
     return {link for ent in index.gone for side in (index.out, index.into) for link in side.get(ent, ())}
 
 
-def _forgotten(index: Index, link: int) -> bool:
-    """Whether what is said of a link goes too: of an erased thing nothing is said any more, of an evicted one its neighbours may speak."""
-    words = {index.word(index.l_src[link]), index.word(index.l_tgt[link])}
-    return "erased" in words or "" not in words
+def _forgotten(index: Index) -> dict[int, int]:
+    """The links of which what was said goes too, each with the operation before which it was said: of an erased thing all goes, of an evicted one
+    its neighbours may speak. What is said of a link after that, as by an import, stays.
+    """
+    found: dict[int, int] = {}
+    for link in _touched(index):
+        ends = index.l_src[link], index.l_tgt[link]
+        ops = [index.gone[ent] for ent in ends if ent in index.gone]
+        if len(ops) < 2:  # of a forgotten thing and one that is not
+            ops = [index.gone[ent] for ent in ends if index.word(ent) == "erased"]
+        if ops:
+            found[link] = max(ops)
+    return found
+
+
+def _said(index: Index, link: int) -> dict[int, int]:
+    """The operation that said each claim of a link first."""
+    said: dict[int, int] = {}
+    for row in index.rows_of_link[link]:
+        said.setdefault(index.k_claim[row], index.k_op[row])
+    return said
 
 
 def hide(index: Index) -> list[Place]:

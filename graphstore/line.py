@@ -15,7 +15,7 @@ from graphstore.errors import InvalidError
 SCHEMA = 1
 GENESIS = "0" * 32
 FORGOTTEN = b"null"
-OF_LINKS = frozenset({"link", "unlink"})  # operations whose subject is a link
+OF_LINKS = frozenset({"link", "unlink", "resolve"})  # operations whose subject is a link
 OF_THE_STORE = frozenset({"define_kind", "promote_kind", "set_retention"})  # whose subject is no thing
 _CANONICAL = orjson.OPT_SORT_KEYS | orjson.OPT_UTC_Z
 

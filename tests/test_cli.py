@@ -180,6 +180,14 @@ def test_add_reads_content_from_a_file_and_from_standard_input(folder: Path, tmp
     assert answer("show", folder, "bystdin")["node"]["content"] == {"from": "stdin"}
 
 
+def test_a_value_said_again_is_confirmed_not_added(folder: Path) -> None:
+    run("add", folder, "rule", '{"says": "deploys on Tuesdays"}', "--key", "day", "--id", "tuesdays")
+
+    assert run("add", folder, "rule", '{"says": "Deploys on tuesdays."}', "--key", "day").startswith(
+        "confirmed tuesdays-v1"
+    )
+
+
 def test_revise_describes_anew(folder: Path) -> None:
     assert "revised limits-v3" in run(
         "revise", folder, "limits", '{"limit": 250}', "--reason", "300 was a slip"

@@ -344,6 +344,45 @@ def test_nothing_new_can_be_said_of_it_and_it_can_be_linked(store, clock):
     assert "evicted" == store.link("fact-a", "relates", "fact-x").target_standing
 
 
+def test_what_is_said_of_a_link_after_the_forgetting_stays(path, clock):
+    with graphstore.open(path, clock=clock) as store:
+        for name in ("fact-x", "fact-a"):
+            store.add_node("fact", {}, id=name)
+        clock.move(days=1)
+        store.erase("fact-x", reason="asked for")
+        clock.move(days=1)
+        store.link("fact-a", "related_to", "fact-x", reason="from an import", metadata={"file": "old.jsonl"})
+        with store.transaction(reason="tidied"):
+            store.link("fact-a", "enables", "fact-x")
+        assert store.verify().ok
+    (path / "index.bin").unlink()
+
+    with graphstore.open(path, clock=clock) as store:
+        assert ["from an import", None] == [link.reason for link in store.links_from("fact-a")]
+        assert "tidied" == store.changes()[-1].reason
+        assert store.verify().ok
+
+
+@pytest.mark.parametrize("how", ["erase", "evict", "evict without audit"])
+@pytest.mark.parametrize("said", [True, False])
+def test_the_reason_of_a_decision_between_two_goes_with_them(path, clock, how, said):
+    with graphstore.open(path, clock=clock) as store:
+        store.add_node("fact", {"says": "the gate is open on Mondays"}, id="fact-a")
+        store.add_node("fact", {"says": "the gate is open on Fridays"}, id="fact-x")
+        clock.move(days=1)
+        if said:
+            store.link("fact-x", "contradicts", "fact-a")
+        store.resolve(store.contradictions()[0], keep="fact-a", reason=SECRET)
+        clock.move(days=1)
+        if how == "erase":
+            store.erase("fact-x", reason="asked for")
+        else:
+            store.evict(ids=["fact-a", "fact-x"], keep_audit=how == "evict")
+        assert store.verify().ok
+
+    assert [] == files_with(path)
+
+
 def test_erasing_what_was_evicted_makes_it_erased_and_again_changes_nothing(store, clock):
     store.add_node("fact", {}, id="fact-x")
     clock.move(days=1)
