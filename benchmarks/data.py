@@ -178,6 +178,30 @@ def long_chain(steps: int = 10_000) -> Data:
     )
 
 
+def web(links: int = 100_000) -> tuple[list[dict[str, str]], list[dict[str, str | int]]]:
+    """Nodes, five links for each, and the links, of strengths 1 to 5: a few nodes are hubs of hundreds. Every 2,000th node says `seed`."""
+    chance, count = random.Random(SEED + 2), links // 5
+    nodes = [
+        {"id": f"w{number:06d}", "text": "seed" if number % 2_000 == 7 else "plain"}
+        for number in range(count)
+    ]
+    made: set[tuple[int, int]] = set()
+    while len(made) < links:
+        source, target = chance.randrange(count), int(count * chance.random() ** 2)
+        if source != target:
+            made.add((source, target))
+    return nodes, [
+        {
+            "id": f"k{number:06d}",
+            "source": nodes[source]["id"],
+            "kind": "reference",
+            "target": nodes[target]["id"],
+            "strength": chance.randint(1, 5),
+        }
+        for number, (source, target) in enumerate(sorted(made))
+    ]
+
+
 def questions(
     data: Data, count: int, among: set[str] | None = None
 ) -> list[tuple[Coordinate, tuple[str, int, object]]]:

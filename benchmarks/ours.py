@@ -12,6 +12,8 @@ import pyarrow.compute as pc
 
 import graphstore
 from benchmarks.data import EPOCH, OPEN, Data
+from graphstore import recall as recalling
+from graphstore.recall import Recalled
 
 QUESTION = "MATCH (a:Node)-[:CAUSED_BY]->(b:Node) WHERE a.state = 'open' RETURN b.kind AS kind, count(*) AS n ORDER BY kind"
 Loads = dict[str, pa.Table]
@@ -87,6 +89,24 @@ def causes(store: graphstore.GraphStore, id: str, valid: datetime, tx: datetime)
 def walk(store: graphstore.GraphStore, id: str, valid: datetime, tx: datetime) -> Any:
     chain = store.as_of(valid=valid, tx=tx).walk(id, hops=3, direction="out")
     return chain.nodes
+
+
+def load_web(nodes: list[dict[str, Any]], links: list[dict[str, Any]]) -> graphstore.GraphStore:
+    store = graphstore.open(":memory:")
+    store.bulk_load(
+        nodes=[{"id": node["id"], "kind": "fact"} for node in nodes],
+        versions=[{"node_id": node["id"], "content": {}, "text": node["text"]} for node in nodes],
+        links=links,
+    )
+    return store
+
+
+def recall(store: graphstore.GraphStore, text: str, valid: datetime, tx: datetime, hops: int = 2) -> Recalled:
+    return recalling.recall(store.as_of(valid=valid, tx=tx), text, hops=hops)
+
+
+def recall_now(store: graphstore.GraphStore, text: str) -> Recalled:
+    return recalling.recall(store, text)
 
 
 def view_to_arrow(store: graphstore.GraphStore, when: datetime) -> pa.Table:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import itertools
 import json
+import random
 import shutil
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
+from math import log, sqrt
 from pathlib import Path
 from statistics import median
 from types import ModuleType
@@ -22,6 +25,7 @@ from benchmarks.data import CUT, DAY, LATEST, Data
 from benchmarks.event_log import event_log
 from benchmarks.resting import resting
 from benchmarks.timing import BareFile, apart, once, process, race, together
+from graphstore.search import words, words_of_event, words_of_node
 
 MICRO, MILLI, MEGA = 1e-6, 1e-3, 1e6
 TWINS: dict[str, ModuleType] = {"ours": ours, "kuzu": raw_kuzu, "sqlite": sqlite_twin, "duckdb": duckdb_twin}
@@ -382,6 +386,43 @@ def catch_up(arena: Arena) -> Iterator[Row]:
     )
 
 
+def recalled(arena: Arena) -> Iterator[Row]:
+    """By text alone at any coordinate, and by links over a web of its own."""
+    store, chance = arena.stores["ours"], random.Random(history.SEED)
+    now = (ours.at(LATEST), ours.at(LATEST))
+    text = "queue settled 17"
+    seconds, _ = once(partial(ours.recall, store, text, *now))
+    yield arena.row("the first recall, which notes every word", {"ours": seconds}, 5.0, "")
+    by_text = [hit.node.id for hit in ours.recall(store, text, *now, hops=0)]
+    assert by_text == _ranked(store.as_of(valid=now[0], tx=now[1]), text), by_text
+    calls = [(f"{chance.choice(history.WORDS)} {chance.randrange(100)}", *now) for _ in range(20)]
+    took = race({"ours": lambda: together(partial(ours.recall, store), calls)}, arena.turns)
+    yield arena.row("recall, a common word and a number", took, 10 * MILLI, "")
+    when = [ours.at(history.START + days * DAY) for days in range(500, 500 + arena.rounds)]
+    seconds = median(once(partial(ours.recall, store, text, at, at))[0] for at in when)
+    yield arena.row("recall at a coordinate never seen", {"ours": seconds}, 100 * MILLI, "")
+
+    nodes, links = history.web()
+    store = ours.load_web(nodes, links)
+    standing = store.as_of()
+    ours.recall_now(standing, "nothing")  # the words are noted; no link was looked at yet
+    seconds, found = once(partial(ours.recall_now, standing, "seed"))
+    yield arena.row(
+        f"the first recall over {len(links):,} links, 10 seeds, 2 hops", {"ours": seconds}, None, ""
+    )
+    hits = {hit.node.id: hit.spread_score for hit in found if hit.spread_rank}
+    activated = _activated([node["id"] for node in nodes if node["text"] == "seed"], links)
+    assert hits and all(abs(score - activated[id]) < 1e-9 for id, score in hits.items()), hits
+    took = race({"ours": lambda: together(partial(ours.recall_now, store), [("seed",)] * 10)}, arena.turns)
+    yield arena.row(f"recall over {len(links):,} links, 10 seeds, 2 hops", took, 20 * MILLI, "")
+    fresh = []
+    for number in range(arena.rounds):
+        ours.add_node(store, f"fresh{number}", {})
+        fresh.append(once(partial(ours.recall_now, store, "seed"))[0])
+    yield arena.row("the same after a write", {"ours": median(fresh)}, 20 * MILLI, "")
+    ours.close(store)
+
+
 def opening(arena: Arena) -> Iterator[Row]:
     """In a fresh process each, the first point read included. Closes the arena's stores."""
     (coordinate, right), large = history.questions(arena.data, 1)[0], arena.data.rows > 1_000_000
@@ -453,6 +494,7 @@ GROUPS: dict[str, Group] = {
     "writes": writes,
     "batches": batches,
     "catch_up": catch_up,
+    "recall": recalled,
     "open": opening,
     "help": help_text,
 }
@@ -515,6 +557,44 @@ def _child(
     told = json.loads(done.stdout.splitlines()[-1])
     assert tuple(told["answer"]) == right, told
     return told
+
+
+def _ranked(view: Any, text: str) -> list[str]:
+    """The ten best of everything that stands in a view, by plain BM25."""
+    bags = {
+        thing.id: Counter(words_of_node(dict(thing), thing.kind, thing.key))
+        if hasattr(thing, "number")
+        else Counter(words_of_event(dict(thing), thing.type))
+        for thing in [*view.nodes(), *view.events()]
+        if thing.standing == "stands"
+    }
+    mean = sum(bag.total() for bag in bags.values()) / len(bags)
+    scores: Counter[str] = Counter()
+    for word in words(text):
+        having = [id for id, bag in bags.items() if word in bag]
+        weight = log(1 + (len(bags) - len(having) + 0.5) / (len(having) + 0.5))
+        for id in having:
+            often = bags[id][word]
+            scores[id] += weight * often * 2.2 / (often + 1.2 * (0.25 + 0.75 * bags[id].total() / mean))
+    return sorted(scores, key=lambda id: (-scores[id], id))[:10]
+
+
+def _activated(seeds: list[str], links: list[dict[str, Any]]) -> Counter[str]:
+    """What two hops from equal seeds activate: every path written out."""
+    around: dict[str, list[tuple[int, str, str]]] = {}
+    for link in links:
+        for here, there in ((link["source"], link["target"]), (link["target"], link["source"])):
+            around.setdefault(here, []).append((-link["strength"], link["id"], there))
+    ways = {id: [there for _, _, there in sorted(steps)[:10]] for id, steps in around.items()}
+    weight = {id: 0.5 / sqrt(1 + len(steps)) for id, steps in around.items()}
+    activated: Counter[str] = Counter()
+    for seed in seeds:
+        for near in ways.get(seed, ()):
+            activated[near] += weight[near]
+            for far in ways[near]:
+                if far not in (seed, near):
+                    activated[far] += weight[near] * weight[far]
+    return activated
 
 
 def _pairs(table: Any) -> zip[tuple[str, int]]:

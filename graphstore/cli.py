@@ -62,6 +62,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     cli_write.end,
     cli_write.retract,
     cli_write.confirm,
+    cli_write.fold,
     cli_write.link,
     cli_write.unlink,
     cli_write.event,
@@ -77,6 +78,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     cli_read.effects,
     cli_read.walk,
     cli_read.path,
+    cli_read.recall,
     cli_read.diff,
     cli_read.query,
     cli_read.changes,
@@ -88,6 +90,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     cli_files.verify,
     cli_files.stats,
     cli_files.retention,
+    cli_files.trust,
 )
 IMPORTS: dict[str, Callable[..., None]] = {
     "git": cli_files.import_git,

@@ -184,3 +184,25 @@ def retention(
         kept = opened.retention
     limits = [f"{kept[name]} {name}" for name in ("days", "bytes") if kept[name] is not None]
     answer(kept, as_json, f"events are kept for {' and '.join(limits)}." if limits else "everything is kept.")
+
+
+def trust(
+    store: Store,
+    ranks: Annotated[
+        list[str] | None, typer.Argument(metavar="CLASS=RANK...", help="Rank these source classes anew.")
+    ] = None,
+    author: Author = None,
+    as_json: Json = False,
+) -> None:
+    """How far each class of sources is trusted: shown, or set anew. Who ranks lower may not replace what a higher one said in a slot."""
+    wanted = {}
+    for pair in ranks or ():
+        name, equals, rank = pair.partition("=")
+        if not equals or not rank.lstrip("-").isdigit():
+            raise typer.BadParameter(f"{pair!r} is no rank. Give CLASS=NUMBER, such as user=3.")
+        wanted[name] = int(rank)
+    with open_store(store, author=author, read_only=not wanted) as opened:
+        if wanted:
+            opened.set_trust({**opened.trust, **wanted})
+        kept = opened.trust
+    answer(kept, as_json, None if kept else "every source is trusted alike.")

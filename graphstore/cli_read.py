@@ -123,6 +123,27 @@ def path(
             answer(view.path(source, target, kinds, by.value, direction.value), as_json)
 
 
+def recall(
+    store: Store,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="Some words.")],
+    most: Annotated[int, typer.Option("-k", help="At most so many.")] = 10,
+    kind: Annotated[
+        list[str] | None, typer.Option("--kind", help="Only things of this kind or type (may be repeated).")
+    ] = None,
+    hops: Annotated[
+        int, typer.Option("--hops", help="How many links to follow from what the text finds.")
+    ] = 2,
+    valid: Valid = None,
+    tx: Tx = None,
+    as_json: Json = False,
+) -> None:
+    """What a text calls to mind: by its words, and by links from what they find."""
+    from graphstore.recall import recall as recalled
+
+    with reading(store, valid, tx) as view:
+        answer(recalled(view, text, most, kinds=kind or (), hops=hops), as_json)
+
+
 def diff(
     store: Store,
     id: Id,

@@ -53,6 +53,10 @@ def add(
     corrects: Annotated[
         list[str] | None, typer.Option("--corrects", metavar="ID", help="What it corrects (may be repeated).")
     ] = None,
+    derived_from: Annotated[
+        list[str] | None,
+        typer.Option("--derived-from", metavar="ID", help="What it rests on (may be repeated)."),
+    ] = None,
     reason: Reason = None,
     source: Source = None,
     trigger: Trigger = None,
@@ -62,7 +66,7 @@ def add(
     """Say something new. (add_node)"""
     options = given(
         id=id, key=key, text=text, tags=tag, valid_from=valid_from, valid_to=valid_to, scope=scope,
-        supersedes=supersedes, corrects=corrects, reason=reason, source=source, trigger=trigger,
+        supersedes=supersedes, corrects=corrects, derived_from=derived_from, reason=reason, source=source, trigger=trigger,
     )  # fmt: skip
     body = json_content(content)
     with open_store(store, author=author) as opened:
@@ -132,6 +136,26 @@ def retract(
         opened.retract(id, reason=reason, **given(valid_from=valid_from, valid_to=valid_to))
         node = opened.inspect(id).node
     answer(node, as_json, f"retracted {node.id}; it {standing_now(node)}.")
+
+
+def fold(
+    store: Store,
+    members: Annotated[list[str], typer.Argument(metavar="ID...", help="What is summed up.")],
+    into: Annotated[
+        str,
+        typer.Option(
+            "--into", metavar="ID|CONTENT", help="The summary: an id, or a JSON object for a new one."
+        ),
+    ],
+    reason: Reason = None,
+    author: Author = None,
+    as_json: Json = False,
+) -> None:
+    """Sum up several things in one that is derived from them."""
+    summary = json_content(into) if into.lstrip().startswith(("{", "@", "-")) else into
+    with open_store(store, author=author) as opened:
+        node = opened.fold(members, into=summary, reason=reason)
+    answer_node("folded into", node, as_json)
 
 
 def confirm(

@@ -33,6 +33,8 @@ MOST_BYTES = 500_000
 _FOR_PATTERNS = 50_000
 _FOR_THE_REST = 2_000  # summary, keys, what was asked
 _IDS_OF_A_PATTERN = 20
+_TYPES_TOLD = 20  # of those in the summary, each in so many characters at most
+_TYPE_LENGTH = 60
 _LEAST_PATTERNS = "30d"  # patterns are looked for over no less, however short the window
 _POSSIBLE = frozenset({"caused_by", "resolved_by"})  # inferred ones are told as possibly_…
 _FORGOTTEN = ("evicted", "erased")
@@ -159,7 +161,8 @@ class _History:
             event = self._event(match, asked)
             size = len(orjson.dumps(event)) + 1
             if size > room and not events:
-                return [_squeezed(event, room)]
+                event = _squeezed(event, room)
+                return [event] if len(orjson.dumps(event)) <= room else []  # an id is never cut
             room -= size
             if room < 0:
                 break
@@ -233,13 +236,16 @@ class _History:
             return f"No {'matching ' if filtered else ''}events {when}."
         counts = Counter(self.index.kind[match.ent] for match in matches)
         types = [*(type for type in TYPES if type in counts), *sorted(counts.keys() - set(TYPES))]
-        parts = ", ".join(self._counted(type, counts[type], matches) for type in types)
+        words = [self._counted(type, counts[type], matches) for type in types[:_TYPES_TOLD]]
+        if rest := types[_TYPES_TOLD:]:
+            words.append(f"{sum(counts[type] for type in rest):,} of {plural(len(rest), 'other type')}")
+        parts = ", ".join(words)
         cut = "" if shown == len(matches) else f" Shown: the newest {shown:,} of {len(matches):,}."
         return f"{plural(len(matches), 'event')} {when}. {parts}.{cut}"
 
     def _counted(self, type: str, count: int, matches: list[_Match]) -> str:
         """`2 errors (1 resolved)`, `1 regression (linked to deploy)`."""
-        words = plural(count, type.replace("_", " "))
+        words = plural(count, shortened(type.replace("_", " "), _TYPE_LENGTH))
         if type not in ("error", "regression"):
             return words
         ents = [match.ent for match in matches if self.index.kind[match.ent] == type]
@@ -264,13 +270,11 @@ class _History:
 
 
 def _squeezed(event: Json, room: int) -> Json:
-    """A huge event, shortened until it is not larger than `room` bytes: its description and metadata, then how many links it shows."""
+    """A huge event, shortened until it is not larger than `room` bytes: its texts and metadata, then how many links it shows."""
     short = dict(event)
     for most in (20_000, 2_000, 200):
-        short["description"] = shortened(event["description"], most)
-        for name in ("source", "metric", "agent"):
-            if isinstance(short.get(name), str):
-                short[name] = shortened(event[name], most)
+        texts = ("type", "description", "source", "metric", "agent")
+        short |= _shortened_values({name: event[name] for name in texts if name in event}, most)
         if "metadata" in event:
             short["metadata"] = _shortened_values(event["metadata"], most)
         if len(orjson.dumps(short)) < room:

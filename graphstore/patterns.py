@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any, NamedTuple, cast
 from zoneinfo import ZoneInfo
 
@@ -21,6 +21,7 @@ from graphstore.view import Reader, View
 from graphstore.windows import Window, plural, said, window
 
 MINUTE, HOUR, DAY = 60_000_000, 3_600_000_000, 86_400_000_000
+CHANGE = 2 * HOUR  # of clocks in spring: a day may be that much shorter
 FRESH = 60_000_000  # how long an answer about now serves again, in microseconds
 _KEPT = 32  # answers
 _NAME_LENGTH = 80
@@ -100,28 +101,33 @@ def time_of_day(
     instants: Sequence[Instant], zone: ZoneInfo, occurrences: int = 3, days: int = 3, in_hour: float = 0.8
 ) -> Daily | None:
     """Whether at least `occurrences`, on at least `days` different days, lie to `in_hour` inside one hour of the day (any sixty minutes)."""
-    if len(instants) < max(occurrences, 1) or (max(instants) - min(instants)) < (days - 2) * DAY:
+    if len(instants) < max(occurrences, 1) or max(instants) - min(instants) < (days - 2) * DAY - CHANGE:
         return None
     local = [moment(at).astimezone(zone) for at in instants]
     clock = sorted((_second(at), at.date()) for at in local)
-    start, stop = _fullest_hour([second for second, _ in clock])
+    start, stop = _fullest_hour(clock, days)
     inside = [clock[at % len(clock)] for at in range(start, stop)]
-    dates = len({on for _, on in inside})
-    if len(inside) < occurrences or len(inside) < in_hour * len(clock) or dates < days:
+    if len(inside) < max(occurrences, 1) or len(inside) < in_hour * len(clock):
         return None
     begin, end = inside[0][0] // 60, inside[-1][0] // 60 + 1
-    return Daily(begin, end % 1440, len(inside), len(clock), dates)
+    return Daily(begin, end % 1440, len(inside), len(clock), len({on for _, on in inside}))
 
 
-def _fullest_hour(seconds: list[int]) -> tuple[int, int]:
-    """The run of times of day, over midnight too, that lie within less than one hour: the longest, as positions."""
-    count = len(seconds)
-    round_the_clock = [*seconds, *(second + 86_400 for second in seconds)]
+def _fullest_hour(clock: Sequence[tuple[int, date]], days: int) -> tuple[int, int]:
+    """The longest run of times of day, over midnight too, that lie within less than one hour and on so many days, as positions."""
+    count = len(clock)
+    round_the_clock = [*clock, *((second + 86_400, on) for second, on in clock)]
     best, stop = (0, 0), 0
-    for start in range(count):
-        stop = max(stop, bisect_left(round_the_clock, round_the_clock[start] + 3600, stop, start + count))
-        if stop - start > best[1] - best[0]:
+    dates: Counter[date] = Counter()
+    for start, (second, on) in enumerate(clock):
+        while stop < start + count and round_the_clock[stop][0] < second + 3600:
+            dates[round_the_clock[stop][1]] += 1
+            stop += 1
+        if stop - start > best[1] - best[0] and len(dates) >= days:
             best = (start, stop)
+        dates[on] -= 1
+        if not dates[on]:
+            del dates[on]
     return best
 
 

@@ -18,6 +18,7 @@ from graphstore.links import Vocabulary
 from graphstore.models import Event, Json, Link, Node, Shaky, Version
 from graphstore.period import OPEN, Instant, end_moment, iso, moment
 from graphstore.resting import Resting, Shaken
+from graphstore.search import Search
 
 if TYPE_CHECKING:
     from graphstore.graphs import Graphs
@@ -43,6 +44,7 @@ class Core:
     )  # bodies of the open transaction: place -1 is the first
     closed: str | None = None  # why nothing can be read any more
     memo: dict[Any, Any] = field(default_factory=dict)  # answers that serve again until the next write
+    search: Search = field(default_factory=Search)
 
     def body(self, pos: int, length: int, holding: bytes = b"") -> Json:
         """A body by its place; one that has no place, or that does not hold those bytes, is empty."""

@@ -60,6 +60,7 @@ class GraphStore(WholeStore):
         scope: str = "",
         supersedes: str | Iterable[str] = (),
         corrects: str | Iterable[str] = (),
+        derived_from: str | Iterable[str] = (),
         reason: str | None = None,
         source: str | None = None,
         trigger: str = "initial",
@@ -76,19 +77,20 @@ class GraphStore(WholeStore):
         text_of("scope", scope, empty=True)
         with self._verb() as work:
             during = span(valid_from, valid_to, work.tx)
-            olds = [self._known(old, work) for old in ids("supersedes", supersedes)]
-            wrongs = [self._known(wrong, work) for wrong in ids("corrects", corrects)]
+            said = {"supersedes": supersedes, "corrects": corrects, "derived_from": derived_from}
+            named = {kind: [self._known(id, work) for id in ids(kind, given)] for kind, given in said.items()}
             filling = None
             if slot is not None:
                 stop = None if valid_to is None else during[1]
-                filling = Filling(self, work, Slot(kind, slot, scope), during[0], stop, frozenset(olds))
+                filling = Filling(
+                    self, work, Slot(kind, slot, scope), during[0], stop, frozenset(named["supersedes"])
+                )
                 during = filling.during
                 there = -1 if id is not None else filling.restated(body)
                 if there >= 0:
                     ent = self._core.index.r_ent[there]
                     confirm(self, work, there, reason, source)
-                    others = [old for old in olds if old != ent], [wrong for wrong in wrongs if wrong != ent]
-                    self._replace(work, ent, *others, during[0], reason)
+                    self._link_named(work, ent, named, during[0], reason)
                     sight = Sight(self._core, work.tx, work.tx)
                     return sight.node(there, sight.standing(ent))
                 filling.refuse_untrusted(source)
@@ -98,28 +100,31 @@ class GraphStore(WholeStore):
             row = work.describe(ent, [during], body, op)
             if filling is not None:
                 filling.close(ent, reason, op)
-            self._replace(work, ent, olds, wrongs, during[0], reason, op)
+            self._link_named(work, ent, named, during[0], reason, op)
             if filling is not None:
                 filling.follow(ent, op)
             refuse_taken_slot(self._core.index, ent)
             return self._written(ent, row, body, work.tx)
 
-    def _replace(
+    def _link_named(
         self,
         work: Transaction,
         ent: int,
-        olds: Iterable[int],
-        wrongs: Iterable[int],
+        named: dict[str, list[int]],
         since: Instant,
         reason: str | None,
         op: int = -1,
     ) -> None:
-        """Say what a node supersedes and corrects from `since` on."""
+        """Link a node from `since` on with the other things its writer named, by kind of link."""
         linking, claim = Linking(self._core, work), Claim(reason=reason)
-        for old in olds:
-            linking.supersede(ent, old, claim, op, since=since)
-        for wrong in wrongs:
-            linking.join(Ends(ent, linking.kind("corrects"), wrong), (since, OPEN), claim, op)
+        for kind, others in named.items():
+            for other in others:
+                if other == ent:
+                    continue
+                if kind == "supersedes":
+                    linking.supersede(ent, other, claim, op, since=since)
+                else:
+                    linking.join(Ends(ent, linking.kind(kind), other), (since, OPEN), claim, op)
 
     def revise(
         self,
@@ -225,6 +230,28 @@ class GraphStore(WholeStore):
                 raise NotFoundError(
                     f"nothing is believed of {name!r} over that time: there is nothing to retract."
                 )
+
+    def fold(
+        self, members: str | Iterable[str], *, into: str | Mapping[str, Any], reason: str | None = None
+    ) -> Node:
+        """Sum up several things in one: a node that is there (its id), or a new one of kind `summary` with this content. It is `derived_from` each.
+
+        The members stay as they are. Retracting the summary undoes it. Raises NotFoundError for an unknown id, InvalidError for no members.
+        """
+        names = ids("members", members)
+        if not names:
+            raise InvalidError("fold() of nothing. Give the ids of what is summed up.")
+        with self._verb() as work:
+            if not isinstance(into, str):
+                return self.add_node("summary", into, derived_from=names, reason=reason)
+            ent = self._known(into, work, node=True)
+            linking = Linking(self._core, work)
+            for name in names:
+                ends = Ends(ent, linking.kind("derived_from"), self._known(name, work))
+                linking.join(ends, (work.tx, OPEN), Claim(reason=optional_text("reason", reason)))
+            found = Sight(self._core, work.tx, work.tx).thing(ent)
+            assert isinstance(found, Node)
+            return found
 
     def confirm(self, id: str, *, reason: str, source: str | None = None) -> None:
         """It still holds: counted, and what it rests on shakes it no more. From another source than its own it is also an event that `supports` it.
@@ -421,8 +448,8 @@ class GraphStore(WholeStore):
 
     def record_event(
         self,
-        type: str,
-        description: str,
+        type: str = "",
+        description: str = "",
         *,
         id: str | None = None,
         occurred_at: TimeLike | None = None,
@@ -435,12 +462,15 @@ class GraphStore(WholeStore):
         trace_id: str | None = None,
         span_id: str | None = None,
         parent_span_id: str | None = None,
+        **unknown: Any,
     ) -> Recorded:
         """Record something that happened at `occurred_at` (default: now). An unknown `related_to` is left out with a warning.
 
         Without an id, the fingerprint of an event that stands makes it an occurrence of that event: `is_new` is false, its `count` grows. The
         same id with the same content is the same event; with other content it is a ConflictError. Raises InvalidError, with the fields there are.
         """
+        if unknown:
+            raise InvalidError(f"unknown field {min(unknown)!r} of an event. {inputs.event_fields()}")
         type, body = event_of(
             type,
             description,

@@ -68,7 +68,7 @@ def cell(value: object) -> str:
 
 def _plain(thing: Any) -> Any:
     if isinstance(thing, BaseModel):
-        return dict(thing)
+        return thing.__dict__  # a value may be iterable as something else
     if isinstance(thing, Decimal):
         return int(thing) if thing == int(thing) else float(thing)
     if isinstance(thing, set | frozenset):

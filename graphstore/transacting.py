@@ -24,6 +24,7 @@ from graphstore.inputs import text_of
 from graphstore.journal import Journal, Ticket
 from graphstore.links import Vocabulary
 from graphstore.period import OPEN, Instant, TimeLike, instant, iso
+from graphstore.search import Search
 from graphstore.sight import Core
 from graphstore.view import Reader, View
 from graphstore.writing import Transaction
@@ -292,6 +293,7 @@ class Writer(Reader):
             with core.journal.quiet():
                 core.journal.reopen()  # other files may have been put in their place
                 core.index, _ = self._place.replay(core.journal)
+                core.search = Search()
             if not self.read_only:
                 core.journal.make_ready()
             core.graphs.follow(core.index)
@@ -320,6 +322,7 @@ class Writer(Reader):
                 retention.forget(work, verb, ents)
             self._waiting.clear()  # what was told before is durable now, and its place in the journal is about to move
             try:
+                core.search.drop(core.index)
                 core.graphs.forget()
                 self._place.forget(core.index, core.journal)
             except EngineError:
@@ -367,7 +370,10 @@ class Writer(Reader):
                 return
             over = core.journal.size() - int(kept["bytes"] * retention.AFTER_EVICTION)
             index = core.index
-            ents = retention.enough(index, retention.candidates(index, None, None, self._now()), over, True)
+            there = retention.candidates(index, None, None, self._now())
+            ents = retention.enough(index, there, over, True)
+            if len(ents) == len(there):  # nothing would be left, and tombstones may be what takes the room
+                ents = ents[: len(ents) // 2]
             try:
                 if ents:
                     self._forget("evict", ents, f"the journal passed {kept['bytes']} bytes")
@@ -398,6 +404,7 @@ class Writer(Reader):
                 self._relay()
                 return max(core.index.transactions - before, 0)
             if core.index.unfinished:
+                core.search.drop(core.index)
                 core.graphs.forget()
                 self._place.forget(core.index, core.journal)
             core.vocabulary.reset(core.index.kinds)

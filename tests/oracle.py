@@ -679,7 +679,7 @@ class Oracle:
             source, kind, target = other, "resolved_by", id
         if types[0] in BROKEN and types[1] in MENDING:
             kind = "resolved_by"
-        if kind == "resolved_by":  # from the later of the two
+        if kind == "resolved_by":  # from the later of the two on
             at = max(at, self.start(other) or at)
         try:
             return [self._link(source, kind, target, valid_from=at, created_by="store")]

@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[1]
 COMMANDS = [
     "demo", "init", "add", "revise", "supersede", "end", "retract", "link", "unlink", "event", "show", "links", "history",
     "superseded", "causes", "effects", "walk", "path", "diff", "query", "changes", "import", "export", "restore", "verify", "stats",
-    "events", "evict", "erase", "retention", "review", "resolve", "sweep", "confirm", "shaky",
+    "events", "evict", "erase", "retention", "review", "resolve", "sweep", "confirm", "shaky", "recall", "fold", "trust",
 ]  # fmt: skip
 
 
@@ -359,6 +359,27 @@ def test_causes_and_effects(folder: Path) -> None:
     assert "nobody could log in" in run("causes", folder, "tokens")
     assert "nothing." in run("effects", folder, "limits")
     assert "depth" in refused("causes", folder, "tokens", "--depth", 0)
+
+
+def test_recall(folder: Path) -> None:
+    hits = answer("recall", folder, "tokens")["hits"]
+
+    assert [hit["node"]["id"] for hit in hits] == ["tokens", "outage"]
+    assert [link["reason"] for link in hits[1]["path"]] == ["it hurt"]
+    assert "2. outage outage: nobody could log in  [tokens caused_by outage]" in run(
+        "recall", folder, "tokens"
+    )
+    assert [hit["node"]["id"] for hit in answer("recall", folder, "tokens", "--hops", 0)["hits"]] == [
+        "tokens"
+    ]
+    assert [hit["node"]["id"] for hit in answer("recall", folder, "tokens", "--kind", "outage")["hits"]] == [
+        "outage"
+    ]
+    assert len(answer("recall", folder, "logins log", "-k", 1)["hits"]) == 1
+    then = answer("recall", folder, "logins", "--valid", "2026-01-20")["hits"]
+    assert [hit["node"]["id"] for hit in then] == ["sessions"]
+    assert "no word here is 'unicorn'" in run("recall", folder, "unicorn")
+    assert "hops" in refused("recall", folder, "tokens", "--hops", 9)
 
 
 def test_diff(folder: Path) -> None:

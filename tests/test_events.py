@@ -359,6 +359,7 @@ def test_deploys_that_are_mostly_followed_by_a_regression(deploys, regressions, 
         (["01T03:05", "02T04:05", "03T03:20"], None),
         (["01T03:05", "02T03:20", "03T03:50", "04T03:06", "05T12:00"], Daily(185, 231, 4, 5, 4)),
         (["01T03:05", "02T03:20", "03T03:50", "04T12:00"], None),
+        (["01T10:00", "01T10:30", "02T10:40", "02T10:45", "03T11:10"], Daily(630, 671, 4, 5, 3)),
     ],
 )
 def test_occurrences_that_keep_to_an_hour_of_the_day(times, expected):
@@ -373,6 +374,13 @@ def test_the_hour_of_the_day_is_that_of_the_time_zone_over_the_change_of_clocks(
 
     assert None is time_of_day(instants, UTC_ZONE)
     assert Daily(239, 240, 4, 4, 4) == time_of_day(instants, berlin)
+
+
+def test_three_days_are_three_days_though_one_of_them_has_twenty_three_hours():
+    berlin = ZoneInfo("Europe/Berlin")
+    instants = [at(f"2026-03-{each}Z") for each in ("28T22:59:59", "28T23:00:30", "29T22:00:01")]
+
+    assert Daily(1439, 1, 3, 3, 3) == time_of_day(instants, berlin)
 
 
 @pytest.mark.parametrize(
@@ -763,6 +771,39 @@ def test_a_single_huge_event_is_shortened(store):
     assert len(orjson.dumps(report)) < 500_000
     assert report["events"][0]["description"].endswith("é…")
     assert report["events"][0]["metadata"]["log"].endswith("x…")
+
+
+def test_texts_of_any_length_stay_within_bounds(store):
+    store.record_event("t" * 600_000, "d", metadata={"metric": {"name": "m" * 600_000}})
+    store.record_event("regression", "slow", metadata={"metric": {"name": "m" * 600_000}})
+
+    report = events.history_report(store)
+
+    assert len(orjson.dumps(report)) < 500_000
+    assert "slow" == report["events"][0]["description"]
+
+
+def test_an_id_that_has_no_room_is_left_out_and_never_cut(store):
+    store.record_event("fix", "mended", id="i" * 600_000)
+
+    report = events.history_report(store)
+
+    assert ([], "1 event in last 7 days. 1 fix. Shown: the newest 0 of 1.") == (
+        report["events"],
+        report["summary"],
+    )
+
+
+def test_very_many_types_are_told_shortly(store):
+    with store.transaction():
+        for number in range(30):
+            store.record_event(f"type_{number:02}", "d")
+            store.record_event(f"type_{number:02}", "d")
+
+    report = events.history_report(store)
+
+    assert report["summary"].startswith("60 events in last 7 days. 2 type 00s, 2 type 01s, ")
+    assert report["summary"].endswith(", 2 type 19s, 20 of 10 other types.")
 
 
 def test_an_event_with_very_many_links_stays_within_bounds(store):

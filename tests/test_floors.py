@@ -46,6 +46,7 @@ FLOORS = {
     "engine": {"happened", "guard", "queries", "engine", "columns", "projection", "viewgraph", "graphs"},
     "core": {
         "glance",
+        "search",
         "sight",
         "succession",
         "writing",

@@ -66,7 +66,9 @@ def other() -> Iterator[GraphStore]:
 
 def sentences(store: GraphStore) -> list[tuple[str, str, str, str]]:
     """Every link from an event that stands, as it is stored."""
-    links = {link.id: link for event in store.events() for link in store.links_from(event.id)}
+    links = {
+        link.id: link for event in store.events() for link in event.links or () if link.source == event.id
+    }
     return sorted((one.source, one.kind, one.target, one.confidence) for one in links.values())
 
 

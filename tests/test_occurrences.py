@@ -627,3 +627,20 @@ def test_a_views_graph_counts_at_its_coordinate(store):
             for event in view.events()
         ]
         assert sorted(expected, key=str) == sorted(rows, key=str)
+
+
+@pytest.mark.parametrize(
+    ("fields", "named"),
+    [
+        ({"type": "fix"}, "description"),
+        ({"description": "it broke"}, "type"),
+        ({}, "type"),
+        ({"type": "fix", "description": "null check", "relatd_to": "evt_1"}, "'relatd_to'"),
+    ],
+)
+def test_missing_and_unknown_fields_are_an_error_that_lists_the_valid_ones(store, fields, named):
+    with pytest.raises(InvalidError) as refused:
+        store.record_event(**fields)
+    assert named in str(refused.value)
+    assert "type, description, id, occurred_at, source, origin, agent, related_to" in str(refused.value)
+    assert [] == store.changes()

@@ -150,6 +150,7 @@ def test_a_commit_stays_though_the_disk_refuses_the_eviction_after_it(path, cloc
 
     with graphstore.open(path, clock=clock) as store:
         store.record_event("deploy", "x" * 5000, id="event-1", occurred_at="2026-01-01")
+        store.record_event("deploy", "v1", id="event-0")
         with monkeypatch.context() as full:
             full.setattr(Path, "replace", refusing)
             store.set_retention(bytes=4000)
@@ -159,3 +160,12 @@ def test_a_commit_stays_though_the_disk_refuses_the_eviction_after_it(path, cloc
     with graphstore.open(path, clock=clock) as store:
         assert [] == files_with(path, "x" * 5000)
         assert "v2" == store.event("event-2").description
+
+
+def test_where_evicting_all_events_would_not_do_the_older_half_goes(path, clock):
+    with graphstore.open(path, clock=clock) as store:
+        store.add_node("fact", {"says": "x" * 5000})
+        for number in range(4):
+            store.record_event("deploy", f"v{number}", id=f"event-{number}", occurred_at=clock.move(days=1))
+        store.set_retention(bytes=4000)
+        assert ["event-3", "event-2"] == [event.id for event in store.events()]

@@ -1,0 +1,315 @@
+"""The room of recall: what a text calls to mind. A search finds the seeds, their links lead on from them, and the two rankings become one.
+
+The way of a question: words → seeds that stand at the coordinate → paths from them → activation → ranks fused → hits, each with the path it came by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from heapq import nsmallest
+from math import inf, sqrt
+from typing import Generic, NamedTuple, TypeVar
+
+from graphstore.errors import InvalidError
+from graphstore.inputs import ids, text_of
+from graphstore.models import Event, Link, Node, Value
+from graphstore.search import Found, Standing, holding, words
+from graphstore.sight import Sight
+from graphstore.view import Reader
+
+__all__ = ["Hit", "Reached", "Recalled", "fuse", "recall", "spread"]
+
+MOST_HOPS = 4
+"""Paths grow tenfold with each hop."""
+UNSAID_STRENGTH = 3
+"""A link without a strength counts as this."""
+DIRECTIONS = ("out", "in", "both")
+_LINE = 96
+
+_Step = tuple[int, int]  # the row of a link, and the thing it leads to
+T = TypeVar("T", bound=Hashable)
+L = TypeVar("L")
+
+
+class Hit(Value):
+    """One thing recalled. A seed was found by the text and its path is empty; anything else was reached from `seed` by `path`.
+
+    `text_score` is BM25, `spread_score` the activation that came by links, 0 where there is none; `score` is what the two ranks make together.
+    """
+
+    node: Node | Event
+    score: float
+    text_score: float
+    text_rank: int | None
+    spread_score: float
+    spread_rank: int | None
+    seed: str
+    path: tuple[Link, ...]
+
+    def __str__(self) -> str:
+        way = " ".join(_step(link, here) for link, here in zip(self.path, self._way(), strict=True))
+        return f"{_told(self.node)}{f'  [{self.seed} {way}]' if way else ''}"
+
+    def _way(self) -> Iterator[str]:
+        here = self.seed
+        for link in self.path:
+            yield here
+            here = link.target if link.source == here else link.source
+
+
+class Recalled(Value):
+    """What a text called to mind, best first. `note` says how it was searched and which words nothing here says."""
+
+    text: str
+    hits: tuple[Hit, ...]
+    note: str
+
+    def __iter__(self) -> Iterator[Hit]:  # type: ignore[override]
+        return iter(self.hits)
+
+    def __len__(self) -> int:
+        return len(self.hits)
+
+    def __str__(self) -> str:
+        lines = [f"{rank}. {hit}" for rank, hit in enumerate(self.hits, 1)]
+        return "\n".join([*(lines or [f"Nothing here comes to mind for {self.text!r}."]), f"({self.note})"])
+
+
+class Reached(NamedTuple, Generic[T, L]):
+    """A thing that paths lead to: their sum, and the path that brings most, from which seed."""
+
+    activation: float
+    seed: T
+    path: tuple[L, ...]
+
+
+def recall(
+    view: Reader,
+    text: str,
+    k: int = 10,
+    *,
+    kinds: Iterable[str] | str = (),
+    hops: int = 2,
+    fan_out: int = 10,
+    decay: float = 0.5,
+    rrf: float = 60,
+    along: Iterable[str] | str = (),
+    direction: str = "both",
+) -> Recalled:
+    """The `k` things that a text calls to mind among what stands at the view's coordinate.
+
+    The `k` best matches of the text are the seeds. From each, links that hold there are followed up to `hops` times, the `fan_out` strongest of a
+    thing, of kinds that are walked unless `along` names others; each hop weighs `decay` / √(1 + links of the thing reached), and a thing is activated by
+    the sum over all paths of the seed's share of the best score times the weights. The two rankings are fused by reciprocal rank, constant `rrf`.
+    `kinds`: only hits of these node kinds or event types; the way to them may lead through others. Raises InvalidError for a number out of range.
+    """
+    text_of("text", text, empty=True)
+    _whole("k", k, 1, None)
+    _whole("hops", hops, 0, MOST_HOPS)
+    _whole("fan_out", fan_out, 1, None)
+    _share("decay", decay, 1.0)
+    _share("rrf", rrf, inf)
+    if direction not in DIRECTIONS:
+        raise InvalidError.choice("direction", direction, DIRECTIONS)
+    wanted = frozenset(ids("kinds", kinds))
+    with view._core.lock:
+        sight = view._sight()
+        search, names, kind = sight.core.search, sight.index.names, sight.index.kind
+        found = search.find(sight, text, k)
+        near = _Near(sight, search.standing(sight), sight.kinds(along), direction, fan_out)
+        best = found.matches[0][1] if found.matches else 1.0
+        seeds = {ent: score / best for ent, score in found.matches}
+        reached = spread(seeds, near.strongest, near.degree, hops=hops, decay=decay)
+        if wanted:
+            found = search.find(sight, text, k, wanted)
+            reached = {ent: each for ent, each in reached.items() if kind[ent] in wanted}
+        scores = dict(found.matches)
+        by_links = sorted(reached, key=lambda ent: (-reached[ent].activation, names[ent]))
+        ranks = _Ranks(_ranks_of(scores), _ranks_of(by_links))
+        fused = fuse([list(scores), by_links], rrf)
+        order = sorted(fused, key=lambda ent: (-fused[ent], ranks.text.get(ent, inf), names[ent]))
+        hits = tuple(_hit(sight, ent, fused[ent], scores, reached.get(ent), ranks) for ent in order[:k])
+    return Recalled(text=text, hits=hits, note=_note(text, found))
+
+
+class _Ranks(NamedTuple):
+    """The place of each thing in the two rankings, from 1."""
+
+    text: dict[int, int]
+    spread: dict[int, int]
+
+
+def _ranks_of(ranking: Iterable[T]) -> dict[T, int]:
+    """The place of each thing in a ranking, from 1."""
+    return {thing: rank for rank, thing in enumerate(ranking, 1)}
+
+
+def _hit(
+    sight: Sight,
+    ent: int,
+    score: float,
+    scores: Mapping[int, float],
+    way: Reached[int, int] | None,
+    ranks: _Ranks,
+) -> Hit:
+    led = None if ent in scores else way
+    return Hit.made(
+        {
+            "node": sight.thing(ent),
+            "score": score,
+            "text_score": scores.get(ent, 0.0),
+            "text_rank": ranks.text.get(ent),
+            "spread_score": way.activation if way else 0.0,
+            "spread_rank": ranks.spread.get(ent),
+            "seed": sight.index.names[led.seed if led else ent],
+            "path": tuple(map(sight.link, led.path)) if led else (),
+        }
+    )
+
+
+def spread(
+    seeds: Mapping[T, float],
+    strongest: Callable[[T], Iterable[tuple[L, T]]],
+    degree: Callable[[T], int],
+    *,
+    hops: int = 2,
+    decay: float = 0.5,
+) -> dict[T, Reached[T, L]]:
+    """What the paths from `seeds` activate, by at least one hop; a path comes to no thing twice.
+
+    `strongest(thing)` gives the links to follow from a thing, each with the thing it leads to, the strongest first; `degree` how many it has in all. Among paths
+    that bring the same, the first found is kept: that of the earlier seed, then of the stronger links.
+    """
+    found: dict[T, Reached[T, L]] = {}
+    damped: dict[T, float] = {}
+
+    def follow(seed: T, path: tuple[L, ...], way: tuple[T, ...], energy: float) -> None:
+        for link, thing in strongest(way[-1]):
+            if thing in way:
+                continue
+            weight = damped.get(thing)
+            if weight is None:
+                weight = damped[thing] = decay / sqrt(1 + degree(thing))
+            brought = energy * weight
+            before, further = found.get(thing), (*path, link)
+            if before is None:
+                found[thing], most[thing] = Reached(brought, seed, further), brought
+            elif brought > most[thing]:
+                found[thing], most[thing] = Reached(before.activation + brought, seed, further), brought
+            else:
+                found[thing] = Reached(before.activation + brought, before.seed, before.path)
+            if len(further) < hops:
+                follow(seed, further, (*way, thing), brought)
+
+    most: dict[T, float] = {}  # what the path kept brings
+    if hops > 0:
+        for seed, energy in seeds.items():
+            follow(seed, (), (seed,), energy)
+    return found
+
+
+def fuse(rankings: Sequence[Sequence[T]], rrf: float = 60) -> dict[T, float]:
+    """Reciprocal rank fusion: each thing's sum of 1 / (rrf + its rank) over the rankings it is in, the first rank being 1."""
+    fused: dict[T, float] = {}
+    for ranking in rankings:
+        for rank, thing in enumerate(ranking, 1):
+            fused[thing] = fused.get(thing, 0.0) + 1 / (rrf + rank)
+    return fused
+
+
+class _Near:
+    """The links of things that stand, to things that stand."""
+
+    def __init__(
+        self, sight: Sight, standing: Standing, along: frozenset[str] | None, direction: str, fan_out: int
+    ) -> None:
+        index, kinds = sight.index, sight.core.vocabulary.kinds
+        self._index = index
+        self._valid, self._tx = sight.valid, sight.tx
+        self._version_of = standing.version_of
+        self._kinds = along or frozenset(name for name, kind in kinds.items() if kind.walked)
+        out, into = (index.out, index.l_tgt), (index.into, index.l_src)
+        self._sides = {"out": (out,), "in": (into,), "both": (out, into)}[direction]
+        # the sides on which only links that read the same either way are followed
+        self._other = {"out": (into,), "in": (out,), "both": ()}[direction]
+        self._same = frozenset(name for name in self._kinds if kinds[name].symmetric)
+        self._fan_out = fan_out
+        self._held = standing.links.setdefault((self._kinds, direction), {})
+        self._strongest: dict[int, list[_Step]] = {}
+
+    def degree(self, ent: int) -> int:
+        """How many links there are to follow from a thing."""
+        return len(self._around(ent))
+
+    def strongest(self, ent: int) -> list[_Step]:
+        """The rows of its strongest links and where they lead: by strength, then the later first, then by id."""
+        found = self._strongest.get(ent)
+        if found is None:
+            index = self._index
+            rows = nsmallest(self._fan_out, self._around(ent), key=self._order)
+            ends = [(index.l_src[index.k_link[row]], index.l_tgt[index.k_link[row]]) for row in rows]
+            found = self._strongest[ent] = [
+                (row, source if target == ent else target)
+                for row, (source, target) in zip(rows, ends, strict=True)
+            ]
+        return found
+
+    def _order(self, row: int) -> tuple[int, int, int, str]:
+        index = self._index
+        strength = index.c_strength[index.k_claim[row]] or UNSAID_STRENGTH
+        return -strength, -index.k_from[row], -index.k_tx[row], index.l_name[index.k_link[row]]
+
+    def _around(self, ent: int) -> list[int]:
+        held = self._held.get(ent)
+        if held is None or not held.since <= self._valid < held.until:
+            rows: list[int] = []
+            for side, far in self._sides:
+                rows += self._believed(side.get(ent, ()), far, self._kinds)
+            for side, far in self._other:
+                rows += self._believed(side.get(ent, ()), far, self._same)
+            held = self._held[ent] = holding(rows, self._index.k_from, self._index.k_to, self._valid)
+        return held.rows
+
+    def _believed(self, links: Iterable[int], far: Sequence[int], kinds: frozenset[str]) -> list[int]:
+        index, tx, standing = self._index, self._tx, self._version_of
+        of_kind, rows_of, k_tx, k_end = index.l_kind, index.rows_of_link, index.k_tx, index.k_end
+        return [
+            row
+            for link in links
+            if far[link] in standing and of_kind[link] in kinds
+            for row in rows_of[link]
+            if k_tx[row] <= tx < k_end[row]
+        ]
+
+
+def _note(text: str, found: Found) -> str:
+    note = "full-text only: there is no embedder"
+    if found.unknown:
+        return f"{note}; no word here is {' or '.join(map(repr, found.unknown))}"
+    return note if found.matches or words(text) else f"{note}; {text!r} holds no word"
+
+
+def _told(thing: Node | Event) -> str:
+    kind = thing.type if isinstance(thing, Event) else thing.kind
+    said = thing.description if isinstance(thing, Event) else thing.text or _said(thing.content)
+    return f"{thing.id} {kind}: {said}" if len(said) <= _LINE else f"{thing.id} {kind}: {said[: _LINE - 1]}…"
+
+
+def _said(content: Mapping[str, object]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in content.items())
+
+
+def _step(link: Link, here: str) -> str:
+    return f"{link.kind} {link.target}" if link.source == here else f"← {link.kind} {link.source}"
+
+
+def _whole(name: str, value: object, least: int, most: int | None) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < least or (most and value > most):
+        allowed = f"from {least} to {most}" if most else f"of at least {least}"
+        raise InvalidError(f"{name} {value!r} is out of range. Give a whole number {allowed}.")
+
+
+def _share(name: str, value: object, most: float) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= most:
+        allowed = "above 0" if most == inf else f"above 0 and at most {most:g}"
+        raise InvalidError(f"{name} {value!r} is out of range. Give a number {allowed}.")
