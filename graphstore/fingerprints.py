@@ -9,6 +9,8 @@ REPEATING = frozenset({"error", "regression", "resolution"})
 """Events of these types have a fingerprint of their own accord."""
 SINGLE = frozenset({"deploy", "fix"})
 """Events of these types are each their own, even with the same fingerprint."""
+CONFIRMATION = "confirmation"
+"""The type of event that says a thing still holds."""
 BROKEN = frozenset({"error", "regression"})
 MENDING = frozenset({"fix", "resolution"})
 

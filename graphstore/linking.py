@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from graphstore.errors import ConflictError, InvalidError
+from graphstore.index import Index
 from graphstore.links import Kind
 from graphstore.models import Json
 from graphstore.period import OPEN, Instant, Period, iso, overlap
@@ -23,6 +24,14 @@ class Ends(NamedTuple):
     source: int
     kind: Kind
     target: int
+
+
+def beside(index: Index, link: int, kind: str) -> list[int]:
+    """The links of another kind with the same ends."""
+    source, target = index.l_src[link], index.l_tgt[link]
+    return [
+        other for other in index.out[source] if index.l_kind[other] == kind and index.l_tgt[other] == target
+    ]
 
 
 @dataclass
@@ -155,7 +164,7 @@ class Linking:
         others = [row for row in there if not self._says(row, claim)]
         if not others:
             return there[0]
-        fixed = [row for row in others if claim.inferred or not index.c_inferred[index.k_claim[row]]]
+        fixed = [row for row in others if not self._gives_way(row, claim)]
         if fixed or len({index.k_link[row] for row in there}) > 1:
             name = index.l_name[index.k_link[(fixed or others)[0]]]
             raise ConflictError(
@@ -164,6 +173,12 @@ class Linking:
             )
         link = index.k_link[there[0]]
         return self.claim(link, span, claim, self._op(op, verb, link))
+
+    def _gives_way(self, row: int, claim: Claim) -> bool:
+        """Whether what was said takes the place of a row: of what was inferred, or minted by the store, when somebody says it."""
+        claimed = self.index.k_claim[row]
+        minted = self.index.c_by[claimed] == "store" != claim.created_by
+        return not claim.inferred and (bool(self.index.c_inferred[claimed]) or minted)
 
     def _says(self, row: int, claim: Claim) -> bool:
         index = self.index

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from heapq import heappop, heappush
 from typing import Any, NamedTuple
 
+from graphstore.fingerprints import CONFIRMATION
 from graphstore.index import RESTED, RESTING, Index
 from graphstore.period import Instant
 
@@ -135,7 +136,7 @@ class Resting:
     ) -> Iterator[tuple[int, int]]:
         index = self.index
         for link in links:
-            if index.l_kind[link] in kinds:
+            if index.l_kind[link] in kinds and not _confirms(index, link):
                 row = index.find_link(link, self.valid, self.tx)
                 if row >= 0:
                     yield far[link], row
@@ -182,3 +183,11 @@ class Resting:
                 said = next(index.r_tx[one] for one in index.rows_of[ent] if index.r_ver[one] == ver)
         confirmed = index.confirmations(ent, self.tx) if index.names[ent] in index.confirmed else ()
         return max(said, index.o_tx[confirmed[-1]]) if confirmed else said
+
+
+def _confirms(index: Index, link: int) -> bool:
+    """Whether a link is what a confirmation says: nothing rests on that alone."""
+    source = index.l_src[link]
+    return (
+        index.l_kind[link] in RESTED and bool(index.is_event[source]) and index.kind[source] == CONFIRMATION
+    )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from graphstore import statements
 from graphstore.errors import ConflictError
+from graphstore.fingerprints import CONFIRMATION
 from graphstore.index import Index
 from graphstore.inputs import event_of
 from graphstore.linking import Claim, Ends, Linking
@@ -85,10 +86,7 @@ class Filling:
         for row in self.rows:
             if row.start <= start and stop <= row.stop:
                 said = self._body(row.row)
-                if statements.same(
-                    statements.statement(said["content"], said.get("text")),
-                    statements.statement(body["content"], body.get("text")),
-                ):
+                if statements.alike(said["content"], body["content"]) and _same_text(said, body):
                     return row.row
         return -1
 
@@ -145,6 +143,14 @@ class Filling:
         return self.store._core.body(index.v_pos[ver], index.v_len[ver])
 
 
+def _same_text(said: Json, body: Json) -> bool:
+    """Whether two descriptions with alike contents have the same text; where they have contents, one may do without."""
+    one, other = said.get("text"), body.get("text")
+    if one is None or other is None:
+        return one == other or bool(said["content"])
+    return statements.same(one, other)
+
+
 def confirm(store: GraphStore, work: Transaction, row: int, reason: str | None, source: str | None) -> None:
     """Count a confirmation of what a row says; one from another source is an event that supports the thing."""
     index = store._core.index
@@ -154,9 +160,9 @@ def confirm(store: GraphStore, work: Transaction, row: int, reason: str | None, 
     own = store._core.body(index.v_pos[ver], index.v_len[ver]).get("source")
     if source is None or source == own:
         return
-    said = reason or f"{source} says so too"
+    said = f"{source} says so too"  # the reason stays with the operation, so that erasing the thing takes it along
     type, body = event_of(
-        "confirmation", said, "system", None, source=source, fingerprint=f"{name} by {source}"
+        CONFIRMATION, said, "system", None, source=source, fingerprint=f"{name} by {source}"
     )
     written = Recording(store, work).write(Report(type, body))
     linking = Linking(store._core, work)

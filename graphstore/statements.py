@@ -88,7 +88,28 @@ def same(a: str, b: str) -> bool:
         return a.strip() == b.strip()  # punctuation is all there is
     if first == second:
         return True
-    return _exact(first) == _exact(second) and jaccard(frozenset(first), frozenset(second)) >= SAME
+    one, two = frozenset(first), frozenset(second)
+    return (
+        jaccard(one, two) >= SAME
+        and _exact(first) == _exact(second)
+        and _kept(first, two) == _kept(second, one)
+    )
+
+
+def alike(value: Any, other: Any) -> bool:
+    """Whether two contents say the same, field by field: names and numbers equal, texts the `same`."""
+    if isinstance(value, Mapping) and isinstance(other, Mapping):
+        return value.keys() == other.keys() and all(alike(value[name], other[name]) for name in value)
+    if isinstance(value, (list, tuple)) and isinstance(other, (list, tuple)):
+        return len(value) == len(other) and all(map(alike, value, other))
+    if isinstance(value, str) and isinstance(other, str):
+        return same(value, other)
+    return isinstance(value, bool) == isinstance(other, bool) and bool(value == other)
+
+
+def _kept(said: list[str], shared: frozenset[str]) -> list[str]:
+    """The words that the other statement has too: who does what to whom is in their order."""
+    return [word for word in said if word in shared]
 
 
 def _exact(said: list[str]) -> list[str]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from graphstore import bulk, conflicts, inputs, retention, sweeping
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
 from graphstore.inputs import event_of, ids, json_object, optional_text, part, span, text_of, version_body
-from graphstore.linking import CONTROL, Claim, Ends, Linking
+from graphstore.linking import CONTROL, Claim, Ends, Linking, beside
 from graphstore.links import Extractor, new_kind, strength_of
 from graphstore.models import Contradiction, Json, Link, Node, Recorded
 from graphstore.period import (
@@ -385,6 +385,8 @@ class GraphStore(WholeStore):
                     f"nothing is believed of link {index.l_name[link]!r} over that time: there is nothing to unlink."
                 )
             if index.l_kind[link] == "supersedes":
+                for other in beside(index, link, "transition"):
+                    work.take_link(other, part(valid_from, valid_to), op)
                 work.give_back(link, coalesce(gone), op)
                 refuse_taken_slot(index, index.l_tgt[link])
 

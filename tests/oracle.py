@@ -541,7 +541,11 @@ class Oracle:
         if not rows:
             return None
         equal = [all(row[name] == value for name, value in same.items()) for row in rows]
-        upgrade = [same["confidence"] == "explicit" and row["confidence"] == "inferred" for row in rows]
+        upgrade = [
+            same["confidence"] == "explicit"
+            and (row["confidence"] == "inferred" or row["created_by"] == "store" != same["created_by"])
+            for row in rows
+        ]
         if not all(is_equal or can for is_equal, can in zip(equal, upgrade, strict=True)):
             if any(equal) or any(upgrade):
                 raise Undecided("it overlaps both a row that says the same and one that does not")
@@ -597,6 +601,10 @@ class Oracle:
         if not went:
             raise Refused(NotFoundError)
         if went[0][0]["kind"] == "supersedes":
+            ends = [went[0][0][end] for end in ("source", "target")]
+            for other in self._now_links():
+                if other["kind"] == "transition" and ends == [other["source"], other["target"]]:
+                    self._clear(self.links, [other], span)
             for _, part in went:
                 self._give_back(id, went[0][0]["target"], part)
             old = self.nodes.get(went[0][0]["target"])
@@ -729,8 +737,13 @@ class Oracle:
         """What a thing rests on."""
         here = [link for link in self.links if holds(link, v, t)]
         return {link["target"] for link in here if link["kind"] in RESTING and link["source"] == id} | {
-            link["source"] for link in here if link["kind"] in RESTED and link["target"] == id
+            link["source"]
+            for link in here
+            if link["kind"] in RESTED and link["target"] == id and not self._confirms(link["source"])
         }
+
+    def _confirms(self, id: str) -> bool:
+        return id in self.events and self.events[id]["type"] == "confirmation"
 
     def affirmed(self, id: str, v: datetime, t: datetime) -> datetime:
         """When the last word was said of a thing that stands: its description there, or a confirmation."""

@@ -475,7 +475,7 @@ def test_a_confirmation_from_another_source_supports_it(rumour: GraphStore, cloc
 
     (link,) = rumour.backlinks_to("plan", "supports")
     event = rumour.event(link.source)
-    assert ("confirmation", "ann", "read it too", clock.now) == (
+    assert ("confirmation", "ann", "ann says so too", clock.now) == (
         event.type,
         event.source,
         event.description,
@@ -501,13 +501,22 @@ def test_its_own_source_is_counted_only(rumour: GraphStore) -> None:
     assert 1 == rumour.inspect("by-ann").confirmations
 
 
-def test_a_confirmation_taken_back_shakes_what_it_supports(rumour: GraphStore, clock: Clock) -> None:
+def test_a_confirmation_taken_back_or_evicted_shakes_nothing(rumour: GraphStore, clock: Clock) -> None:
     rumour.confirm("bystander", reason="read it too", source="ann")
     (link,) = rumour.backlinks_to("bystander", "supports")
     clock.move(days=1)
     rumour.retract(link.source, reason="ann was wrong")
+    assert [] == shaky(rumour)
 
-    assert ["bystander"] == shaky(rumour)
+    rumour.evict(ids=[link.source])
+    assert [] == shaky(rumour)
+
+
+def test_erasing_a_thing_takes_the_reasons_of_its_confirmations_along(rumour: GraphStore) -> None:
+    rumour.confirm("bystander", reason="ann saw it too", source="ann")
+    rumour.erase("bystander", reason="asked to")
+
+    assert "ann saw it too" not in str(rumour.changes()) + str(rumour.events())
 
 
 def test_nothing_believed_is_nothing_to_confirm(rumour: GraphStore) -> None:

@@ -362,11 +362,43 @@ def test_the_same_is_nearly_all_words_and_the_same_numbers_and_negations(
     assert same is (first.id == second.id)
 
 
-def test_the_text_is_the_statement_where_there_is_one(store: GraphStore) -> None:
+def test_the_same_text_with_the_same_content_is_said_again(store: GraphStore) -> None:
     first = store.add_node("fact", {"v": 1}, key="k", text="on tuesdays")
-    second = store.add_node("fact", {"v": 2}, key="k", text="On Tuesdays")
+    second = store.add_node("fact", {"v": 1.0}, key="k", text="On Tuesdays")
 
     assert first.id == second.id
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ({"v": 2}, "on tuesdays"),
+        ({"w": 1}, "on tuesdays"),
+        ({"v": 1, "w": None}, "on tuesdays"),
+        ({"v": True}, "on tuesdays"),
+        ({"v": 1}, "on thursdays"),
+    ],
+)
+def test_another_content_is_another_value_whatever_the_text(store: GraphStore, content, text) -> None:
+    first = store.add_node("fact", {"v": 1}, key="k", text="on tuesdays")
+    second = store.add_node("fact", content, key="k", text=text)
+
+    assert first.id != second.id
+    assert content == store.node(second.id).content
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ({"a": "red", "b": "blue"}, {"a": "blue", "b": "red"}),
+        ({"says": "Ana reports to Bob"}, {"says": "Bob reports to Ana"}),
+        ({"approved_by": "ana"}, {"rejected_by": "ana"}),
+    ],
+)
+def test_who_does_what_to_whom_is_not_said_again(store: GraphStore, before, after) -> None:
+    first, second = (store.add_node("fact", content, key="k") for content in (before, after))
+
+    assert first.id != second.id
 
 
 def test_the_same_from_another_source_is_an_event_that_supports_it(store: GraphStore) -> None:
@@ -504,12 +536,21 @@ def test_unlinking_it_gives_the_validity_back_where_the_slot_is_free(moved: Grap
     assert [("on-monday", "01-01", None)] == timeline(moved)
 
 
-def test_after_unlinking_the_transition_still_says_it(moved: GraphStore) -> None:
+def test_the_transition_goes_with_the_supersession(moved: GraphStore) -> None:
     (link,) = moved.supersedes("on-tuesday")
     moved.retract("on-tuesday", reason="a rumour")
     moved.unlink(link.id)
 
-    assert ["transition"] == [one.kind for one in moved.supersedes("on-tuesday")]
+    assert [] == moved.supersedes("on-tuesday")
+    assert ["on-monday"] == [node.id for node in moved.what_superseded("on-monday").current]
+
+
+def test_what_a_writer_says_takes_the_place_of_what_the_store_minted(moved: GraphStore) -> None:
+    (minted,) = moved.supersedes("on-tuesday")
+    moved.supersede("on-monday", by="on-tuesday", reason="decided in March")
+
+    (said,) = moved.supersedes("on-tuesday")
+    assert (minted.id, "user", "decided in March") == (said.id, said.created_by, said.reason)
 
 
 def test_revising_into_a_held_slot_is_refused(moved: GraphStore) -> None:
