@@ -313,6 +313,8 @@ class Histories(RuleBasedStateMachine):
     def join(self, one: int, two: int, kind: str, valid_from: datetime | None) -> None:
         """A link between two things that are known."""
         known = [id for id in THINGS if id in self.oracle.nodes or id in self.oracle.events]
+        if not known:  # they may all have had an empty period
+            return
         source, target = known[one % len(known)], known[two % len(known)]
         if source != target:
             during = {"valid_from": valid_from, "valid_to": None}
