@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import heappop, heappush
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 from graphstore.fingerprints import CONFIRMATION
 from graphstore.index import RESTED, RESTING, Index
-from graphstore.period import Instant
+from graphstore.period import OPEN, Instant
 
 FALLEN = frozenset({"superseded", "retracted", "evicted", "erased"})
 
@@ -19,6 +20,10 @@ FALLEN = frozenset({"superseded", "retracted", "evicted", "erased"})
 MANY = 1_000  # so many steps up from single things cost what finding all that is shaky does
 
 Path = tuple[int, Any]  # a link row, and the path that goes on from there; () at its end
+
+
+OFTEN = 64
+"""So many questions to one state of the store are answered by climbing; after that it is worth while to know how far falls reach."""
 
 
 class Shaken(NamedTuple):
@@ -56,6 +61,9 @@ class Resting:
             return False
         if self._all is not None:
             return ent in self._all
+        first = _first_falls(self.index)
+        if first is not None and first.get(ent, OPEN) > self.tx:
+            return False
         todo, seen = [(self._affirmed(ent), ent)], set()
         while todo:
             said, at = heappop(todo)
@@ -191,3 +199,69 @@ def _confirms(index: Index, link: int) -> bool:
     return (
         index.l_kind[link] in RESTED and bool(index.is_event[source]) and index.kind[source] == CONFIRMATION
     )
+
+
+class _Shadow:
+    """Of one committed state of an index: how often it was asked, and when asked often enough, how far falls can reach at all."""
+
+    def __init__(self, state: tuple[int, Instant]) -> None:
+        self.state = state
+        self.asked = 0
+        self.first: dict[int, Instant] | None = None
+
+
+_shadows: WeakKeyDictionary[Index, _Shadow] = WeakKeyDictionary()
+
+
+def _first_falls(index: Index) -> dict[int, Instant] | None:
+    """When the first fall was told that can be reached from an entity by links of any time: before that it is not shaky. None: not known.
+
+    It is found for all at once, when a state that does not change has been asked often: then most reads need not climb at all.
+    """
+    if index.mark() != index._lengths():
+        return None
+    shadow, state = _shadows.get(index), (index.transactions, index.last_tx)
+    if shadow is None or shadow.state != state:
+        shadow = _shadows[index] = _Shadow(state)
+    shadow.asked += 1
+    if shadow.first is None and shadow.asked > OFTEN:
+        shadow.first = _reach(index, _first_told(index))
+    return shadow.first
+
+
+def _first_told(index: Index) -> dict[int, Instant]:
+    """When it was first told of a thing that something rests on that it does not hold, or was replaced. A new description tells neither."""
+    told: dict[int, Instant] = {}
+
+    def note(ent: int, tx: Instant) -> None:
+        if ent in index.based:
+            told[ent] = min(tx, told.get(ent, tx))
+
+    for row in index.closings:
+        if index.o_verb[index.r_close[row]] != "revise":
+            note(index.r_ent[row], index.r_end[row])
+    for ent, gaps in index.gaps.items():
+        for gap in gaps:
+            note(ent, gap[0])
+    for ent, links in index.successors.items():
+        for link in links:
+            for row in index.rows_of_link[link]:
+                note(ent, index.k_tx[row])
+    for ent, op in index.gone.items():
+        note(ent, index.o_tx[op])
+    return told
+
+
+def _reach(index: Index, told: dict[int, Instant]) -> dict[int, Instant]:
+    """The earliest of these instants that each thing can reach by what it rests on."""
+    first: dict[int, Instant] = {}
+    for root, tx in sorted(told.items(), key=lambda fall: fall[1]):
+        todo = [root]
+        while todo:
+            ent = todo.pop()
+            near = [index.l_src[link] for link in index.into.get(ent, ()) if index.l_kind[link] in RESTING]
+            near += [index.l_tgt[link] for link in index.out.get(ent, ()) if index.l_kind[link] in RESTED]
+            fresh = [one for one in near if one not in first]
+            first.update(dict.fromkeys(fresh, tx))
+            todo += fresh
+    return first

@@ -15,7 +15,7 @@ import pytest
 from conftest import Clock
 
 import graphstore
-from graphstore import GraphStore
+from graphstore import GraphStore, resting
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 FOR_EVER = datetime.max.replace(tzinfo=UTC)
@@ -27,6 +27,12 @@ SAID = {  # how a dependence is said: kind, and whether the dependant is the sou
     "supports": False,
 }
 FALLS = ("supersede", "retract", "evict", "erase", "fill")
+
+
+@pytest.fixture(autouse=True, params=[0, 1_000_000], ids=["reach known", "climbing"])
+def both_ways(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every standing is right whether the store knows how far falls reach or has to climb."""
+    monkeypatch.setattr(resting, "OFTEN", request.param)
 
 
 @dataclass
