@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 import orjson
 
 from graphstore.correlation import Activity, Happening, Proposal, correlate
-from graphstore.errors import InvalidError
 from graphstore.fingerprints import fingerprint
 from graphstore.happened import Happened
-from graphstore.inputs import optional_text
+from graphstore.inputs import optional_text, whole_number
 from graphstore.models import Json
 from graphstore.patterns import patterns, shortened
 from graphstore.period import Instant, iso
@@ -63,8 +62,7 @@ def history_report(
     marked `asked`. `pattern`: part of the description, whatever the case. `total_events` counts all that match, `limit` or not.
     Raises InvalidError for a window or limit that is none, NotFoundError for an unknown `related_to`.
     """
-    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
-        raise InvalidError(f"limit {limit!r} is out of range. Give a whole number of at least 1, or None.")
+    limit = whole_number("limit", limit)
     optional_text("type", type), optional_text("pattern", pattern)
     with view._core.lock:
         sight = view._sight()

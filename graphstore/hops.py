@@ -43,19 +43,13 @@ def asked(
     created_by: str | None = None,
 ) -> Asked:
     """What a caller asks for, checked. Raises InvalidError for an unknown kind, group or confidence."""
-    if not isinstance(kinds, (str, Iterable)):
-        raise InvalidError(f"kinds {kinds!r} is no link kind. Give a name, or a list of names.")
-    straight: set[str] = set()
-    turned: set[str] = set()
-    for name in (kinds,) if isinstance(kinds, str) else kinds:
-        said = vocabulary.sentence("source", name, "target", "explicit")
-        (straight if said.source == "source" else turned).add(said.kind.name)
+    straight, turned = vocabulary.named(kinds)
     if group is not None and group not in GROUPS:
         raise InvalidError.choice("group of links", group, GROUPS)
     if confidence not in (None, "explicit", "inferred"):
         raise InvalidError.choice("confidence", confidence, ("explicit", "inferred"))
-    chosen = frozenset(straight) if straight or turned else None
-    return Asked(chosen, frozenset(turned), group, strength_of(strength), confidence, created_by)
+    chosen = straight if straight or turned else None
+    return Asked(chosen, turned, group, strength_of(strength), confidence, created_by)
 
 
 def links(sight: Sight, ent: int, wanted: Asked, *, begins: bool) -> list[Link]:

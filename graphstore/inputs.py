@@ -162,11 +162,15 @@ def part(valid_from: TimeLike | None, valid_to: TimeLike | None) -> Period:
 
 
 def whole_number(what: str, value: Any) -> int | None:
-    """The checked whole number of at least 1, or None."""
-    if value is None:
-        return None
+    """The checked whole number of at least 1, or None: no limit."""
+    return None if value is None else at_least_one(what, value, " or None for no limit")
+
+
+def at_least_one(what: str, value: Any, otherwise: str = "") -> int:
+    """The checked whole number of at least 1. `otherwise`: what else a caller may give."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        comma = "," if otherwise else ""
         raise InvalidError(
-            f"{what} {value!r} is out of range. Give a whole number of at least 1, or None for no limit."
+            f"{what} {value!r} is out of range. Give a whole number of at least 1{comma}{otherwise}."
         )
     return value

@@ -162,6 +162,20 @@ class Vocabulary:
         plain, _, _ = self._read(name)
         return plain
 
+    def named(self, kinds: Iterable[str] | str) -> tuple[frozenset[str], frozenset[str]]:
+        """The stored names of the kinds that are asked for: under their own names, and under their inverse names.
+
+        Raises InvalidError for an unknown one.
+        """
+        if not isinstance(kinds, (str, Iterable)):
+            raise InvalidError(f"kinds {kinds!r} is no link kind. Give a name, or a list of names.")
+        straight: set[str] = set()
+        turned: set[str] = set()
+        for name in (kinds,) if isinstance(kinds, str) else kinds:
+            plain, inverse, _ = self._read(name)
+            (turned if inverse else straight).add(plain)
+        return frozenset(straight), frozenset(turned)
+
     def sentence(self, source: str, name: str, target: str, confidence: str) -> Sentence:
         """What is stored for `source name target`: inverse names turn round, `possibly_x` is inferred."""
         plain, turned, possibly = self._read(name)

@@ -116,7 +116,8 @@ def recall(
         sight = view._sight()
         search, names, kind = sight.core.search, sight.index.names, sight.index.kind
         found = search.find(sight, text, k)
-        near = _Near(sight, search.standing(sight), sight.kinds(along), direction, fan_out)
+        followed = frozenset.union(*sight.core.vocabulary.named(along)) or None
+        near = _Near(sight, search.standing(sight), followed, direction, fan_out)
         best = found.matches[0][1] if found.matches else 1.0
         seeds = {ent: score / best for ent, score in found.matches}
         reached = spread(seeds, near.strongest, near.degree, hops=hops, decay=decay)

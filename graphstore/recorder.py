@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from graphstore.correlation import CORRELATION, RELOAD, Activity, Happening, Pair, correlate, microseconds
 from graphstore.errors import InvalidError
 from graphstore.happened import Happened
-from graphstore.inputs import json_object, text_of
+from graphstore.inputs import at_least_one, json_object, text_of
 from graphstore.metrics import (
     Metric,
     Recovered,
@@ -74,8 +74,7 @@ class Recorder:
         margin_ms: float = 200,
         settle: int = 5,
     ) -> None:
-        if isinstance(settle, bool) or not isinstance(settle, int) or settle < 1:
-            raise InvalidError(f"settle {settle!r} is out of range. Give a whole number of at least 1.")
+        settle = at_least_one("settle", settle)
         microseconds(correlation, "correlation"), microseconds(reload, "reload")
         self._store = store
         self._agent = None if agent is None else text_of("agent", agent)

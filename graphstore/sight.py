@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -126,13 +126,6 @@ class Sight:
                 f"{prefix!r} is ambiguous: {', '.join(found[:3])}{more}. Give more of the id."
             )
         return index.ids[found[0]] if found else -1
-
-    def kinds(self, kinds: Iterable[str] | str) -> frozenset[str] | None:
-        """The canonical names of link kinds; None for all."""
-        if not isinstance(kinds, (str, Iterable)):
-            raise InvalidError(f"kinds {kinds!r} is no link kind. Give a name, or a list of names.")
-        names = (kinds,) if isinstance(kinds, str) else tuple(kinds)
-        return frozenset(self.core.vocabulary.canonical(name) for name in names) or None
 
     def entities(self, events: bool) -> Iterator[int]:
         """Every node (or every event) known here, in the order they were first known."""

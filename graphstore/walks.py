@@ -16,6 +16,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from graphstore.errors import InvalidError, NotFoundError
+from graphstore.inputs import at_least_one
 from graphstore.models import Chain
 from graphstore.period import OPEN, Instant, iso
 from graphstore.sight import Side, Sight
@@ -349,18 +350,10 @@ def _ids(ids: Iterable[str] | str) -> list[str]:
 def _named(sight: Sight, kinds: Kinds) -> tuple[frozenset[str], frozenset[str]]:
     """The stored kinds that are meant, and those that are meant the other way round. Without names: all that are walked."""
     vocabulary = sight.core.vocabulary
-    if not isinstance(kinds, (str, Iterable)):
-        raise InvalidError(f"kinds {kinds!r} is no link kind. Give a name, or a list of names.")
-    said = [
-        vocabulary.sentence("near", name, "far", "explicit")
-        for name in ((kinds,) if isinstance(kinds, str) else kinds)
-    ]
-    if not said:
-        return frozenset(kind.name for kind in vocabulary.kinds.values() if kind.walked), frozenset()
-    return (
-        frozenset(each.kind.name for each in said if each.source == "near"),
-        frozenset(each.kind.name for each in said if each.source == "far"),
-    )
+    straight, turned = vocabulary.named(kinds)
+    if straight or turned:
+        return straight, turned
+    return frozenset(kind.name for kind in vocabulary.kinds.values() if kind.walked), frozenset()
 
 
 def _asked(kinds: Kinds, direction: str, depth: int | None) -> str:
@@ -369,10 +362,3 @@ def _asked(kinds: Kinds, direction: str, depth: int | None) -> str:
     way = {"out": "from source to target", "in": "from target to source", "both": "either way"}[direction]
     within = "" if depth is None else f" within {depth} hop{'s' if depth > 1 else ''}"
     return f"along {' and '.join(names) or 'any'} links, {way},{within}".removesuffix(",")
-
-
-def at_least_one(what: str, value: int) -> int:
-    """The checked whole number of at least 1."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise InvalidError(f"{what} {value!r} is out of range. Give a whole number of at least 1.")
-    return value
