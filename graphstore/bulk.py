@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from graphstore.collecting import no_collecting
 from graphstore.errors import ConflictError, GraphStoreError, InvalidError
-from graphstore.index import no_collecting
 from graphstore.inputs import EVENT_FIELDS, event_fields, event_of, ids, json_object, text_of, version_body
 from graphstore.period import OPEN, Instant, Period, instant, moment, period, without_all
 from graphstore.recording import Recording, Report

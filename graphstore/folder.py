@@ -22,9 +22,10 @@ from pathlib import Path
 import orjson
 
 from graphstore import compacting, forgetting, saved
+from graphstore.collecting import no_collecting
 from graphstore.errors import DamageError, EngineError, InvalidError, LockedError, NotFoundError
 from graphstore.files import sync_folder
-from graphstore.index import Index, no_collecting
+from graphstore.index import Index
 from graphstore.journal import Journal, Position
 from graphstore.line import GENESIS
 from graphstore.models import Problem, Verification

@@ -90,7 +90,7 @@ class Graphs:
         engine = build(
             self._index, self._journal, valid, tx, self._vocabulary, driver=self._driver, pending=pending
         )
-        if self._index.mark() == self._index._lengths():  # a transaction still open may change its own view
+        if not self._index.pending:  # a transaction still open may change its own view
             self._views[(*self._valid_span(valid), told)] = engine
         while len(self._views) > KEPT_VIEWS:
             self._views.popitem(
@@ -114,7 +114,7 @@ class Graphs:
 
     def nodes_arrow(self, valid: Instant, tx: Instant, pending: Sequence[bytes] = ()) -> Any:
         """The nodes that stand at (valid, tx) as an Arrow table, from the tables; from the view's own graph while a transaction is open."""
-        if self._index.mark() != self._index._lengths():
+        if self._index.pending:
             from graphstore.queries import text
 
             return self.view(valid, tx, pending).arrow(text("view_nodes", driver=self._driver))

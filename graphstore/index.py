@@ -9,11 +9,9 @@ after the first told, `o_` operations.
 
 from __future__ import annotations
 
-import gc
 from array import array
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from graphstore.blocks import Blocks
@@ -41,18 +39,6 @@ class Mark(NamedTuple):
     link_closings: int = 0
     ops: int = 0
     seen: int = 0
-
-
-@contextmanager
-def no_collecting() -> Iterator[None]:
-    """Without garbage collection: where millions of containers are made that all stay, looking through them again and again costs most."""
-    was = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was:
-            gc.enable()
 
 
 def _numbers() -> array[int]:
@@ -148,9 +134,15 @@ class Index:
 
     def mark(self) -> Mark:
         """The committed lengths: what a transaction still open has added is not counted."""
-        return self._committed or self._lengths()
+        return self._committed or self.lengths()
 
-    def _lengths(self) -> Mark:
+    @property
+    def pending(self) -> bool:
+        """Whether a transaction still open has changed something."""
+        return self._committed is not None and self._committed != self.lengths()
+
+    def lengths(self) -> Mark:
+        """How long each group of columns is, with what a transaction still open has added."""
         return Mark(
             len(self.names), len(self.v_ent), len(self.r_ent), len(self.closings), len(self.l_name),
             len(self.c_link), len(self.k_link), len(self.link_closings), len(self.o_tx), len(self.s_ent),
@@ -158,7 +150,7 @@ class Index:
 
     def begin(self) -> Mark:
         """From now on changes are pending, until `keep` or `undo`."""
-        self._committed = self._lengths()
+        self._committed = self.lengths()
         return self._committed
 
     def keep(self, tx: Instant) -> None:

@@ -231,7 +231,7 @@ def _remembered(sight: Sight, pinned: bool, since: Any, asked: Asked, zone: Zone
     """The patterns as found before, when nothing was written since and they are fresh enough; else as found now."""
     index, memo = sight.index, sight.core.memo
     within = window(since, sight.valid)
-    if index._committed is not None:  # what a transaction still open has written has no mark yet
+    if index.pending:  # what a transaction still open has written has no mark yet
         return _Search(sight, within, asked, zone).found()
     state = (index, index.mark())
     if memo.get("state") != state or len(memo) > _KEPT:

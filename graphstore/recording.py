@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
 
+from graphstore.collecting import no_collecting
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
 from graphstore.fingerprints import SINGLE, relation
-from graphstore.index import Index, no_collecting
+from graphstore.index import Index
 from graphstore.inputs import text_of
 from graphstore.linking import Claim, Ends, Linking
 from graphstore.models import Json, Recorded

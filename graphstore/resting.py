@@ -5,8 +5,8 @@ Nothing is marked when a thing falls. It is found when asked, along the links th
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
-from heapq import heappop, heappush
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -15,15 +15,13 @@ from graphstore.index import RESTED, RESTING, Index
 from graphstore.period import OPEN, Instant
 
 FALLEN = frozenset({"superseded", "retracted", "evicted", "erased"})
+OFTEN = 64
+"""So many questions to one state of the store are answered by looking; after that it is worth while to know how far falls reach."""
 
-
-MANY = 1_000  # so many steps up from single things cost what finding all that is shaky does
+KEPT = 4
+"""Coordinates at which it is kept what was found."""
 
 Path = tuple[int, Any]  # a link row, and the path that goes on from there; () at its end
-
-
-OFTEN = 64
-"""So many questions to one state of the store are answered by climbing; after that it is worth while to know how far falls reach."""
 
 
 class Shaken(NamedTuple):
@@ -49,38 +47,54 @@ class Resting:
         self.index = index
         self.valid, self.tx = valid, tx
         self._standings: dict[int, str] = {}
-        self._steps = 0
-        self._all: frozenset[int] | None = None
+        self._latest: dict[
+            int, Instant
+        ] = {}  # what was looked at -> when the latest fall that shakes it was told, 0 for none
 
     def is_shaky(self, ent: int) -> bool:
-        """Whether an entity that stands is shaky.
-
-        From it to what it rests on and on, each thing reached by the way on which the last word was said earliest: what fell after that word shakes it.
-        """
+        """Whether an entity that stands is shaky."""
         if ent not in self.index.rests:
             return False
-        if self._all is not None:
-            return ent in self._all
-        first = _first_falls(self.index)
-        if first is not None and first.get(ent, OPEN) > self.tx:
-            return False
-        todo, seen = [(self._affirmed(ent), ent)], set()
+        if ent not in self._latest:
+            self._look_up_from(ent)
+        return self._latest[ent] > 0
+
+    def _look_up_from(self, ent: int) -> None:
+        """Find the latest fall that shakes an entity, and that of everything it rests on: each thing is looked at once for all questions here.
+
+        Up to what has fallen first, then down from the latest fall: it shakes on as far as nobody has said a word since.
+        """
+        reach, tx, rests = _reach(self.index), self.tx, self.index.rests
+        said = {ent: self._affirmed(ent)}
+        above: dict[int, list[int]] = {}
+        falls: list[tuple[Instant, int]] = []
+        todo = [ent]
         while todo:
-            said, at = heappop(todo)
-            if at in seen:
-                continue
-            seen.add(at)
+            at = todo.pop()
             for base, _ in self._bases(at):
-                if self._standing(base) in FALLEN:
-                    if self._fell(base)[0] > said:
-                        return True
-                elif base not in seen and base in self.index.rests and self._standing(base) == "stands":
-                    heappush(todo, (max(said, self._affirmed(base)), base))
-            self._steps += 1
-            if self._steps > MANY:
-                self._all = frozenset(found for _, found, _ in self._spread(self._falls()))
-                return ent in self._all
-        return False
+                if reach is not None and reach.get(base, OPEN) > tx:
+                    continue
+                standing = self._standing(base)
+                if standing in FALLEN:
+                    falls.append((self._fell(base)[0], at))
+                elif standing != "stands" or base not in rests:
+                    continue
+                elif base in self._latest:
+                    falls.append((self._latest[base], at))
+                else:
+                    above.setdefault(base, []).append(at)
+                    if base not in said:
+                        said[base] = self._affirmed(base)
+                        todo.append(base)
+        latest = dict.fromkeys(said, 0)
+        for told, at in sorted(falls, reverse=True):
+            todo = [at]
+            while todo:
+                one = todo.pop()
+                if not latest[one] and said[one] < told:
+                    latest[one] = told
+                    todo += above.get(one, ())
+        self._latest.update(latest)
 
     def shaken(self) -> Iterator[Shaken]:
         """Everything that is shaky: the latest fall first, then the nearest to it, then in the order their links were told."""
@@ -201,32 +215,59 @@ def _confirms(index: Index, link: int) -> bool:
     )
 
 
-class _Shadow:
-    """Of one committed state of an index: how often it was asked, and when asked often enough, how far falls can reach at all."""
+class _State:
+    """What is known of a committed state of an index: how often it was asked, how far falls reach, and what was found at the last coordinates."""
 
-    def __init__(self, state: tuple[int, Instant]) -> None:
-        self.state = state
+    def __init__(self, stamp: tuple[int, Instant]) -> None:
+        self.stamp = stamp
         self.asked = 0
-        self.first: dict[int, Instant] | None = None
+        self.reach: dict[int, Instant] | None = None
+        self.found: OrderedDict[tuple[Instant, Instant], Resting] = OrderedDict()
 
 
-_shadows: WeakKeyDictionary[Index, _Shadow] = WeakKeyDictionary()
+_states: WeakKeyDictionary[Index, _State] = WeakKeyDictionary()
 
 
-def _first_falls(index: Index) -> dict[int, Instant] | None:
-    """When the first fall was told that can be reached from an entity by links of any time: before that it is not shaky. None: not known.
-
-    It is found for all at once, when a state that does not change has been asked often: then most reads need not climb at all.
-    """
-    if index.mark() != index._lengths():
+def _state(index: Index) -> _State | None:
+    """What is known of the index as it is; None while a transaction changes it."""
+    if index.pending:
         return None
-    shadow, state = _shadows.get(index), (index.transactions, index.last_tx)
-    if shadow is None or shadow.state != state:
-        shadow = _shadows[index] = _Shadow(state)
-    shadow.asked += 1
-    if shadow.first is None and shadow.asked > OFTEN:
-        shadow.first = _reach(index, _first_told(index))
-    return shadow.first
+    state, stamp = _states.get(index), (index.transactions, index.last_tx)
+    if state is None or state.stamp != stamp:
+        state = _states[index] = _State(stamp)
+    return state
+
+
+def resting_at(index: Index, valid: Instant, tx: Instant) -> Resting:
+    """What rests on what at (valid, tx): what was found there before, when nothing was written since."""
+    state = _state(index)
+    if state is None:
+        return Resting(index, valid, tx)
+    found = state.found.pop((valid, tx), None) or Resting(index, valid, tx)
+    state.found[valid, tx] = found
+    if len(state.found) > KEPT:
+        state.found.popitem(last=False)
+    return found
+
+
+def within_reach(index: Index, ent: int, tx: Instant) -> bool:
+    """Whether a fall that was told by `tx` may shake an entity at all."""
+    reach = _reach(index)
+    return reach is None or reach.get(ent, OPEN) <= tx
+
+
+def _reach(index: Index) -> dict[int, Instant] | None:
+    """When it was first told of a fall of a thing, or of one it can rest on by links of any time: before that nothing shakes it. None: not known.
+
+    It is found for all at once, when a state that does not change has been asked often; then most reads have nowhere to look.
+    """
+    state = _state(index)
+    if state is None:
+        return None
+    state.asked += 1
+    if state.reach is None and state.asked > OFTEN:
+        state.reach = _reached(index, _first_told(index))
+    return state.reach
 
 
 def _first_told(index: Index) -> dict[int, Instant]:
@@ -249,19 +290,22 @@ def _first_told(index: Index) -> dict[int, Instant]:
                 note(ent, index.k_tx[row])
     for ent, op in index.gone.items():
         note(ent, index.o_tx[op])
+    for ent in index.based:  # born and gone in one transaction, known by a link alone
+        if ent < len(index.names) and not index.rows_of[ent]:
+            note(ent, index.born[ent])
     return told
 
 
-def _reach(index: Index, told: dict[int, Instant]) -> dict[int, Instant]:
-    """The earliest of these instants that each thing can reach by what it rests on."""
-    first: dict[int, Instant] = {}
+def _reached(index: Index, told: dict[int, Instant]) -> dict[int, Instant]:
+    """The earliest of these instants at each thing, or at what it can rest on."""
+    reach: dict[int, Instant] = {}
     for root, tx in sorted(told.items(), key=lambda fall: fall[1]):
         todo = [root]
         while todo:
             ent = todo.pop()
-            near = [index.l_src[link] for link in index.into.get(ent, ()) if index.l_kind[link] in RESTING]
-            near += [index.l_tgt[link] for link in index.out.get(ent, ()) if index.l_kind[link] in RESTED]
-            fresh = [one for one in near if one not in first]
-            first.update(dict.fromkeys(fresh, tx))
-            todo += fresh
-    return first
+            if ent in reach:
+                continue
+            reach[ent] = tx
+            todo += [index.l_src[link] for link in index.into.get(ent, ()) if index.l_kind[link] in RESTING]
+            todo += [index.l_tgt[link] for link in index.out.get(ent, ()) if index.l_kind[link] in RESTED]
+    return reach

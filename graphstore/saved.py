@@ -12,7 +12,8 @@ from zlib import crc32
 
 import orjson
 
-from graphstore.index import Index, no_collecting
+from graphstore.collecting import no_collecting
+from graphstore.index import Index
 from graphstore.journal import Position
 from graphstore.line import SCHEMA
 

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
 
-from graphstore.index import Index, Mark, no_collecting
+from graphstore.collecting import no_collecting
+from graphstore.index import Index, Mark
 from graphstore.models import Json
 from graphstore.period import OPEN, Instant
 
@@ -113,7 +114,7 @@ class Search:
         if told <= mark.ops:
             return self._committed(index, told, valid, tx)
         standing = self._committed(index, mark.ops, valid, min(tx, index.last_tx)).copy()
-        standing.follow(index, index._lengths(), valid, tx)
+        standing.follow(index, index.lengths(), valid, tx)
         standing.pending = True
         return standing
 

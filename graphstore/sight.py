@@ -17,7 +17,7 @@ from graphstore.journal import Journal
 from graphstore.links import Vocabulary
 from graphstore.models import Event, Json, Link, Node, Shaky, Version
 from graphstore.period import OPEN, Instant, end_moment, iso, moment
-from graphstore.resting import Resting, Shaken
+from graphstore.resting import Resting, Shaken, resting_at, within_reach
 from graphstore.search import Search
 
 if TYPE_CHECKING:
@@ -150,13 +150,16 @@ class Sight:
 
     def upright(self, ent: int) -> str:
         """How an entity that has not fallen stands: `stands`, or `shaky` because of what it rests on."""
-        return "shaky" if ent in self.index.rests and self.resting.is_shaky(ent) else "stands"
+        index = self.index
+        if ent in index.rests and within_reach(index, ent, self.tx) and self.resting.is_shaky(ent):
+            return "shaky"
+        return "stands"
 
     @property
     def resting(self) -> Resting:
         """What rests on what here."""
         if self._resting is None:
-            self._resting = Resting(self.index, self.valid, self.tx)
+            self._resting = resting_at(self.index, self.valid, self.tx)
         return self._resting
 
     def absence(self, ent: int) -> str:

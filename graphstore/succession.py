@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from graphstore.index import no_collecting
+from graphstore.collecting import no_collecting
 from graphstore.models import UPRIGHT, Event, How, Node, Step, Supersession
 from graphstore.period import Instant, moment
 from graphstore.sight import Sight

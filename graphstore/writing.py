@@ -85,7 +85,7 @@ class Transaction:
     def point(self) -> _Point:
         index = self.index
         return _Point(
-            index._lengths(),
+            index.lengths(),
             len(self._bodies),
             len(self._log),
             len(index.kinds),

@@ -15,6 +15,7 @@ PACKAGE = Path(graphstore.__file__).parent
 # From the ground up. A module imports from its own floor and from those below.
 FLOORS = {
     "pure": {
+        "collecting",
         "errors",
         "period",
         "models",
@@ -43,7 +44,17 @@ FLOORS = {
         "folder",
         "resting",
     },
-    "engine": {"happened", "guard", "queries", "engine", "columns", "projection", "viewgraph", "graphs"},
+    "engine": {
+        "happened",
+        "guard",
+        "queries",
+        "engine",
+        "columns",
+        "graph_file",
+        "projection",
+        "viewgraph",
+        "graphs",
+    },
     "core": {
         "glance",
         "search",
