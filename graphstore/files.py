@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from bisect import bisect_right
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -43,6 +45,30 @@ def sync_folder(path: Path) -> None:
         os.fsync(fd)
     finally:
         os.close(fd)
+
+
+def replace_whole(name: Path, data: bytes) -> None:
+    """Write a file so that it is there whole, or as it was: beside it, synced, and renamed over it. Raises OSError; nothing is left beside it then."""
+    fresh = name.with_name(f"{name.name}.new")
+    try:
+        with open(fresh, "wb") as sink:
+            sink.write(data)
+            sink.flush()
+            os.fsync(sink.fileno())
+        fresh.replace(name)
+    except OSError:
+        with contextlib.suppress(OSError):
+            fresh.unlink()
+        raise
+    sync_folder(name.parent)
+
+
+def remove_cut(names: Iterable[Path]) -> None:
+    """Remove files, cut to nothing first: who has them open still would keep the room they take, and what is in them."""
+    for name in names:
+        with contextlib.suppress(FileNotFoundError):
+            os.truncate(name, 0)
+            name.unlink()
 
 
 def write_all(fd: int, data: bytes) -> None:

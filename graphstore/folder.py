@@ -24,7 +24,7 @@ import orjson
 from graphstore import compacting, forgetting, saved
 from graphstore.collecting import no_collecting
 from graphstore.errors import DamageError, EngineError, InvalidError, LockedError, NotFoundError
-from graphstore.files import sync_folder
+from graphstore.files import remove_cut, sync_folder
 from graphstore.index import Index
 from graphstore.journal import Journal, Position
 from graphstore.line import GENESIS
@@ -188,12 +188,9 @@ class Folder:
             file.unlink(missing_ok=True)
 
     def _remove_copies(self) -> None:
-        """They hold contents, or lead to places that will move. Cut to nothing first: an engine may have them open still."""
+        """They hold contents, or lead to places that will move."""
         assert self.path is not None
-        for name in self.path.glob("graph.kuzu*"):
-            with contextlib.suppress(FileNotFoundError):
-                os.truncate(name, 0)
-                name.unlink()
+        remove_cut(self.path.glob("graph.kuzu*"))
         for name in (*self.path.glob("graph.json*"), self.path / _INDEX, self.path / "index.new"):
             name.unlink(missing_ok=True)
         sync_folder(self.path)

@@ -24,7 +24,16 @@ from zlib import crc32
 import orjson
 
 from graphstore.errors import DamageError, EngineError
-from graphstore.files import Moves, Torn, free_name, pwrite_all, read_at, sync_folder, write_all
+from graphstore.files import (
+    Moves,
+    Torn,
+    free_name,
+    pwrite_all,
+    read_at,
+    replace_whole,
+    sync_folder,
+    write_all,
+)
 from graphstore.line import FORGOTTEN, GENESIS, SCHEMA, check, compose, generation_of, header, lay_out
 
 SEGMENT_BYTES = 64 << 20
@@ -587,16 +596,9 @@ class Journal:
 
     def _replace(self, segment: int, data: bytes) -> None:
         name = self._name(segment)
-        fresh = name.with_suffix(".new")
         try:
-            with open(fresh, "wb") as sink:
-                sink.write(data)
-                sink.flush()
-                os.fsync(sink.fileno())
-            fresh.replace(name)
-            sync_folder(name.parent)
+            replace_whole(name, data)
         except OSError as error:
-            fresh.unlink(missing_ok=True)
             raise EngineError(
                 f"cannot write {name} anew: {error.strerror}. What was forgotten is not shown any more, but its content is still in "
                 "that file. Free some space and open the store again: that finishes it."

@@ -8,21 +8,16 @@ back in them, and what is written is written one statement at a time.
 
 from __future__ import annotations
 
-import contextlib
-import gc
-import os
-import shutil
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
-from zlib import crc32
 
-import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from graphstore.collecting import no_collecting
 from graphstore.columns import (
     claim_columns,
     description_columns,
@@ -39,7 +34,7 @@ from graphstore.columns import (
 )
 from graphstore.engine import Engine
 from graphstore.errors import EngineError, LockedError, QueryError
-from graphstore.files import sync_folder
+from graphstore.graph_file import NOTE, GraphFile, Unusable
 from graphstore.index import Index, Mark
 from graphstore.journal import Journal, Position
 from graphstore.links import KINDS
@@ -91,14 +86,12 @@ class Pen:
             last.result()
 
     def __enter__(self) -> Pen:
-        # Millions of fresh values that all stay: looking for garbage among them costs more than making them.
-        self._collects = gc.isenabled()
-        gc.disable()
+        self._quiet = no_collecting()
+        self._quiet.__enter__()
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
-        if self._collects:
-            gc.enable()
+        self._quiet.__exit__(None, None, None)
         try:
             if kind is None:
                 self.wait()
@@ -112,8 +105,7 @@ class Projection:
     def __init__(
         self, folder: Path | None, index: Index, journal: Journal, *, driver: str = "kuzu", notify: Notify
     ) -> None:
-        self._file = folder / "graph.kuzu" if folder else None
-        self._state = folder / "graph.json" if folder else None
+        self._file = GraphFile(folder) if folder else None
         self._index = index
         self._journal = journal
         self._driver = driver
@@ -136,15 +128,6 @@ class Projection:
         assert self._engine is not None
         return self._engine
 
-    def behind(self) -> int:
-        """How many rows and closings the tables wait for."""
-        done = self._done
-        if self._engine is None and self._file is not None and self._file.exists():
-            state = self._read_state() or {}
-            with contextlib.suppress(KeyError, TypeError, ValueError, AttributeError):
-                done = _mark(state)
-        return sum(max(0, goal - at) for goal, at in zip(self._index.mark(), done, strict=True))
-
     def rebuild(self, progress: Progress | None = None) -> None:
         """Make the tables anew from the index. Raises EngineError when they cannot be written; they take no room then."""
         self._let_go()
@@ -152,7 +135,7 @@ class Projection:
         self._done, self._tables, self._shared, self._held = Mark(), set(), set(), 0
         self._mark_dirty()
         try:
-            self._engine = Engine(self._file, driver=self._driver, buffer_pool=self._pool())
+            self._engine = Engine(self._path, driver=self._driver, buffer_pool=self._pool())
             for statement in schema(self._driver):
                 self._engine.run(statement)
             self._tables = {GENERIC, *(link_table(kind.name) for kind in KINDS.values() if kind.table)}
@@ -162,22 +145,8 @@ class Projection:
             self._let_go()
             self._remove()  # the room they took is the journal's
             raise EngineError(
-                f"the graph tables cannot be made{self._room()}: {_first_line(error)}."
+                f"the graph tables cannot be made{self._file.room() if self._file else ''}: {_first_line(error)}."
             ) from error
-
-    def _remove(self) -> None:
-        if self._file is not None:
-            for name in self._file.parent.glob(self._file.name + "*"):
-                os.truncate(
-                    name, 0
-                )  # an engine whose write failed still has it open, and would keep the room it takes
-                name.unlink()
-
-    def _room(self) -> str:
-        if self._file is None:
-            return ""
-        free = shutil.disk_usage(self._file.parent).free
-        return f" ({free >> 20} MB are free on {self._file.parent})"
 
     def close(self) -> None:
         """Leave the tables caught up and the file whole, if they were opened; else leave them as they are."""
@@ -214,11 +183,11 @@ class Projection:
 
     def verify(self) -> list[Problem]:
         """Every row of every table held against the index. Tables that are not there yet have no problems."""
-        if self._engine is None and self._file is not None and not self._file.exists():
+        if self._engine is None and self._path is not None and not self._path.exists():
             return []
         engine = self.engine()
         found = [*self._verify_things(engine), *self._verify_versions(engine), *self._verify_links(engine)]
-        name = str(self._file) if self._file else "graph tables"
+        name = str(self._path or "graph tables")
         return [Problem(file=name, line=None, message=message) for message in found]
 
     # ------------------------------------------------------------------ open, dirty, clean
@@ -227,7 +196,7 @@ class Projection:
         fault = self._fault()
         if fault is None:
             try:
-                self._engine = Engine(self._file, driver=self._driver, buffer_pool=self._pool())
+                self._engine = Engine(self._path, driver=self._driver, buffer_pool=self._pool())
                 self._probe(self._engine)
                 return
             except LockedError:
@@ -249,32 +218,19 @@ class Projection:
 
     def _fault(self) -> str | None:
         """Why the tables on disk cannot be used; None when they can, empty when there are none to use."""
-        if self._file is None or self._state is None or not (self._state.exists() or self._file.exists()):
+        if self._file is None or self._file.absent:
             return ""
-        state = self._read_state()
-        if state is None:
-            return f"{self._state.name} is missing or damaged"
-        if not self._file.exists():
-            return f"{self._file.name} is missing"
-        if not state.get("clean"):
-            return "they were not closed well"
-        if state.get("engine") != self._version() or state.get("schema") != SCHEMA:
-            return "they were made by another version"
         try:
-            done, tables, shared = (
-                _mark(state),
-                set(map(str, state["tables"])),
-                set(map(str, state["shared"])),
-            )
+            note = self._file.note(self._version(), SCHEMA)
+            done, tables, shared = _mark(note), set(map(str, note["tables"])), set(map(str, note["shared"]))
+        except Unusable as error:
+            return str(error)
         except (KeyError, TypeError, ValueError, AttributeError):
-            return f"{self._state.name} is damaged"
-        if not self._belongs(done, state):
+            return f"{NOTE} is damaged"
+        if not self._belongs(done, note):
             return "they do not belong to this journal"
-        leftover = self._file.with_name(self._file.name + ".wal")
-        if leftover.exists() and leftover.stat().st_size:
-            return "they were not closed well"
-        if [self._file.stat().st_size, _checksum(self._file)] != [state.get("size"), state.get("checksum")]:
-            return f"{self._file.name} is damaged"
+        if fault := self._file.fault(note):
+            return fault
         self._done, self._tables, self._shared, self._clean = done, tables, shared, True
         return None
 
@@ -294,25 +250,16 @@ class Projection:
     def _version(self) -> str:
         return f"{self._driver} {version(self._driver)}"
 
-    def _read_state(self) -> dict[str, Any] | None:
-        assert self._state is not None
-        try:
-            state = orjson.loads(self._state.read_bytes())
-        except (OSError, orjson.JSONDecodeError):
-            return None
-        return state if isinstance(state, dict) else None
-
     def _mark_dirty(self) -> None:
-        if self._state is not None:
-            self._write_state({"clean": False})
+        if self._file is not None:
+            self._file.mark_dirty()
         self._clean = False
 
     def _mark_clean(self) -> None:
         assert self._file is not None
         done = self._done
-        self._write_state(
+        self._file.mark_clean(
             {
-                "clean": True,
                 "engine": self._version(),
                 "schema": SCHEMA,
                 "mark": done._asdict(),
@@ -321,26 +268,17 @@ class Projection:
                 "end": list(self._journal.end),
                 "tables": sorted(self._tables),
                 "shared": sorted(self._shared),
-                "size": self._file.stat().st_size,
-                "checksum": _checksum(self._file),
             }
         )
         self._clean = True
 
-    def _write_state(self, state: dict[str, Any]) -> None:
-        assert self._state is not None
-        fresh = self._state.with_name(self._state.name + ".new")
-        try:
-            with open(fresh, "wb") as sink:
-                sink.write(orjson.dumps(state, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS))
-                sink.flush()
-                os.fsync(sink.fileno())
-            fresh.replace(self._state)
-            sync_folder(self._state.parent)
-        except OSError as error:
-            raise EngineError(
-                f"cannot write {self._state}: {error.strerror}. The journal is not concerned."
-            ) from error
+    def _remove(self) -> None:
+        if self._file is not None:
+            self._file.remove()
+
+    @property
+    def _path(self) -> Path | None:
+        return self._file.path if self._file else None
 
     def abandon(self) -> None:
         """Let go at once: the index they follow is no longer true. What was begun in them is made anew."""
@@ -715,14 +653,6 @@ def _label(event: bool) -> str:
 
 def _mark(state: Json) -> Mark:
     return Mark(**{name: int(count) for name, count in state["mark"].items()})
-
-
-def _checksum(file: Path) -> int:
-    total = 0
-    with open(file, "rb") as source:
-        while data := source.read(1 << 22):
-            total = crc32(data, total)
-    return total
 
 
 def _line_ends(journal: Journal, end: Any, digest: str) -> bool:
