@@ -90,7 +90,8 @@ class GraphStore(WholeStore):
                 if there >= 0:
                     ent = self._core.index.r_ent[there]
                     confirm(self, work, there, reason, source)
-                    self._link_named(work, ent, named, during[0], reason)
+                    others = {kind: [id for id in named[kind] if id != ent] for kind in named}
+                    self._link_named(work, ent, others, during[0], reason)
                     sight = Sight(self._core, work.tx, work.tx)
                     return sight.node(there, sight.standing(ent))
                 filling.refuse_untrusted(source)
@@ -119,8 +120,6 @@ class GraphStore(WholeStore):
         linking, claim = Linking(self._core, work), Claim(reason=reason)
         for kind, others in named.items():
             for other in others:
-                if other == ent:
-                    continue
                 if kind == "supersedes":
                     linking.supersede(ent, other, claim, op, since=since)
                 else:
@@ -245,10 +244,8 @@ class GraphStore(WholeStore):
             if not isinstance(into, str):
                 return self.add_node("summary", into, derived_from=names, reason=reason)
             ent = self._known(into, work, node=True)
-            linking = Linking(self._core, work)
-            for name in names:
-                ends = Ends(ent, linking.kind("derived_from"), self._known(name, work))
-                linking.join(ends, (work.tx, OPEN), Claim(reason=optional_text("reason", reason)))
+            derived = {"derived_from": [self._known(name, work) for name in names]}
+            self._link_named(work, ent, derived, work.tx, optional_text("reason", reason))
             found = Sight(self._core, work.tx, work.tx).thing(ent)
             assert isinstance(found, Node)
             return found
