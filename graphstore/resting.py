@@ -15,8 +15,8 @@ from graphstore.index import RESTED, RESTING, Index
 from graphstore.period import OPEN, Instant
 
 FALLEN = frozenset({"superseded", "retracted", "evicted", "erased"})
-OFTEN = 64
-"""So many questions to one state of the store are answered by looking; after that it is worth while to know how far falls reach."""
+OFTEN = 1
+"""So many looks for each thing that rests on something are taken at one state of the store; then it is worth while to know how far falls reach."""
 
 KEPT = 4
 """Coordinates at which it is kept what was found."""
@@ -64,7 +64,8 @@ class Resting:
 
         Up to what has fallen first, then down from the latest fall: it shakes on as far as nobody has said a word since.
         """
-        reach, tx, rests = _reach(self.index), self.tx, self.index.rests
+        state, tx, rests = _state(self.index), self.tx, self.index.rests
+        reach = None if state is None else state.reach
         said = {ent: self._affirmed(ent)}
         above: dict[int, list[int]] = {}
         falls: list[tuple[Instant, int]] = []
@@ -95,6 +96,8 @@ class Resting:
                     latest[one] = told
                     todo += above.get(one, ())
         self._latest.update(latest)
+        if state is not None:
+            state.looks += len(said)
 
     def shaken(self) -> Iterator[Shaken]:
         """Everything that is shaky: the latest fall first, then the nearest to it, then in the order their links were told."""
@@ -216,11 +219,11 @@ def _confirms(index: Index, link: int) -> bool:
 
 
 class _State:
-    """What is known of a committed state of an index: how often it was asked, how far falls reach, and what was found at the last coordinates."""
+    """What is known of a committed state of an index: how many looks were taken, how far falls reach, and what was found at the last coordinates."""
 
     def __init__(self, stamp: tuple[int, Instant]) -> None:
         self.stamp = stamp
-        self.asked = 0
+        self.looks = 0
         self.reach: dict[int, Instant] | None = None
         self.found: OrderedDict[tuple[Instant, Instant], Resting] = OrderedDict()
 
@@ -259,13 +262,12 @@ def within_reach(index: Index, ent: int, tx: Instant) -> bool:
 def _reach(index: Index) -> dict[int, Instant] | None:
     """When it was first told of a fall of a thing, or of one it can rest on by links of any time: before that nothing shakes it. None: not known.
 
-    It is found for all at once, when a state that does not change has been asked often; then most reads have nowhere to look.
+    It is found for all at once, when looking has cost as much at a state that does not change; then most reads have nowhere to look.
     """
     state = _state(index)
     if state is None:
         return None
-    state.asked += 1
-    if state.reach is None and state.asked > OFTEN:
+    if state.reach is None and state.looks >= OFTEN * len(index.rests):
         state.reach = _reached(index, _first_told(index))
     return state.reach
 
