@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import graphstore
-from graphstore import GraphStore
+from graphstore import GraphStore, events
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"
 
@@ -25,6 +25,15 @@ def shared_data(name: str) -> Path:
 def day(text: str) -> datetime:
     """Midnight UTC of an ISO date."""
     return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+BOOM = "TypeError: Cannot read property 'name' of undefined at UserProfile.render"
+START = day("2026-02-01")
+
+
+def after(seconds: float) -> datetime:
+    """An instant so many seconds after the start of the `clock`."""
+    return START + timedelta(seconds=seconds)
 
 
 class Clock:
@@ -65,3 +74,10 @@ def disk_store(tmp_path: Path, clock: Clock) -> Iterator[GraphStore]:
     """An empty store in a folder, `disk_store.path`."""
     with graphstore.open(tmp_path / "memory.gs", clock=clock) as opened:
         yield opened
+
+
+@pytest.fixture
+def recorder(store: GraphStore, clock: Clock) -> events.Recorder:
+    """Records into `store`, on a day when every instant of the test has passed."""
+    clock.move(days=1)
+    return events.Recorder(store)

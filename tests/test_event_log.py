@@ -7,24 +7,10 @@ import threading
 from datetime import datetime, timedelta
 
 import pytest
-from conftest import day
+from conftest import BOOM, after, day
 
 import graphstore
 from graphstore import InvalidError, events
-
-BOOM = "TypeError: Cannot read property 'name' of undefined at UserProfile.render"
-START = day("2026-02-01")
-
-
-def after(seconds: float) -> datetime:
-    """An instant so many seconds after the start of the test."""
-    return START + timedelta(seconds=seconds)
-
-
-@pytest.fixture
-def recorder(store, clock):
-    clock.move(days=1)  # every instant of these tests has passed
-    return events.Recorder(store)
 
 
 def reported(store, **filters):

@@ -4,28 +4,14 @@ from __future__ import annotations
 
 import sys
 import threading
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 import pytest
-from conftest import day
+from conftest import BOOM, START, after
 
 import graphstore
 from graphstore import InvalidError, events
 from graphstore.recorder import changed_resources, deploy_description, is_code
-
-BOOM = "TypeError: Cannot read property 'name' of undefined at UserProfile.render"
-START = day("2026-02-01")
-
-
-def after(seconds: float) -> datetime:
-    """An instant so many seconds after the start of the test."""
-    return START + timedelta(seconds=seconds)
-
-
-@pytest.fixture
-def recorder(store, clock):
-    clock.move(days=1)  # every instant of these tests has passed
-    return events.Recorder(store)
 
 
 def links_of(store, kind: str) -> list[tuple[str, str, str]]:
