@@ -566,7 +566,7 @@ def _ranked(view: Any, text: str) -> list[str]:
         if hasattr(thing, "number")
         else Counter(words_of_event(dict(thing), thing.type))
         for thing in [*view.nodes(), *view.events()]
-        if thing.standing == "stands"
+        if thing.standing in ("stands", "shaky")
     }
     mean = sum(bag.total() for bag in bags.values()) / len(bags)
     scores: Counter[str] = Counter()
