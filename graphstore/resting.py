@@ -5,21 +5,26 @@ Nothing is marked when a thing falls. It is found when asked, along the links th
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
+from heapq import heappop, heappush
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from graphstore.fingerprints import CONFIRMATION
-from graphstore.index import RESTED, RESTING, Index
+from graphstore.index import FORGETTING, RESTED, RESTING, Index, Mark
 from graphstore.period import OPEN, Instant
 
 FALLEN = frozenset({"superseded", "retracted", "evicted", "erased"})
 OFTEN = 1
-"""So many looks for each thing that rests on something are taken at one state of the store; then it is worth while to know how far falls reach."""
+"""So many looks for each thing that rests on something are taken; then it is worth while to know how far falls reach."""
+HALF = 0.5
+"""So many of them at one coordinate; then it is worth while to look at each thing once, for all questions there."""
 
 KEPT = 4
 """Coordinates at which it is kept what was found."""
+_BACK = 64
 
 Path = tuple[int, Any]  # a link row, and the path that goes on from there; () at its end
 
@@ -47,25 +52,72 @@ class Resting:
         self.index = index
         self.valid, self.tx = valid, tx
         self._standings: dict[int, str] = {}
-        self._latest: dict[
-            int, Instant
-        ] = {}  # what was looked at -> when the latest fall that shakes it was told, 0 for none
+        # what was looked at -> when a fall that shakes it was told, 0 for none: any such fall, and the latest
+        self._some: dict[int, Instant] = {}
+        self._latest: dict[int, Instant] = {}
+        self._looks = 0
+        self._last = _last_told(index, tx)
 
     def is_shaky(self, ent: int) -> bool:
         """Whether an entity that stands is shaky."""
         if ent not in self.index.rests:
             return False
-        if ent not in self._latest:
-            self._look_up_from(ent)
-        return self._latest[ent] > 0
+        if ent in self._latest:
+            return self._latest[ent] > 0
+        if ent not in self._some:
+            if self._looks > HALF * len(self.index.rests):
+                self._look_up_from(ent)
+                return self._latest[ent] > 0
+            self._some[ent] = self._shaken_by(ent)
+        return self._some[ent] > 0
+
+    def _shaken_by(self, ent: int) -> Instant:
+        """When a fall that shakes an entity was told, 0 for none: the first one met, where least was said since on the way.
+
+        A word said after the last fall of all ends the way at once.
+        """
+        index, tx, last, reach = self.index, self.tx, self._last, _reach(self.index, self.tx)
+        done: set[int] = set()
+        ways = [(self._affirmed(ent), ent)]
+        found = 0
+        while ways and not found:
+            said, at = heappop(ways)
+            if at in done or said >= last:
+                continue
+            done.add(at)
+            for base, _ in self._bases(at):
+                if base in done or (reach is not None and reach.get(base, OPEN) > tx):
+                    continue
+                standing = self._standing(base)
+                if standing in FALLEN:
+                    told = self._fell(base)[0]
+                elif standing != "stands" or base not in index.rests:
+                    continue
+                else:
+                    told = self._latest.get(base, self._some.get(base, -1))
+                    if told < 0:
+                        heappush(ways, (max(said, self._affirmed(base)), base))
+                        continue
+                if told > said:
+                    found = told
+                    break
+                if told and base in self._some:  # another fall may shake both
+                    heappush(ways, (max(said, self._affirmed(base)), base))
+        self._looked(len(done))
+        return found
+
+    def _looked(self, looks: int) -> None:
+        self._looks += looks
+        state = _state(self.index)
+        if state is not None:
+            state.looks += looks
 
     def _look_up_from(self, ent: int) -> None:
         """Find the latest fall that shakes an entity, and that of everything it rests on: each thing is looked at once for all questions here.
 
         Up to what has fallen first, then down from the latest fall: it shakes on as far as nobody has said a word since.
         """
-        state, tx, rests = _state(self.index), self.tx, self.index.rests
-        reach = None if state is None else state.reach
+        tx, rests, reach = self.tx, self.index.rests, _reach(self.index, self.tx)
         said = {ent: self._affirmed(ent)}
         above: dict[int, list[int]] = {}
         falls: list[tuple[Instant, int]] = []
@@ -96,8 +148,7 @@ class Resting:
                     latest[one] = told
                     todo += above.get(one, ())
         self._latest.update(latest)
-        if state is not None:
-            state.looks += len(said)
+        self._looked(len(said))
 
     def shaken(self) -> Iterator[Shaken]:
         """Everything that is shaky: the latest fall first, then the nearest to it, then in the order their links were told."""
@@ -219,30 +270,55 @@ def _confirms(index: Index, link: int) -> bool:
 
 
 class _State:
-    """What is known of a committed state of an index: how many looks were taken, how far falls reach, and what was found at the last coordinates."""
+    """What is known of an index as it was committed last: what was found at the last coordinates, how many looks were taken, how far falls reach,
+    and when something fell."""
 
-    def __init__(self, stamp: tuple[int, Instant]) -> None:
-        self.stamp = stamp
+    def __init__(self) -> None:
+        self.stamp = (0, 0)
         self.looks = 0
-        self.reach: dict[int, Instant] | None = None
+        self.reach: dict[int, Instant] = {}
+        self.reach_known: Instant = -OPEN  # so far it is right: of coordinates up to this tx
         self.found: OrderedDict[tuple[Instant, Instant], Resting] = OrderedDict()
+        self.told: list[Instant] = []  # when anything fell, in order
+        self.fallen: list[int] = []  # and what
+        self._read = Mark()
+
+    def catch_up(self, index: Index) -> None:
+        """Know of what was committed since. What was found of coordinates that may have come before it stays right."""
+        settled = self.stamp[1]
+        self.stamp = (index.transactions, index.last_tx)
+        self.reach_known = min(self.reach_known, settled)
+        for place in [place for place in self.found if place[1] > settled]:
+            del self.found[place]
+        mark = index.mark()
+        falls = [*_falls_told(index, self._read, mark)]
+        falls += [(gap[0], ent) for ent, gaps in index.gaps.items() for gap in gaps if gap[0] > settled]
+        for told, ent in sorted(falls):
+            self.told.append(told)
+            self.fallen.append(ent)
+        self._read = mark
 
 
 _states: WeakKeyDictionary[Index, _State] = WeakKeyDictionary()
 
 
-def _state(index: Index) -> _State | None:
-    """What is known of the index as it is; None while a transaction changes it."""
-    if index.pending:
-        return None
-    state, stamp = _states.get(index), (index.transactions, index.last_tx)
-    if state is None or state.stamp != stamp:
-        state = _states[index] = _State(stamp)
+def _committed(index: Index) -> _State:
+    """What is known of the index as it was committed last."""
+    state = _states.get(index)
+    if state is None:
+        state = _states[index] = _State()
+    if state.stamp != (index.transactions, index.last_tx):
+        state.catch_up(index)
     return state
 
 
+def _state(index: Index) -> _State | None:
+    """What is known of the index as it is; None while a transaction changes it."""
+    return None if index.pending else _committed(index)
+
+
 def resting_at(index: Index, valid: Instant, tx: Instant) -> Resting:
-    """What rests on what at (valid, tx): what was found there before, when nothing was written since."""
+    """What rests on what at (valid, tx): what was found there before, where that is right still."""
     state = _state(index)
     if state is None:
         return Resting(index, valid, tx)
@@ -255,54 +331,62 @@ def resting_at(index: Index, valid: Instant, tx: Instant) -> Resting:
 
 def within_reach(index: Index, ent: int, tx: Instant) -> bool:
     """Whether a fall that was told by `tx` may shake an entity at all."""
-    reach = _reach(index)
+    reach = _reach(index, tx)
     return reach is None or reach.get(ent, OPEN) <= tx
 
 
-def _reach(index: Index) -> dict[int, Instant] | None:
-    """When it was first told of a fall of a thing, or of one it can rest on by links of any time: before that nothing shakes it. None: not known.
+def _reach(index: Index, tx: Instant) -> dict[int, Instant] | None:
+    """When it was first told of a fall of a thing, or of one it can rest on by links of any time: before that nothing shakes it. None: not known
+    of coordinates at `tx`.
 
-    It is found for all at once, when looking has cost as much at a state that does not change; then most reads have nowhere to look.
+    It is found for all at once, when looking has cost as much; then most reads have nowhere to look. What is written later does not change it.
     """
     state = _state(index)
     if state is None:
         return None
-    if state.reach is None and state.looks >= OFTEN * len(index.rests):
-        state.reach = _reached(index, _first_told(index))
+    if tx > state.reach_known:
+        if state.looks < OFTEN * len(index.rests):
+            return None
+        state.reach = _reached(index, state)
+        state.reach_known, state.looks = OPEN, 0
     return state.reach
 
 
-def _first_told(index: Index) -> dict[int, Instant]:
-    """When it was first told of a thing that something rests on that it does not hold, or was replaced. A new description tells neither."""
-    told: dict[int, Instant] = {}
+def _last_told(index: Index, tx: Instant) -> Instant:
+    """No fall of what something rests on was told by `tx` after this instant."""
+    state = _committed(index)
+    if index.pending and next(_falls_told(index, index.mark(), index.lengths()), None):
+        return tx
+    at = bisect_right(state.told, tx) - 1
+    for back in range(at, max(at - _BACK, -1), -1):
+        if state.fallen[back] in index.based:
+            return state.told[back]
+    return state.told[at - _BACK] if at >= _BACK else 0
 
-    def note(ent: int, tx: Instant) -> None:
-        if ent in index.based:
-            told[ent] = min(tx, told.get(ent, tx))
 
-    for row in index.closings:
+def _falls_told(index: Index, since: Mark, upto: Mark) -> Iterator[tuple[Instant, int]]:
+    """When a thing lost validity, was superseded or was forgotten, and what, as was written between two marks."""
+    for row in index.closings[since.closings : upto.closings]:
         if index.o_verb[index.r_close[row]] != "revise":
-            note(index.r_ent[row], index.r_end[row])
-    for ent, gaps in index.gaps.items():
-        for gap in gaps:
-            note(ent, gap[0])
-    for ent, links in index.successors.items():
-        for link in links:
-            for row in index.rows_of_link[link]:
-                note(ent, index.k_tx[row])
-    for ent, op in index.gone.items():
-        note(ent, index.o_tx[op])
-    for ent in index.based:  # born and gone in one transaction, known by a link alone
-        if ent < len(index.names) and not index.rows_of[ent]:
-            note(ent, index.born[ent])
-    return told
+            yield index.r_end[row], index.r_ent[row]
+    for row in range(since.link_rows, upto.link_rows):
+        if index.l_kind[index.k_link[row]] == "supersedes":
+            yield index.k_tx[row], index.l_tgt[index.k_link[row]]
+    for op in range(since.ops, upto.ops):
+        if index.o_verb[op] in FORGETTING and index.o_subject[op] in index.ids:
+            yield index.o_tx[op], index.ids[index.o_subject[op]]
+    for ent in range(
+        since.entities, upto.entities
+    ):  # born and gone in one transaction, known by a link alone
+        if not index.rows_of[ent]:
+            yield index.born[ent], ent
 
 
-def _reached(index: Index, told: dict[int, Instant]) -> dict[int, Instant]:
-    """The earliest of these instants at each thing, or at what it can rest on."""
+def _reached(index: Index, state: _State) -> dict[int, Instant]:
+    """When the first fall was told of each thing, or of what it can rest on."""
     reach: dict[int, Instant] = {}
-    for root, tx in sorted(told.items(), key=lambda fall: fall[1]):
-        todo = [root]
+    for tx, root in zip(state.told, state.fallen, strict=True):
+        todo = [root] if root in index.based else []
         while todo:
             ent = todo.pop()
             if ent in reach:

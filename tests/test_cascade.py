@@ -29,10 +29,15 @@ SAID = {  # how a dependence is said: kind, and whether the dependant is the sou
 FALLS = ("supersede", "retract", "evict", "erase", "fill")
 
 
-@pytest.fixture(autouse=True, params=[0, 1_000_000], ids=["reach known", "climbing"])
-def both_ways(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every standing is right whether the store knows how far falls reach or has to climb."""
-    monkeypatch.setattr(resting, "OFTEN", request.param)
+WAYS = {"reach known": (0, 0), "each by itself": (1_000_000, 1_000_000), "all at once": (1_000_000, -1)}
+
+
+@pytest.fixture(autouse=True, params=WAYS.values(), ids=WAYS)
+def every_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every standing is right whether the store knows how far falls reach, climbs from each thing, or looks at each once."""
+    often, half = request.param
+    monkeypatch.setattr(resting, "OFTEN", often)
+    monkeypatch.setattr(resting, "HALF", half)
 
 
 @dataclass
