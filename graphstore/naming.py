@@ -100,7 +100,7 @@ class Naming:
             raise
 
     def _follow(self, index: Index) -> None:
-        # what was forgotten is named no more: it happens seldom, so all is noted anew
+        # the tags of what was forgotten are no more: it happens seldom, so all is noted anew
         if self._index is not index or self._gone != len(index.gone):
             self._begin()
             self._index, self._gone = index, len(index.gone)
@@ -114,7 +114,7 @@ def _told(index: Index, ver: int, tx: int) -> bool:
 def _note_keys(index: Index, ents: Iterable[int], keyed: dict[str, list[int]]) -> None:
     for ent in ents:
         key = index.key[ent]
-        if key is not None and ent not in index.gone:
+        if key is not None:
             for name in dict.fromkeys((key, version_of(key)[0] or key)):
                 keyed.setdefault(name, []).append(ent)
 

@@ -269,7 +269,7 @@ def latest_on(
     with view._core.lock:
         found = _Topic(view._sight(), topic, plain, kind, scope)
         decision = found.decide(strategy)
-        won = next((each for each in found.current if decision and found.id(each) == decision.won), None)
+        won = found.winner(decision)
         node = None if won is None else found.node(won)
         others = [each for each in found.current if each is not won]
         also, previous = (found.mentions(found.by_age(part)[::-1], most) for part in (others, found.past))
@@ -455,12 +455,13 @@ class _Topic:
                     self.past.append(_Entry(index.born[ent], index.born[ent], ent, -1))
                     return True
                 return False
-        shown: set[tuple[int, bool]] = set()
+        forgotten, shown = ent in index.gone, set[tuple[int, bool]]()
         if now >= 0 and (versions is None or r_ver[now] in versions):
             self.current.append(_Entry(r_from[now], index.r_tx[now], ent, now))
             shown = {(r_ver[now], False), (r_ver[now], True)}
         for row in rows:
-            ver, later = r_ver[row], r_from[row] > valid and index.r_end[row] > sight.tx
+            later = not forgotten and r_from[row] > valid and index.r_end[row] > sight.tx
+            ver = r_ver[row]
             if row != now and (ver, later) not in shown and (versions is None or ver in versions):
                 shown.add((ver, later))
                 entry = _Entry(r_from[row], index.r_tx[row], ent, row)
@@ -519,6 +520,12 @@ class _Topic:
             for each in self.current
         ]
         return decide(strategy, topic_name(self.asked), statements, self._joined())
+
+    def winner(self, decision: Decision | None) -> _Entry | None:
+        """The statement that a decision is for."""
+        if decision is None or decision.won is None:
+            return None
+        return next(each for each in self.current if self.id(each) == decision.won)
 
     def _joined(self) -> list[_Joined]:
         index = self.index
@@ -580,12 +587,16 @@ class _Topic:
         )
 
     def _standing(self, each: _Entry) -> str:
-        """How a statement stands: what a node said before it was described anew is superseded, what it is to say later not yet."""
+        """How a statement stands, which may not be how its node does: what that said before it was described anew is superseded, and so is what was
+        replaced before it began; what it is to say later is not yet."""
         index, sight = self.index, self.sight
+        if each.ent in index.gone:
+            return index.word(each.ent)
+        if each.row >= 0 and each.since > sight.valid and index.r_end[each.row] > sight.tx:
+            return "not_yet"
         standing = sight.standing(each.ent)
-        if standing not in UPRIGHT or each.row == sight.find(each.ent):
-            return standing
-        return "not_yet" if each.since > sight.valid and index.r_end[each.row] > sight.tx else "superseded"
+        fallen = standing in UPRIGHT and each.row != sight.find(each.ent)
+        return "superseded" if fallen or standing == "not_yet" else standing
 
     def _replaced_by(self, each: _Entry) -> tuple[str, ...]:
         """What replaced it: the successors that links name, or the version that came next."""

@@ -6,6 +6,8 @@ import time
 
 import pytest
 from conftest import Clock, day
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import graphstore
 from graphstore import ConflictError, InvalidError, NotFoundError, topics
@@ -314,6 +316,20 @@ def test_descriptions_of_one_node_are_versions_too(store):
     ]
 
 
+def test_what_was_replaced_before_it_began_is_past_and_superseded(store):
+    for says in ("OAuth2", "passkeys"):
+        store.add_node("plan", {"says": says}, key="auth", valid_from="2026-06-01")
+
+    assert "auth_v1: OAuth2\nauth_v2: passkeys (planned)" == str(topics.topic(store, "auth"))
+
+
+def test_what_holds_again_later_is_planned(store):
+    store.add_node("fact", {"says": "a"}, id="a", key="auth", valid_from="2026-01-01")
+    store.retract("a", valid_from="2026-01-20", valid_to="2026-06-01", reason="a pause")
+
+    assert "auth_v1: a (retracted)\nauth_v2: a (planned)" == str(topics.topic(store, "auth"))
+
+
 def test_what_was_taken_back_says_so(store):
     store.add_node("fact", {"says": "Sessions"}, id="a", key="auth", valid_from="2026-01-01")
     store.retract("a", reason="never so")
@@ -324,12 +340,27 @@ def test_what_was_taken_back_says_so(store):
     )
 
 
-def test_what_was_erased_is_named_and_says_nothing(store):
-    store.add_node("fact", {"says": "Sessions of a customer"}, id="a", key="auth", tags=["customer"])
+def test_what_was_erased_is_named_and_says_nothing(store, clock):
+    store.add_node(
+        "fact",
+        {"says": "Sessions of a customer"},
+        id="a",
+        key="auth",
+        tags=["customer"],
+        valid_from="2026-01-01",
+    )
+    before = store.as_of()
+    planned = store.as_of(valid="2025-12-01")
+    assert "tag" == topics.latest_on(store, "customer").found_by
+    clock.move(days=1)
     store.erase("a", reason="a customer")
 
-    assert "customer" not in repr(topics.latest_on(store, "auth"))
-    assert "Nothing is known of 'customers'." == str(topics.latest_on(store, "customers"))
+    for view in (store, before, planned):
+        assert "nothing stands on 'auth'; previously [erased] (2026-01-01, erased)" == str(
+            topics.latest_on(view, "auth")
+        )
+        assert "auth_v1: [erased] (erased)" == str(topics.topic(view, "auth"))
+        assert "Nothing is known of 'customers'." == str(topics.latest_on(view, "customers"))
 
 
 # ---------------------------------------------------------------- finding a topic
@@ -556,6 +587,15 @@ def test_only_what_bears_the_name_is_settled(store):
         topics.settle(store, "login", reason=" ")
 
 
+def test_a_strategy_may_let_the_earlier_one_win(store):
+    store.add_node("fact", {"says": "second"}, id="2", key="auth_v2", valid_from="2026-01-01")
+    store.add_node("fact", {"says": "first"}, id="1", key="auth_v1", valid_from="2026-01-20")
+    settled = topics.settle(store, "auth", strategy={"auth": "versioned_topics"}, reason="numbers count")
+
+    assert ["versioned_topics"] == [link.metadata["strategy"] for link in settled.links]
+    assert ["2"] == standing(store) == standing(store.as_of(valid="2026-01-25"))
+
+
 # ---------------------------------------------------------------- who disagreed with whom
 
 
@@ -584,3 +624,86 @@ def test_nothing_is_resolved_by_asking(tagged):
 
     assert before == tagged.changes()
     assert ["jwt", "old"] == sorted(standing(tagged))
+
+
+# ---------------------------------------------------------------- against reading everything
+
+
+WRITES = st.lists(
+    st.tuples(
+        st.sampled_from(["add", "add", "revise", "end", "retract", "supersede", "erase", "undo"]),
+        st.integers(0, 9),
+        st.sampled_from(["2026-01-01", "2026-01-10", "2026-01-20", "2026-03-01"]),
+        st.sampled_from([None, "auth", "auth_v1", "auth_v2"]),
+        st.lists(st.sampled_from(["login", "Auth", "api v1"]), max_size=2, unique=True),
+    ),
+    max_size=14,
+)
+
+
+def _write(store, number, what, which, date, key, tags):
+    ids = sorted(store._core.index.ids)
+    one, other = (ids[which % len(ids)], ids[which // 2 % len(ids)]) if ids else ("", "")
+    try:
+        if what == "add":
+            store.add_node(
+                "fact", {"says": f"{number}"}, id=f"n{number}", key=key, tags=tags, valid_from=date
+            )
+        elif what == "revise":
+            store.revise(one, {"says": f"{number}"}, tags=tags, valid_from=date)
+        elif what == "end":
+            store.end(one, at=date)
+        elif what == "retract":
+            store.retract(one, reason="r")
+        elif what == "supersede":
+            store.supersede(one, by=other)
+        elif what == "erase":
+            store.erase(one, reason="r")
+        else:
+            with store.transaction():
+                store.add_node(
+                    "fact", {"says": "undone"}, id=f"n{number}", key=key, tags=tags, valid_from=date
+                )
+                topics.topic(store, "auth"), topics.topic(store, "login")
+                raise InvalidError("undone")
+    except graphstore.GraphStoreError:
+        pass
+
+
+@settings(deadline=None)
+@given(WRITES)
+def test_what_is_current_is_what_reading_everything_finds(writes):
+    clock = Clock()
+    with graphstore.open(":memory:", clock=clock) as store:
+        views = []
+        for number, write in enumerate(writes):
+            _write(store, number, *write)
+            clock.move(hours=1)
+            topics.topic(store, "auth")  # what is kept follows from wherever it is
+            views += [store.as_of(), store.as_of(valid=write[2])]
+        for view in views:
+            for name, keys, tag in NAMES:
+                _agrees(view, name, keys, tag)
+
+
+NAMES = (
+    ("auth", {"auth", "auth_v1", "auth_v2"}, "Auth"),
+    ("auth_v1", {"auth_v1"}, None),
+    ("login", set(), "login"),
+    ("api v1", set(), "api v1"),
+)
+
+
+def _agrees(view, name, keys, tag):
+    nodes, found = view.nodes(), topics.topic(view, name)
+    by_key = {node.id for node in nodes if node.key in keys}
+    by_tag = {node.id for node in nodes if tag in node.tags}
+    if found.found_by in (None, "text"):  # nothing that bears the name was ever known
+        assert set() == by_key | by_tag
+        return
+    latest = topics.latest_on(view, name, limit=None)
+    expected = by_key if found.found_by == "key" else by_tag
+    assert expected == set(names(found.current))
+    assert expected == {*names(latest.also), *([latest.node.id] if latest.node else [])}
+    assert "not_yet" not in {each.standing for each in latest.previous}
+    assert all(each.valid_from > view.at.valid for each in latest.planned)
