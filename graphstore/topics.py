@@ -272,8 +272,9 @@ def latest_on(
         won = found.winner(decision)
         node = None if won is None else found.node(won)
         others = [each for each in found.current if each is not won]
-        also, previous = (found.mentions(found.by_age(part)[::-1], most) for part in (others, found.past))
-        planned = found.mentions(found.by_age(found.planned), most)
+        also = found.mentions(found.by_age(others)[::-1], most) if others else ()
+        previous = found.mentions(found.by_age(found.past)[::-1], most) if found.past else ()
+        planned = found.mentions(found.by_age(found.planned), most) if found.planned else ()
         told = len(also) + len(previous) + len(planned)
         return Latest.made(
             {
@@ -422,9 +423,10 @@ class _Topic:
     def _sought(self) -> list[int]:
         """The nodes that a search finds at least half as good as the best."""
         sight, kinds = self.sight, frozenset() if self._kind is None else frozenset({self._kind})
-        matches = sight.core.search.find(sight, self.asked, _SEEDS, kinds).matches
-        best = matches[0][1] if matches else 0.0
-        return [ent for ent, score in matches if score >= _RELEVANT * best and not self.index.is_event[ent]]
+        index = self.index
+        matches = sight.core.search.find(sight, self.asked, len(index.names), kinds).matches
+        nodes = [(ent, score) for ent, score in matches if not index.is_event[ent]][:_SEEDS]
+        return [ent for ent, score in nodes if score >= _RELEVANT * nodes[0][1]]
 
     def _place(self, ents: Sequence[int], versions: frozenset[int] | None = None) -> bool:
         """Put each node where it belongs: among what stands, is past or planned. With `versions` these descriptions alone. False: none is known."""
@@ -445,7 +447,7 @@ class _Topic:
         valid, r_ver, r_from = sight.valid, index.r_ver, index.r_from
         now = index.find(ent, valid, sight.tx)
         rows = index.believed(ent, sight.tx)
-        if len(rows) == 1 and rows[0] == now and versions is None:
+        if len(rows) == 1 and rows[0] == now and (versions is None or r_ver[now] in versions):
             self.current.append(_Entry(r_from[now], index.r_tx[now], ent, now))
             return True
         if not rows:
@@ -476,12 +478,14 @@ class _Topic:
     def _follow(self) -> None:
         """What those that stand took the place of, and what is to take theirs, bears perhaps another name."""
         index, sight = self.index, self.sight
-        seen = {each.ent for part in (self.current, self.past, self.planned) for each in part}
-        waiting = [each.ent for each in self.current]
+        waiting = [each.ent for part in (self.current, self.past) for each in part]
+        if len(waiting) == 1 and waiting[0] not in index.out and waiting[0] not in index.successors:
+            return
+        seen = {*waiting, *(each.ent for each in self.planned)}
         for ent in waiting:
             for link in index.out.get(ent, ()):
                 old = index.l_tgt[link]
-                if index.l_kind[link] in _REPLACING and old not in seen and sight.held(link) >= 0:
+                if old not in seen and index.l_kind[link] in _REPLACING and sight.held(link) >= 0:
                     seen.add(old)
                     if not index.is_event[old] and sight.find(old) < 0:
                         self._place_rows(old, None)
@@ -489,9 +493,14 @@ class _Topic:
         for each in tuple(self.current):
             for link in index.successors.get(each.ent, ()):
                 new = index.l_src[link]
-                if new not in seen and not index.is_event[new] and sight.standing(new) == "not_yet":
+                if (
+                    new not in seen
+                    and index.believed_link(link, sight.tx)
+                    and sight.standing(new) == "not_yet"
+                ):
                     seen.add(new)
-                    self._place_rows(new, None)
+                    if not index.is_event[new]:
+                        self._place_rows(new, None)
 
     # ------------------------------------------------------------------ deciding
 
@@ -559,8 +568,6 @@ class _Topic:
         return self.sight.node(each.row, self.sight.upright(each.ent))
 
     def mentions(self, entries: Sequence[_Entry], most: int | None) -> tuple[Mention, ...]:
-        if not entries:
-            return ()
         return tuple([self.mention(each, self._called(each)) for each in entries[:most]])
 
     def _called(self, each: _Entry) -> str:
@@ -601,17 +608,16 @@ class _Topic:
     def _replaced_by(self, each: _Entry) -> tuple[str, ...]:
         """What replaced it: the successors that links name, or the version that came next."""
         index, sight = self.index, self.sight
-        names = [
-            index.names[index.l_src[link]]
-            for link in index.successors.get(each.ent, ())
-            if sight.held(link) >= 0
-        ]
+        links = index.successors.get(each.ent, ())
+        names = [index.names[index.l_src[link]] for link in links if sight.held(link) >= 0]
+        if names:
+            return tuple(names)
         rows = index.believed(each.ent, sight.tx)
-        if not names and len(rows) > 1 and each.row in rows[:-1]:
+        if len(rows) > 1 and each.row in rows[:-1]:
             after = rows[rows.index(each.row) + 1]
             if index.r_from[after] <= sight.valid:
-                names = [f"{index.names[each.ent]}-v{index.v_num[index.r_ver[after]]}"]
-        return tuple(names)
+                return (f"{index.names[each.ent]}-v{index.v_num[index.r_ver[after]]}",)
+        return ()
 
     def numbered(self, name: str) -> dict[_Entry, str]:
         """What each statement is called on the timeline: by its key where that has a number, else by the next number that is free."""

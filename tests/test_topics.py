@@ -442,6 +442,33 @@ def test_what_a_tagged_node_superseded_needs_no_tag(store):
     assert "auth_v1: sessions\nauth_v2: JWT (current)" == str(topics.topic(store, "auth"))
 
 
+def test_what_came_before_what_came_before_is_told_too(store):
+    store.add_node("fact", {"says": "passwords"}, id="p", valid_from="2025-01-01")
+    store.add_node("fact", {"says": "sessions"}, id="s", key="auth", valid_from="2026-01-01", supersedes="p")
+    store.add_node("fact", {"says": "JWT"}, id="j", key="auth", valid_from="2026-01-20")
+
+    assert ["s", "p"] == names(topics.latest_on(store, "auth").previous)
+
+
+def test_events_that_say_the_words_do_not_crowd_out_what_is_known(store):
+    for number in range(12):
+        store.record_event("deploy", f"auth auth auth {number}", occurred_at="2026-01-01")
+    store.add_node(
+        "fact", {}, id="n", text="a long text which says in passing how auth is done here by us all"
+    )
+
+    assert ("text", "n") == _found(store, "auth")
+
+
+def test_what_is_to_supersede_it_is_planned_until_that_is_taken_back(store):
+    store.add_node("fact", {"says": "JWT"}, id="a", tags=["auth"], valid_from="2026-01-01")
+    store.add_node("fact", {"says": "OAuth2"}, id="b", valid_from="2026-06-01", supersedes="a")
+    assert ["b"] == names(topics.latest_on(store, "auth").planned)
+
+    store.unlink(store.as_of(valid="2026-07-01").supersedes("b")[0].id)
+    assert () == topics.latest_on(store, "auth").planned
+
+
 def test_ten_thousand_bodies_are_not_read_for_each_question(store):
     store.bulk_load(
         nodes=[{"id": f"n{number}", "kind": "fact"} for number in range(10_000)],
