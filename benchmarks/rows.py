@@ -25,6 +25,7 @@ from benchmarks.data import CUT, DAY, LATEST, Data
 from benchmarks.event_log import event_log
 from benchmarks.resting import resting
 from benchmarks.timing import BareFile, apart, once, process, race, together
+from benchmarks.topics import topics
 from graphstore.search import words, words_of_event, words_of_node
 
 MICRO, MILLI, MEGA = 1e-6, 1e-3, 1e6
@@ -491,6 +492,7 @@ GROUPS: dict[str, Group] = {
     "load": load,
     "events": event_log,
     "resting": resting,
+    "topics": topics,
     "writes": writes,
     "batches": batches,
     "catch_up": catch_up,

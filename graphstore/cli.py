@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from graphstore import cli_files, cli_read, cli_write
+from graphstore import cli_files, cli_read, cli_topics, cli_write
 
 
 class Door(TyperGroup):
@@ -67,6 +67,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     cli_write.unlink,
     cli_write.event,
     cli_write.resolve,
+    cli_topics.memorize,
     cli_write.sweep,
     cli_write.evict,
     cli_write.erase,
@@ -79,6 +80,8 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     cli_read.walk,
     cli_read.path,
     cli_read.recall,
+    cli_topics.topic,
+    cli_topics.latest,
     cli_read.diff,
     cli_read.query,
     cli_read.changes,
@@ -97,6 +100,8 @@ IMPORTS: dict[str, Callable[..., None]] = {
     "jsonl": cli_files.import_jsonl,
     "csv": cli_files.import_csv,
     "gasoline": cli_files.import_gasoline,
+    "messages": cli_files.import_messages,
+    "memobrain": cli_files.import_memobrain,
 }
 
 

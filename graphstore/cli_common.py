@@ -82,6 +82,12 @@ Mapping = Annotated[
     Path,
     typer.Option("--mapping", metavar="FILE", exists=True, dir_okay=False, help="Which column is what."),
 ]
+Session = Annotated[
+    str | None, typer.Option("--session", help="The session of messages that name none, such as 'Sprint 3'.")
+]
+Timezone = Annotated[
+    str | None, typer.Option("--timezone", metavar="ZONE", help="Of times that name none: Europe/Berlin.")
+]
 Metadata = Annotated[str | None, typer.Option("--metadata", help="A JSON object.")]
 Kinds = Annotated[list[str] | None, typer.Option("--kind", help="Only links of this kind (may be repeated).")]
 Way = Annotated[Along, typer.Option("--direction", help="Along the links, against them, or either way.")]

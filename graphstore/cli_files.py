@@ -1,7 +1,7 @@
 """Commands about whole stores and files: the demo, history from elsewhere, dumps, checks."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -10,7 +10,9 @@ from graphstore.cli_common import (
     DumpFormat,
     Json,
     Mapping,
+    Session,
     Store,
+    Timezone,
     Tx,
     Valid,
     answer,
@@ -87,8 +89,38 @@ def import_gasoline(
     _import("import_gasoline", store, author, as_json, path, room="gasoline")
 
 
+def import_messages(
+    store: Store,
+    path: Annotated[Path, typer.Argument(metavar="FILE", help="Messages: a JSON list, or an object a line.")],
+    session: Session = None,
+    timezone: Timezone = None,
+    author: Author = None,
+    as_json: Json = False,
+) -> None:
+    """Messages of chats, with the dates, tags and supersessions written in them."""
+    options = given(session=session, timezone=timezone)
+    _import("import_messages", store, author, as_json, path, room="memobrain", **options)
+
+
+def import_memobrain(
+    store: Store,
+    path: Annotated[Path, typer.Argument(metavar="FILE", help="A graph that MemoBrain saved as JSON.")],
+    timezone: Timezone = None,
+    author: Author = None,
+    as_json: Json = False,
+) -> None:
+    """The thoughts of a MemoBrain graph, what they supersede, and its edges."""
+    _import("import_memobrain", store, author, as_json, path, room="memobrain", **given(timezone=timezone))
+
+
 def _import(
-    name: str, path: Path, author: str | None, as_json: bool, *sources: Path, room: str = "imports"
+    name: str,
+    path: Path,
+    author: str | None,
+    as_json: bool,
+    *sources: Path,
+    room: str = "imports",
+    **options: Any,
 ) -> None:
     from importlib import import_module
 
@@ -97,7 +129,7 @@ def _import(
         open_store(path, author=author, create=True) as opened,
         progress_bar(f"importing {sources[0]}") as progress,
     ):
-        done = getattr(importers, name)(opened, *sources, progress=progress)
+        done = getattr(importers, name)(opened, *sources, progress=progress, **options)
     for damage in getattr(done, "damaged", ()):
         typer.echo(f"left out: {damage}", err=True)
     for warning in getattr(done, "warnings", ()):

@@ -16,6 +16,7 @@ from graphstore.index import Index
 from graphstore.journal import Journal
 from graphstore.links import Vocabulary
 from graphstore.models import Event, Json, Link, Node, Shaky, Version
+from graphstore.naming import Naming
 from graphstore.period import OPEN, Instant, end_moment, iso, moment
 from graphstore.resting import Resting, Shaken, resting_at, within_reach
 from graphstore.search import Search
@@ -45,6 +46,7 @@ class Core:
     closed: str | None = None  # why nothing can be read any more
     memo: dict[Any, Any] = field(default_factory=dict)  # answers that serve again until the next write
     search: Search = field(default_factory=Search)
+    naming: Naming = field(default_factory=Naming)
 
     def body(self, pos: int, length: int, holding: bytes = b"") -> Json:
         """A body by its place; one that has no place, or that does not hold those bytes, is empty."""

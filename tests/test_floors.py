@@ -25,6 +25,8 @@ FLOORS = {
         "result",
         "fingerprints",
         "statements",
+        "conventions",
+        "strategies",
         "pairing",
         "wording",
         "scenes",
@@ -58,6 +60,7 @@ FLOORS = {
     "core": {
         "glance",
         "search",
+        "naming",
         "sight",
         "succession",
         "writing",
@@ -91,7 +94,8 @@ FLOORS = {
         "chains",
     },
     "doors": {"tell", "git_history", "imports", "demo", "mcp", "notebook", "server", "__main__"}
-    | {"cli", "cli_common", "cli_files", "cli_read", "cli_write", "gasoline", "gasoline_lines"},
+    | {"cli", "cli_common", "cli_files", "cli_read", "cli_write", "gasoline", "gasoline_lines"}
+    | {"cli_topics", "memobrain"},
 }
 ORDER = {module: floor for floor, name in enumerate(FLOORS) for module in FLOORS[name]}
 
