@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from graphstore import folder, retention
+from graphstore import folder, retention, snapshots
 from graphstore.errors import DamageError, EngineError, InvalidError
 from graphstore.graphs import Graphs
 from graphstore.inputs import text_of
@@ -125,14 +125,23 @@ class Writer(Reader):
             known = self._core.index.last_tx  # what the writer does now is not known here before refresh()
         return now, known
 
-    def as_of(self, *, valid: TimeLike | None = None, tx: TimeLike | None = None) -> View:
-        """The view of what held at `valid` as the store knew it at `tx`; each defaults to now.
+    def as_of(
+        self, snapshot: str | None = None, *, valid: TimeLike | None = None, tx: TimeLike | None = None
+    ) -> View:
+        """The view of what held at `valid` as the store knew it at `tx`; each defaults to now. Or that of a snapshot, by its name.
 
-        Raises InvalidError for a tx that has not come yet. A valid time ahead of now is the planned future.
+        Raises InvalidError for a tx that has not come yet, NotFoundError for an unknown name. A valid time ahead of now is the planned future.
         """
         with self._core.lock:
             self._usable()
             now_valid, now_tx = self._coordinate()
+            if snapshot is not None:
+                if valid is not None or tx is not None:
+                    raise InvalidError(
+                        "a snapshot is a whole coordinate. Leave valid and tx out, or the name."
+                    )
+                found = snapshots.find(self._core.index, snapshot, now_tx)
+                valid, tx = found.valid, found.tx
             at = now_tx if tx is None else instant(tx, "tx")
             if self.read_only and at > now_tx:
                 raise InvalidError(

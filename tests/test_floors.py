@@ -26,6 +26,7 @@ FLOORS = {
         "fingerprints",
         "statements",
         "pairing",
+        "decay",
         "wording",
         "scenes",
         "drawing",
@@ -74,6 +75,7 @@ FLOORS = {
         "retention",
         "hops",
         "slots",
+        "snapshots",
         "whole",
     },
     "rooms": {
@@ -88,6 +90,7 @@ FLOORS = {
         "memory",
         "timeline",
         "recall",
+        "consolidation",
         "chains",
     },
     "doors": {"tell", "git_history", "imports", "demo", "mcp", "notebook", "server", "__main__"}
@@ -252,6 +255,8 @@ VERBS = [
     "as_of",
     "knowledge_at",
     "changes",
+    "snapshot",
+    "snapshots",
     "refresh",
     "verify",
     "export",
