@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from graphstore.accesses import Accesses
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.happened import Happened
 from graphstore.index import Index
@@ -45,6 +46,7 @@ class Core:
     closed: str | None = None  # why nothing can be read any more
     memo: dict[Any, Any] = field(default_factory=dict)  # answers that serve again until the next write
     search: Search = field(default_factory=Search)
+    accesses: Accesses = field(default_factory=Accesses)
 
     def body(self, pos: int, length: int, holding: bytes = b"") -> Json:
         """A body by its place; one that has no place, or that does not hold those bytes, is empty."""

@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Self
 
 from graphstore import folder, retention, snapshots
-from graphstore.errors import DamageError, EngineError, InvalidError
+from graphstore.errors import DamageError, EngineError, GraphStoreError, InvalidError
 from graphstore.graphs import Graphs
 from graphstore.inputs import text_of
 from graphstore.journal import Journal, Ticket
@@ -81,6 +81,7 @@ class Writer(Reader):
                 return
             if self._open is not None:
                 raise InvalidError("close() inside transaction(). Leave the block first.")
+            self._tell_accesses()
             self._core.closed = "the store is closed. Open it again with graphstore.open(…)."
             try:
                 self._core.graphs.close()
@@ -223,9 +224,15 @@ class Writer(Reader):
             with core.lock:
                 work.abandon()
             return
+        with core.lock:
+            told = core.accesses.tell(work) if core.accesses.due(work.tx) else {}
         lines, dropped = work.lines()
         before = core.journal.state
-        placed = core.journal.append([(line.head, line.bodies) for line in lines])
+        try:
+            placed = core.journal.append([(line.head, line.bodies) for line in lines])
+        except EngineError:
+            core.accesses.back(told)
+            raise
         with core.lock:
             try:
                 if dropped:
@@ -239,6 +246,32 @@ class Writer(Reader):
             if not self._deferring:
                 self._waiting[core.journal.ticket()] = work.tx
             self._open = None
+
+    def _tell_accesses(self) -> None:
+        """Tell what was counted before the store is closed. When the disk refuses, only that is lost."""
+        if not self.read_only and self._core.accesses.waiting:
+            try:
+                self.flush_accesses()
+            except GraphStoreError as error:
+                self.notices.append(f"how often things were looked up was not written: {error}")
+
+    def flush_accesses(self) -> int:
+        """Tell the journal now how often things were looked up since it was told last: one operation. Gives how many things were.
+
+        Otherwise it is told along with a commit, every quarter of an hour at most, and on close. Raises InvalidError inside a transaction.
+        """
+        core = self._core
+        with self._by_itself("flush_accesses()"):
+            if not core.accesses.waiting:
+                return 0
+            waiting = core.accesses.waiting
+            try:
+                with self._transact(None, None, None) as work, core.lock:
+                    told = core.accesses.tell(work)
+            except EngineError:
+                core.accesses.back(waiting)
+                raise
+            return len(told)
 
     def _next_tx(self, at: Instant | None) -> Instant:
         last = max(self._core.index.last_tx, self._handed)

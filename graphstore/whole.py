@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from graphstore import folder, snapshots
+from graphstore import folder, inputs, snapshots
 from graphstore.errors import ConflictError, EngineError, InvalidError
 from graphstore.models import Change, Problem, Snapshot, Verification
 from graphstore.period import OPEN, TimeLike, instant, moment
@@ -47,6 +47,17 @@ class WholeStore(Writer):
         """The coordinates that have a name, in the order they were given it."""
         with self._core.lock:
             return snapshots.known(self._core.index, self._coordinate()[1])
+
+    def touch(self, ids: str | Iterable[str]) -> None:
+        """Count that things were looked up, as `recall` does with its hits. In memory: see `flush_accesses`.
+
+        Raises NotFoundError for an unknown id; InvalidError on a store that is only read.
+        """
+        with self._core.lock:
+            self._writable()
+            sight = self._sight()
+            ents = [sight.resolve(name)[0] for name in inputs.ids("ids", ids)]
+            self._core.accesses.count(sight.index.names[ent] for ent in ents)
 
     def rebuild(self, progress: Progress | None = None) -> None:
         """Make the graph tables anew from the journal's index."""

@@ -57,6 +57,8 @@ FLOORS = {
         "graphs",
     },
     "core": {
+        "accesses",
+        "weighing",
         "glance",
         "search",
         "sight",
@@ -257,6 +259,8 @@ VERBS = [
     "changes",
     "snapshot",
     "snapshots",
+    "touch",
+    "flush_accesses",
     "refresh",
     "verify",
     "export",
