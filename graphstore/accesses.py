@@ -64,14 +64,16 @@ class Accesses:
         for name, count in told.items():
             self.waiting[name] = self.waiting.get(name, 0) + count
 
-    def of(self, core: Core, ent: int, tx: Instant) -> int:
-        """How often a thing had been looked up by `tx`, as far as was told by then."""
-        self._follow(core)
-        when, totals = self._told.get(core.index.names[ent], ((), ()))
-        known = bisect_right(when, tx)
-        return totals[known - 1] if known else 0
+    def told(self, name: str, tx: Instant) -> int:
+        """How often a thing had been looked up by `tx`, as far as was told by then and `follow` has read."""
+        found = self._told.get(name)
+        if found is None:
+            return 0
+        known = bisect_right(found[0], tx)
+        return found[1][known - 1] if known else 0
 
-    def _follow(self, core: Core) -> None:
+    def follow(self, core: Core) -> None:
+        """Read what was committed since."""
         index = core.index
         goal = index.mark().ops
         if self._index is not index or goal < self._looked:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from graphstore import folder, retention, snapshots
 from graphstore.errors import DamageError, EngineError, GraphStoreError, InvalidError
@@ -45,6 +45,8 @@ class Writer(Reader):
         self._open: Transaction | None = None
         self._owner = 0
         self._deferring = False  # transactions are made durable together, later
+        self._latest_setting: dict[str, Any] | None = None
+        self._limits: dict[str, Any] | None = None  # what the latest setting leaves of them
         self._too_big: int = 0  # a journal up to this size is left alone, for eviction does not help
         self._waiting: dict[Ticket, Instant] = {}  # committed, and not durable yet
         self._writer = threading.RLock()
@@ -231,7 +233,8 @@ class Writer(Reader):
         try:
             placed = core.journal.append([(line.head, line.bodies) for line in lines])
         except EngineError:
-            core.accesses.back(told)
+            with core.lock:
+                core.accesses.back(told)
             raise
         with core.lock:
             try:
@@ -269,7 +272,8 @@ class Writer(Reader):
                 with self._transact(None, None, None) as work, core.lock:
                     told = core.accesses.tell(work)
             except EngineError:
-                core.accesses.back(waiting)
+                with core.lock:
+                    core.accesses.back(waiting)
                 raise
             return len(told)
 
@@ -400,7 +404,12 @@ class Writer(Reader):
     def _keep_small(self) -> None:
         """Evict the oldest events once the journal has outgrown the size the store keeps."""
         core = self._core
-        kept = core.index.setting(retention.RETENTION) if core.index.settings else None
+        latest = core.index.settings[-1] if core.index.settings else None
+        if (
+            latest is not self._latest_setting
+        ):  # a thousand snapshots are a thousand settings: not looked through at each commit
+            self._latest_setting, self._limits = latest, core.index.setting(retention.RETENTION)
+        kept = self._limits
         if kept is None or kept["bytes"] is None or self._too_big >= OPEN:
             return
         with core.lock:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import orjson
+
 from graphstore.decay import DAY, Decay, share
 from graphstore.sight import Sight
 
@@ -19,6 +21,8 @@ class Weights:
         self._decay = decay
         self._walked = frozenset(name for name, kind in sight.core.vocabulary.kinds.items() if kind.walked)
         self._known: dict[int, float] = {}
+        self._accesses = sight.core.accesses
+        self._accesses.follow(sight.core)
 
     def of(self, ent: int) -> float:
         """The weight of a thing that stands."""
@@ -41,7 +45,7 @@ class Weights:
         confidence = 1.0 if confidence is None else confidence
         if sight.upright(ent) == "shaky":
             confidence *= decay.shaken
-        accesses = sight.core.accesses.of(sight.core, ent, sight.tx)
+        accesses = self._accesses.told(index.names[ent], sight.tx)
         return decay.weight(self._age(ent, row), accesses, len(rows), importance, confidence)
 
     def _age(self, ent: int, row: int) -> float:
@@ -50,18 +54,18 @@ class Weights:
         last = index.r_from[row]
         if index.is_event[ent]:
             last = max(last, sight.happened.seen(ent)[1])
-        for op in index.confirmations(ent, sight.tx):
-            if index.o_tx[op] <= sight.valid:
-                last = max(last, index.o_tx[op])
+        if index.names[ent] in index.confirmed:
+            told = (index.o_tx[op] for op in index.confirmations(ent, sight.tx))
+            last = max([last, *(at for at in told if at <= sight.valid)])
         return (sight.valid - last) / _DAY
 
     def _said(self, ver: int) -> dict[str, Any]:
         """The content of a version, or the metadata of an event, where it may tell its importance or confidence."""
         index = self._sight.index
-        raw = bytes(self._sight.core.raw(index.v_pos[ver], index.v_len[ver])) if index.v_len[ver] else b""
+        raw = self._sight.core.raw(index.v_pos[ver], index.v_len[ver])
         if b'"importance":' not in raw and b'"confidence":' not in raw:
             return {}
-        body = self._sight.core.body(index.v_pos[ver], index.v_len[ver])
+        body = orjson.loads(raw)
         said = body.get("metadata" if index.is_event[index.v_ent[ver]] else "content", {})
         return said if isinstance(said, dict) else {}
 

@@ -27,7 +27,8 @@ def known(store, id: str = "one", view=None) -> int:
     """How often a thing was looked up, as told by a view's tx."""
     core = store._core
     with core.lock:
-        return core.accesses.of(core, core.index.ids[id], (view or store)._coordinate()[1])
+        core.accesses.follow(core)
+        return core.accesses.told(id, (view or store)._coordinate()[1])
 
 
 @pytest.fixture
