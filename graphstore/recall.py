@@ -162,7 +162,7 @@ def _refuse_bad(
         raise InvalidError.choice("direction", direction, DIRECTIONS)
     if decay is not None and not isinstance(decay, Decay):
         raise InvalidError(
-            f"decay {decay!r} is no Decay. Give decay.Decay(…), or None; what a hop weighs is hop_weight."
+            f"decay {decay!r} is no Decay. Give a graphstore.decay.Decay(…), or None; what a hop weighs is hop_weight."
         )
 
 

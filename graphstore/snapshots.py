@@ -72,7 +72,8 @@ def find(index: Index, name: object, tx: Instant) -> Snapshot:
     plain = name.strip()
     kept = index.setting(KEPT + plain)
     if kept is None or instant(kept["tx"]) > tx:
-        raise NotFoundError.nearest("snapshot", name, [snapshot.name for snapshot in known(index, tx)])
+        missing = NotFoundError.nearest("snapshot", name, [snapshot.name for snapshot in known(index, tx)])
+        raise NotFoundError(f"{missing} snapshots() lists them; a time is ISO 8601, such as '2026-01-30'.")
     return _made(plain, kept)
 
 

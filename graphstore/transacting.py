@@ -267,13 +267,13 @@ class Writer(Reader):
         with self._by_itself("flush_accesses()"):
             if not core.accesses.waiting:
                 return 0
-            waiting = core.accesses.waiting
+            told: dict[str, int] = {}
             try:
                 with self._transact(None, None, None) as work, core.lock:
                     told = core.accesses.tell(work)
             except EngineError:
                 with core.lock:
-                    core.accesses.back(waiting)
+                    core.accesses.back(told)
                 raise
             return len(told)
 

@@ -297,6 +297,25 @@ def test_fold_of_what_was_forgotten_meanwhile_writes_nothing(auth):
     assert before == auth.changes()
 
 
+@pytest.mark.parametrize("gone", ["sessions", "summary"])
+def test_member_or_summary_that_leaves_no_trace_takes_its_links_along(auth, gone):
+    (summary,) = fold(auth, consolidate(auth))
+    auth.evict(ids=[summary.id if gone == "summary" else gone], keep_audit=False)
+
+    assert auth.verify().ok
+    left = {"sessions": [["basic"]], "summary": []}[gone]
+    assert left == [[each.id for each in found.members] for found in consolidations(auth)]
+
+
+def test_summary_of_what_is_erased_is_shaky(auth, clock):
+    (summary,) = fold(auth, consolidate(auth))
+    clock.move(days=1)
+    auth.erase("sessions", reason="asked to")
+
+    assert "shaky" == auth.node(summary.id).standing
+    assert {"erased", "superseded"} == {each.standing for each in consolidations(auth)[0].members}
+
+
 def test_summaries_are_summed_up_when_asked_for(store):
     for number in range(2):
         store.add_node("summary", {"says": "the same words"}, id=f"s{number}")
