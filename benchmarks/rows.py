@@ -21,6 +21,7 @@ from typing import Any
 
 from benchmarks import data as history
 from benchmarks import duckdb_twin, ours, raw_kuzu, sqlite_twin
+from benchmarks.coordinates import decayed, long_histories
 from benchmarks.data import CUT, DAY, LATEST, Data
 from benchmarks.event_log import event_log
 from benchmarks.resting import resting
@@ -175,6 +176,7 @@ def depth(arena: Arena) -> Iterator[Row]:
         took = race(deep.lanes("node_as_of", coordinates), arena.turns)
         yield deep.row(f"the same at history depth {steps:,}", took, 12 * MICRO, "raw Kùzu")
     deep.close()
+    yield from long_histories(arena)
 
 
 def hops(arena: Arena) -> Iterator[Row]:
@@ -497,6 +499,7 @@ GROUPS: dict[str, Group] = {
     "batches": batches,
     "catch_up": catch_up,
     "recall": recalled,
+    "decay": decayed,
     "open": opening,
     "help": help_text,
 }

@@ -11,6 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from graphstore import cli_files, cli_read, cli_topics, cli_write
+from graphstore.cli_common import with_as_of
 
 
 class Door(TyperGroup):
@@ -63,6 +64,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     cli_write.retract,
     cli_write.confirm,
     cli_write.fold,
+    cli_write.consolidate,
     cli_write.link,
     cli_write.unlink,
     cli_write.event,
@@ -88,6 +90,8 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     cli_read.events,
     cli_read.review,
     cli_read.shaky,
+    cli_write.snapshot,
+    cli_read.snapshots,
     cli_files.export,
     cli_files.restore,
     cli_files.verify,
@@ -123,7 +127,7 @@ def root(
 
 
 for _command in COMMANDS:
-    app.command()(_command)
+    app.command()(with_as_of(_command))
 for _name, _import in IMPORTS.items():
     imports.command(_name)(_import)
 app.add_typer(imports, name="import")

@@ -268,3 +268,10 @@ def shaky(
     with reading(store, valid, tx) as view:
         found = view.shaky(limit=limit)
     answer(found, as_json, None if found else "nothing is shaky.")
+
+
+def snapshots(store: Store, as_json: Json = False) -> None:
+    """The coordinates that were given a name, for --as-of."""
+    with open_store(store, read_only=True) as opened:
+        found = opened.snapshots()
+    answer(found, as_json, None if found else "no coordinate has a name.")

@@ -10,12 +10,14 @@ from heapq import nsmallest
 from math import inf, sqrt
 from typing import Generic, NamedTuple, TypeVar
 
+from graphstore.decay import Decay
 from graphstore.errors import InvalidError
 from graphstore.inputs import ids, text_of
 from graphstore.models import Event, Link, Node, Value
 from graphstore.search import Found, Standing, holding, words
 from graphstore.sight import Sight
 from graphstore.view import Reader
+from graphstore.weighing import Weights
 
 __all__ = ["Hit", "Reached", "Recalled", "fuse", "recall", "spread"]
 
@@ -35,6 +37,7 @@ class Hit(Value):
     """One thing recalled. A seed was found by the text and its path is empty; anything else was reached from `seed` by `path`.
 
     `text_score` is BM25, `spread_score` the activation that came by links, 0 where there is none; `score` is what the two ranks make together.
+    `weight` is what decay left of both, 1 without decay.
     """
 
     node: Node | Event
@@ -45,6 +48,7 @@ class Hit(Value):
     spread_rank: int | None
     seed: str
     path: tuple[Link, ...]
+    weight: float = 1.0
 
     def __str__(self) -> str:
         way = " ".join(_step(link, here) for link, here in zip(self.path, self._way(), strict=True))
@@ -91,46 +95,75 @@ def recall(
     kinds: Iterable[str] | str = (),
     hops: int = 2,
     fan_out: int = 10,
-    decay: float = 0.5,
+    hop_weight: float = 0.5,
     rrf: float = 60,
     along: Iterable[str] | str = (),
     direction: str = "both",
+    decay: Decay | None = None,
 ) -> Recalled:
     """The `k` things that a text calls to mind among what stands at the view's coordinate.
 
     The `k` best matches of the text are the seeds. From each, links that hold there are followed up to `hops` times, the `fan_out` strongest of a
-    thing, of kinds that are walked unless `along` names others; each hop weighs `decay` / √(1 + links of the thing reached), and a thing is activated by
+    thing, of kinds that are walked unless `along` names others; each hop weighs `hop_weight` / √(1 + links of the thing reached), and a thing is activated by
     the sum over all paths of the seed's share of the best score times the weights. The two rankings are fused by reciprocal rank, constant `rrf`.
-    `kinds`: only hits of these node kinds or event types; the way to them may lead through others. Raises InvalidError for a number out of range.
+    `kinds`: only hits of these node kinds or event types; the way to them may lead through others. With `decay` the scores of both rankings are
+    multiplied by what each thing weighs at the coordinate, before they are ranked. The hits count as looked up. Raises InvalidError for a number out of range.
     """
-    text_of("text", text, empty=True)
-    _whole("k", k, 1, None)
-    _whole("hops", hops, 0, MOST_HOPS)
-    _whole("fan_out", fan_out, 1, None)
-    _share("decay", decay, 1.0)
-    _share("rrf", rrf, inf)
-    if direction not in DIRECTIONS:
-        raise InvalidError.choice("direction", direction, DIRECTIONS)
+    _refuse_bad(text, k, hops, fan_out, hop_weight, rrf, direction, decay)
     wanted = frozenset(ids("kinds", kinds))
     with view._core.lock:
         sight = view._sight()
         search, names, kind = sight.core.search, sight.index.names, sight.index.kind
-        found = search.find(sight, text, k)
+        weigh = None if decay is None else Weights(sight, decay).of
+        found = search.find(sight, text, k, weigh=weigh)
         followed = frozenset.union(*sight.core.vocabulary.named(along)) or None
         near = _Near(sight, search.standing(sight), followed, direction, fan_out)
-        best = found.matches[0][1] if found.matches else 1.0
+        best = (found.matches[0][1] if found.matches else 0.0) or 1.0
         seeds = {ent: score / best for ent, score in found.matches}
-        reached = spread(seeds, near.strongest, near.degree, hops=hops, decay=decay)
+        reached = spread(seeds, near.strongest, near.degree, hops=hops, hop_weight=hop_weight)
+        if weigh is not None:
+            reached = {
+                ent: each._replace(activation=each.activation * weigh(ent)) for ent, each in reached.items()
+            }
         if wanted:
-            found = search.find(sight, text, k, wanted)
+            found = search.find(sight, text, k, wanted, weigh)
             reached = {ent: each for ent, each in reached.items() if kind[ent] in wanted}
         scores = dict(found.matches)
         by_links = sorted(reached, key=lambda ent: (-reached[ent].activation, names[ent]))
         ranks = _Ranks(_ranks_of(scores), _ranks_of(by_links))
         fused = fuse([list(scores), by_links], rrf)
         order = sorted(fused, key=lambda ent: (-fused[ent], ranks.text.get(ent, inf), names[ent]))
-        hits = tuple(_hit(sight, ent, fused[ent], scores, reached.get(ent), ranks) for ent in order[:k])
+        weights = {ent: 1.0 if weigh is None else weigh(ent) for ent in order[:k]}
+        hits = tuple(
+            _hit(sight, ent, fused[ent], scores, reached.get(ent), ranks, weight)
+            for ent, weight in weights.items()
+        )
+        sight.core.accesses.count(map(names.__getitem__, weights))
     return Recalled(text=text, hits=hits, note=_note(text, found))
+
+
+def _refuse_bad(
+    text: object,
+    k: object,
+    hops: object,
+    fan_out: object,
+    hop_weight: object,
+    rrf: object,
+    direction: object,
+    decay: object,
+) -> None:
+    text_of("text", text, empty=True)
+    _whole("k", k, 1, None)
+    _whole("hops", hops, 0, MOST_HOPS)
+    _whole("fan_out", fan_out, 1, None)
+    _share("hop_weight", hop_weight, 1.0)
+    _share("rrf", rrf, inf)
+    if direction not in DIRECTIONS:
+        raise InvalidError.choice("direction", direction, DIRECTIONS)
+    if decay is not None and not isinstance(decay, Decay):
+        raise InvalidError(
+            f"decay {decay!r} is no Decay. Give a graphstore.decay.Decay(…), or None; what a hop weighs is hop_weight."
+        )
 
 
 class _Ranks(NamedTuple):
@@ -152,6 +185,7 @@ def _hit(
     scores: Mapping[int, float],
     way: Reached[int, int] | None,
     ranks: _Ranks,
+    weight: float,
 ) -> Hit:
     led = None if ent in scores else way
     return Hit.made(
@@ -164,6 +198,7 @@ def _hit(
             "spread_rank": ranks.spread.get(ent),
             "seed": sight.index.names[led.seed if led else ent],
             "path": tuple(map(sight.link, led.path)) if led else (),
+            "weight": weight,
         }
     )
 
@@ -174,7 +209,7 @@ def spread(
     degree: Callable[[T], int],
     *,
     hops: int = 2,
-    decay: float = 0.5,
+    hop_weight: float = 0.5,
 ) -> dict[T, Reached[T, L]]:
     """What the paths from `seeds` activate, by at least one hop; a path comes to no thing twice.
 
@@ -190,7 +225,7 @@ def spread(
                 continue
             weight = damped.get(thing)
             if weight is None:
-                weight = damped[thing] = decay / sqrt(1 + degree(thing))
+                weight = damped[thing] = hop_weight / sqrt(1 + degree(thing))
             brought = energy * weight
             before, further = found.get(thing), (*path, link)
             if before is None:

@@ -11,8 +11,8 @@ import unicodedata
 from array import array
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator
-from heapq import nlargest
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from heapq import heappush, heapreplace, nlargest
 from itertools import chain
 from math import log
 from typing import TYPE_CHECKING, NamedTuple
@@ -73,6 +73,9 @@ def _leaves(content: Json) -> Iterator[str]:
             yield str(value)
 
 
+Weigh = Callable[[int], float]
+
+
 class Found(NamedTuple):
     """What a search found: entities with their scores, best first, and the words that nothing here says."""
 
@@ -92,8 +95,18 @@ class Search:
         self._dropped: set[int] = set()  # forgotten entities whose words are gone
         self._remembered: list[Standing] = []
 
-    def find(self, sight: Sight, text: str, most: int, kinds: frozenset[str] = frozenset()) -> Found:
-        """The `most` best matches among what stands here (of these kinds and types, if any are named), by score, then id."""
+    def find(
+        self,
+        sight: Sight,
+        text: str,
+        most: int,
+        kinds: frozenset[str] = frozenset(),
+        weigh: Weigh | None = None,
+    ) -> Found:
+        """The `most` best matches among what stands here (of these kinds and types, if any are named), by score, then id.
+
+        `weigh(entity)`, from 0 to 1, is what the score of a thing is multiplied by before they are ranked.
+        """
         core, index = sight.core, sight.index
         standing = self.standing(sight)
         layers, lengths = [self._said], self._said.lengths
@@ -104,7 +117,8 @@ class Search:
         if kinds:
             v_ent, kind = index.v_ent, index.kind
             scores = {ver: score for ver, score in scores.items() if kind[v_ent[ver]] in kinds}
-        return Found(_best(scores, index, most), unknown)
+        best = _best(scores, index, most) if weigh is None else _best_weighed(scores, index, most, weigh)
+        return Found(best, unknown)
 
     def standing(self, sight: Sight) -> Standing:
         """What stands at a coordinate."""
@@ -372,5 +386,24 @@ def _best(scores: dict[int, float], index: Index, most: int) -> list[tuple[int, 
         scores = {ver: score for ver, score in scores.items() if score >= least}
     v_ent, names = index.v_ent, index.names
     found = [(v_ent[ver], score) for ver, score in scores.items()]
+    found.sort(key=lambda match: (-match[1], names[match[0]]))
+    return found[:most]
+
+
+def _best_weighed(scores: dict[int, float], index: Index, most: int, weigh: Weigh) -> list[tuple[int, float]]:
+    """The same with each score multiplied by the thing's weight. A weight is at most 1, so those that could not win are not weighed."""
+    v_ent, names = index.v_ent, index.names
+    best: list[float] = []
+    found = []
+    for ver, score in sorted(scores.items(), key=lambda match: -match[1]):
+        if len(best) == most and score < best[0]:
+            break
+        ent = v_ent[ver]
+        weighed = score * weigh(ent)
+        found.append((ent, weighed))
+        if len(best) < most:
+            heappush(best, weighed)
+        elif weighed > best[0]:
+            heapreplace(best, weighed)
     found.sort(key=lambda match: (-match[1], names[match[0]]))
     return found[:most]

@@ -26,6 +26,7 @@ from graphstore.models import (
     Link,
     Node,
     Shaky,
+    Snapshot,
     Supersession,
     Verification,
     Version,
@@ -196,6 +197,9 @@ def _several(values: Sequence[Any], out: Console) -> None:
                 for one in values
             ]
             table(("id", "shaky", "rests on", "which is", "since", "why", "by"), shaken, out)
+        case [Snapshot(), *_]:
+            named = [(one.name, one.valid, one.tx, one.author) for one in values]
+            table(("snapshot", "valid", "tx", "by"), named, out)
         case [Chain(), *_]:
             for chain in values:
                 _chain(chain, out)

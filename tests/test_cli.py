@@ -26,7 +26,8 @@ ROOT = Path(__file__).parents[1]
 COMMANDS = [
     "demo", "init", "add", "revise", "supersede", "end", "retract", "link", "unlink", "event", "show", "links", "history",
     "superseded", "causes", "effects", "walk", "path", "diff", "query", "changes", "import", "export", "restore", "verify", "stats",
-    "events", "evict", "erase", "retention", "review", "resolve", "sweep", "confirm", "shaky", "recall", "fold", "trust", "memorize", "topic", "latest",
+    "events", "evict", "erase", "retention", "review", "resolve", "sweep", "confirm", "shaky", "recall", "fold", "trust",
+    "memorize", "topic", "latest", "snapshot", "snapshots", "consolidate",
 ]  # fmt: skip
 
 

@@ -28,6 +28,7 @@ FLOORS = {
         "conventions",
         "strategies",
         "pairing",
+        "decay",
         "wording",
         "scenes",
         "drawing",
@@ -58,6 +59,8 @@ FLOORS = {
         "graphs",
     },
     "core": {
+        "accesses",
+        "weighing",
         "glance",
         "search",
         "naming",
@@ -77,6 +80,7 @@ FLOORS = {
         "retention",
         "hops",
         "slots",
+        "snapshots",
         "whole",
     },
     "rooms": {
@@ -91,6 +95,7 @@ FLOORS = {
         "memory",
         "timeline",
         "recall",
+        "consolidation",
         "chains",
     },
     "doors": {"tell", "git_history", "imports", "demo", "mcp", "notebook", "server", "__main__"}
@@ -256,6 +261,10 @@ VERBS = [
     "as_of",
     "knowledge_at",
     "changes",
+    "snapshot",
+    "snapshots",
+    "touch",
+    "flush_accesses",
     "refresh",
     "verify",
     "export",
