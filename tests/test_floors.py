@@ -83,6 +83,8 @@ FLOORS = {
         "patterns",
         "recorder",
         "events",
+        "transcript_lines",
+        "transcripts",
         "sessions",
         "topics",
         "memory",
