@@ -95,6 +95,7 @@ FLOORS = {
         "session_revisions",
         "session_writing",
         "ingesting",
+        "following",
         "sessions",
         "topics",
         "memory",
