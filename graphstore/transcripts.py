@@ -18,7 +18,7 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import Any, BinaryIO, Literal, TypeGuard
 from zlib import crc32
 
 from graphstore.errors import EngineError, InvalidError, NotFoundError
@@ -80,10 +80,7 @@ class Tokens(Value):
     output: int = 0
     cache_read: int = 0
     cache_write: int = 0
-
-    @property
-    def total(self) -> int:
-        return self.input + self.output + self.cache_read + self.cache_write
+    total: int = 0
 
 
 class SessionStatistics(Value):
@@ -394,8 +391,8 @@ class _Cutting:
         told = self.reading.told.get(at)
         if entry.type == "branch_summary" or self.entries[leaf].type == "branch_summary":
             return None
-        if told is not None and "compaction" in told and above < 0:
-            return None  # a compaction of Claude Code begins a new chain of its own accord
+        if told is not None and "compaction" in told:
+            return None  # Claude Code begins a new chain there of its own accord
         return leaf
 
     def _jump_aside(self, at: int, above: int) -> int | None:
@@ -558,9 +555,13 @@ class _Counting:
         self.errors = 0
         self.spent: Counter[str] = Counter()
         self.cost: float | None = None
-        self.replies: dict[
-            str, tuple[Json, str | None]
-        ] = {}  # of Claude Code: parts of one reply each repeat its usage
+        # parts of one reply of Claude Code each repeat what it used
+        self.replies: dict[str, tuple[Json, str | None]] = {}
+        self.before: tuple[str, str, Any] = (
+            "",
+            "",
+            None,
+        )  # the part that came last: its id, its reply, what it read
 
     def take(self, entry: Entry, body: Json) -> None:
         message = body.get("message")
@@ -579,11 +580,20 @@ class _Counting:
         provider = message.get("provider")
         name = f"{provider}/{model}" if isinstance(provider, str) and provider else model
         usage = usage if isinstance(usage, dict) else {}
-        reply = message.get("id")
-        if isinstance(reply, str) and "uuid" in body:
-            self.replies[reply] = (usage, name if said else None)
+        if usage and "uuid" in body:
+            self.replies[self._reply(entry, message, usage)] = (usage, name if said else None)
         else:
             self._spent(usage, name if said else None)
+
+    def _reply(self, entry: Entry, message: Json, usage: Json) -> str:
+        """Which reply an entry is part of. Where no id says so: that of the entry before, when it goes on from it having read the same."""
+        reply = message.get("id")
+        read = [usage.get(key) for name in ("input", "cache_read", "cache_write") for key in _USAGE[name]]
+        if not isinstance(reply, str) or not reply:
+            before, of, same = self.before
+            reply = of if entry.parent_id == before and read == same else entry.id
+        self.before = (entry.id, reply, read)
+        return reply
 
     def _block(self, block: Json) -> None:
         kind, name = block.get("type"), block.get("name")
@@ -599,12 +609,8 @@ class _Counting:
             self.spent[name] += next((int(usage[key]) for key in keys if _number(usage.get(key))), 0)
         cost = usage.get("cost")
         if isinstance(cost, dict):
-            parts = (
-                [cost["total"]]
-                if _number(cost.get("total"))
-                else [one for one in cost.values() if _number(one)]
-            )
-            self.cost = (self.cost or 0) + sum(parts)
+            parts = [cost["total"]] if _number(cost.get("total")) else filter(_number, cost.values())
+            self.cost = sum(parts, self.cost or 0.0)
 
     def told(self) -> dict[str, Any]:
         for usage, model in self.replies.values():
@@ -613,7 +619,7 @@ class _Counting:
             "tools": dict(self.tools.most_common()),
             "models": dict(self.models.most_common()),
             "tool_errors": self.errors,
-            "tokens": Tokens(**self.spent),
+            "tokens": Tokens(**self.spent, total=self.spent.total()),
             "cost": self.cost,
         }
 
@@ -626,7 +632,7 @@ _USAGE = {
 }
 
 
-def _number(value: Any) -> bool:
+def _number(value: Any) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
