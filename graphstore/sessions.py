@@ -7,21 +7,27 @@
 from __future__ import annotations
 
 from graphstore.analysing import Analyser, Work, builtin
+from graphstore.doubts import Doubt, doubts
 from graphstore.following import Following, follow
 from graphstore.ingesting import Ingested, SessionIngested, ingest, reanalyze
+from graphstore.session_catalog import SessionInfo, listed
 from graphstore.session_links import segment_node, session_node
 from graphstore.session_nodes import SessionNode
 
 __all__ = [
     "Analyser",
+    "Doubt",
     "Following",
     "Ingested",
+    "SessionInfo",
     "SessionIngested",
     "SessionNode",
     "Work",
     "builtin",
+    "doubts",
     "follow",
     "ingest",
+    "listed",
     "reanalyze",
     "segment_node",
     "session_node",

@@ -95,6 +95,7 @@ FLOORS = {
         "session_revisions",
         "session_writing",
         "ingesting",
+        "doubts",
         "following",
         "sessions",
         "topics",
