@@ -297,9 +297,11 @@ def _copied(reading: Reading, header: Header, parent: Reading | None) -> int:
         return 0
     count = 0
     for entry in reading.entries:
-        if entry.timestamp is None or entry.timestamp >= header.timestamp:
+        if entry.timestamp is None:
+            continue
+        if entry.timestamp >= header.timestamp:
             break
-        count += 1
+        count = entry.position + 1
     while count and not reading.entries[count - 1].is_content:
         count -= 1  # a fork writes labels anew, under ids of its own and old timestamps
     return count

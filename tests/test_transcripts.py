@@ -398,6 +398,15 @@ def test_without_the_parent_what_is_older_than_the_fork_is_copied_less_the_label
     assert (2, "b", "mother") == (t.copied, t.last_shared, t.header.parent_session_id)
 
 
+def test_an_entry_that_does_not_say_when_is_copied_with_those_around_it(made):
+    first, second, third = PARENT[1:]
+    child = header("child", 60, parentSession="/gone/mother.jsonl")
+
+    t = made(child, first, {**second, "timestamp": None}, third, {**said("d", "c"), "timestamp": None})
+
+    assert (3, "c") == (t.copied, t.last_shared)
+
+
 def test_the_same_id_at_another_instant_is_another_entry(made, tmp_path):
     parent = write(tmp_path / "mother.jsonl", header("mother"), said("00000001", None, 1))
     t = made(header("child", 60, parentSession="mother.jsonl"), said("00000001", None, 61), parent=parent)
