@@ -231,17 +231,17 @@ class Findings:
     def outcome(self) -> Verdict:
         """How it came out, by the first of these rules that has ground:
 
-        aborted and nothing after it → abandoned; the last answer failed → failed; the user's last words say that it was dropped, that
+        aborted, or a call refused, and nothing after it → abandoned; the last answer failed → failed; the user's last words say that it was dropped, that
         it is right, or that it is wrong → abandoned, success, partial; a request without any answer → abandoned; the last result of a tool is an
         unresolved error → partial where files were written, else failed; the assistant finished → success, or partial with unresolved
         errors. Anything else is partial, and to be reviewed.
         """
-        if (
-            self.stopped is not None
-            and self.last is self.stopped
-            and self.stopped.why in ("aborted", "error")
-        ):
-            return Verdict("abandoned" if self.stopped.why == "aborted" else "failed", [])
+        stopped = self.stopped.why if self.stopped is not None else None
+        refused = isinstance(self.last, Answered) and self.last.refused
+        if stopped == "aborted" or refused:
+            return Verdict("abandoned", [])
+        if stopped == "error":
+            return Verdict("failed", [])
         verdict = self._in_their_words()
         if verdict:
             return Verdict(verdict, [])
