@@ -100,6 +100,7 @@ def test_every_command_is_there() -> None:
         ["import", "jsonl"],
         ["import", "csv"],
         ["import", "gasoline"],
+        ["import", "pi-brain"],
     ],
 )
 def test_every_command_has_help(command: list[str]) -> None:
