@@ -176,6 +176,8 @@ class Ingesting:
             transcript = self._read(file, parent)
         except (*_REFUSED, EngineError, OSError) as error:
             return [SessionIngested(file=str(file), error=str(error))]
+        if not transcript.entries:
+            return [SessionIngested(file=str(file), open=True, warnings=("it has no entries yet",))]
         try:
             plan = self._planned(transcript, ended)
             awaited = self._awaited(plan.id)

@@ -101,6 +101,10 @@ def test_every_command_is_there() -> None:
         ["import", "jsonl"],
         ["import", "csv"],
         ["import", "gasoline"],
+        ["import", "pi-brain"],
+        ["import", "pi"],
+        ["import", "claude"],
+        ["sessions", "list"],
         ["sessions", "stats"],
     ],
 )
