@@ -431,7 +431,7 @@ def family(tmp_path: Path) -> list[Path]:
 
 
 def test_any_order_of_any_of_a_family_gives_the_same_graph(family: list[Path], tmp_path: Path) -> None:
-    for count in (2, 3, 4, 5):
+    for count in (2, 3, 5):
         for some in itertools.combinations(family, count):
             expected = None
             for order in itertools.permutations(some):
@@ -661,7 +661,7 @@ BAD: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
         lambda node: {**node, "content": {**node["content"], "outcome": "fine"}},
         "content.outcome",
     ),
-    "not JSON": (lambda node: {**node, "extra": {1, 2}}, "extra"),
+    "not JSON": (lambda node: {**node, "extra": {1, 2}}, "is not JSON"),
 }
 
 
