@@ -10,10 +10,11 @@ import json
 import re
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 from zlib import crc32
@@ -108,7 +109,9 @@ class Entry:
 class Lines:
     """The JSON objects of a file in order. What is none is told to `warnings`; `size` is how much has been read."""
 
-    def __init__(self, file: BinaryIO, total: int, warnings: Warnings, progress: Progress | None) -> None:
+    def __init__(
+        self, file: Iterable[bytes], total: int, warnings: Warnings, progress: Progress | None
+    ) -> None:
         self.file, self.total, self.warnings, self.progress = file, total, warnings, progress
         self.size = 0
 
@@ -310,15 +313,15 @@ class Reading:
         self._repeats[id] = number
         return f"{id}-{number}"
 
-    def instant(self, line: int, value: Json, key: str, needed: bool) -> datetime | None:
-        at, wrong = moment_of(value.get(key))
-        if wrong is not None:
-            message = value.get("message")
-            if at is None and type(message) is dict:
-                at, _ = moment_of(message.get("timestamp"))
-            if at is None or value.get(key) is not None:
-                if needed or value.get(key) is not None:
-                    self.warnings.add(line, wrong, value.get(key, ""))
+    def instant(self, line: int, value: Json, needed: bool) -> datetime | None:
+        """The instant of an entry whose timestamp is not in order: what can be made of it, else its message's."""
+        given = value.get("timestamp")
+        at, wrong = moment_of(given)
+        message = value.get("message")
+        if at is None and type(message) is dict:
+            at, _ = moment_of(message.get("timestamp"))
+        if wrong and (given is not None or (at is None and needed)):
+            self.warnings.add(line, wrong, "" if given is None else given)
         return at
 
     def kind_of(self, line: int, value: Json) -> str:
@@ -330,7 +333,7 @@ class Reading:
 
     def parent_of(self, line: int, parent: Any) -> str | None:
         if parent is None or (type(parent) is str and parent):
-            return parent  # type: ignore[no-any-return]
+            return parent
         self.warnings.add(line, "parent id that is none", parent)
         return None
 
@@ -395,7 +398,7 @@ class PiReading(Reading):
         content = kind not in PI_METADATA
         at, wrong = moment_of(get("timestamp"))
         if wrong:
-            at = self.instant(line, value, "timestamp", content)
+            at = self.instant(line, value, content)
         entry = self.add((line, offset, raw, value), given, parent, kind, at, content, role)
         if kind == "compaction" or kind == "branch_summary":
             self.told[entry.position] = self._boundary_fields(value)
@@ -447,7 +450,9 @@ class PiReading(Reading):
 
     def header(self) -> Header:
         raw = self.raw_header
-        version = raw.get("version", 1 if self.header_at is not None else None)
+        version = raw.get("version")
+        if version is None and self.header_at is not None:
+            version = 1
         if version not in (1, 2, 3, None) or isinstance(version, bool | float):
             self.warnings.add(0, "unknown version", version)
             version = None
@@ -494,15 +499,14 @@ class ClaudeReading(Reading):
             self.warnings.add(line, "entry without id", "" if given is None else given)
         sidechain = get("isSidechain") is True
         compacted = kind == "system" and get("subtype") == "compact_boundary"
-        parent = self.parent_of(line, get("parentUuid", _ABSENT if content and not named else None)) if (
-            "parentUuid" in value or not content or named
-        ) else _ABSENT  # fmt: skip
+        above = get("parentUuid", _ABSENT if content and not named else None)
+        parent = above if above is _ABSENT else self.parent_of(line, above)
         if compacted and parent is None:
             parent = self.parent_of(line, get("logicalParentUuid"))
         role, parallel = self._role_of(value, given, parent)
         at, wrong = moment_of(get("timestamp"))
         if wrong:
-            at = self.instant(line, value, "timestamp", content)
+            at = self.instant(line, value, content)
         entry = self.add(
             (line, offset, raw, value), given if named else None, parent, kind, at, content, role, sidechain, parallel
         )  # fmt: skip
@@ -524,9 +528,12 @@ class ClaudeReading(Reading):
             return None, False
         role = message.get("role")
         content = message.get("content")
-        if role == "user" and type(content) is list:
-            if any(type(block) is dict and block.get("type") == "tool_result" for block in content):
-                return "toolResult", True
+        if (
+            role == "user"
+            and type(content) is list
+            and any(type(block) is dict and block.get("type") == "tool_result" for block in content)
+        ):
+            return "toolResult", True
         reply = message.get("id")
         if role == "assistant" and type(reply) is str and type(given) is str:
             replies = self._replies
@@ -632,13 +639,11 @@ _LOOKED_AT = 100
 def format_of(file: BinaryIO) -> Format:
     """Who wrote a file, by the first object in it that tells; pi where none does. The file is rewound."""
     try:
-        for number, (_, _, _, value) in enumerate(Lines(file, 0, Warnings(), None)):
+        for _, _, _, value in Lines(islice(file, _LOOKED_AT), 0, Warnings(), None):
             if value.get("type") == "session" or "parentId" in value:
                 return "pi"
             if not _CLAUDE_SIGNS.isdisjoint(value):
                 return "claude"
-            if number >= _LOOKED_AT:
-                break
     finally:
         file.seek(0)
     return "pi"

@@ -18,7 +18,7 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import Any, BinaryIO, Literal, TypeGuard
 from zlib import crc32
 
 from graphstore.errors import EngineError, InvalidError, NotFoundError
@@ -80,10 +80,7 @@ class Tokens(Value):
     output: int = 0
     cache_read: int = 0
     cache_write: int = 0
-
-    @property
-    def total(self) -> int:
-        return self.input + self.output + self.cache_read + self.cache_write
+    total: int = 0
 
 
 class SessionStatistics(Value):
@@ -300,9 +297,11 @@ def _copied(reading: Reading, header: Header, parent: Reading | None) -> int:
         return 0
     count = 0
     for entry in reading.entries:
-        if entry.timestamp is None or entry.timestamp >= header.timestamp:
+        if entry.timestamp is None:
+            continue
+        if entry.timestamp >= header.timestamp:
             break
-        count += 1
+        count = entry.position + 1
     while count and not reading.entries[count - 1].is_content:
         count -= 1  # a fork writes labels anew, under ids of its own and old timestamps
     return count
@@ -331,6 +330,7 @@ class _Cutting:
         self.t, self.reading, self.nearest = t, reading, nearest
         self.entries = t.entries
         self.leaf = -1  # of the main chain
+        self.since: datetime | None = None
         self.chains: dict[int, int] = {}  # sidechains: entry to chain
         self.leaves: dict[int, int] = {}  # and chain to leaf
         self.forks = t.header.parent_session is not None or t.header.parent_session_id is not None
@@ -343,7 +343,7 @@ class _Cutting:
                 continue
             at = entry.position
             jump = self._jump(entry, before)
-            gap = self._gap(entry, before)
+            gap = self._gap(entry)
             copied = {"copied": True} if at < t.copied else {}
             first = fork and at >= t.copied
             if first:
@@ -394,8 +394,8 @@ class _Cutting:
         told = self.reading.told.get(at)
         if entry.type == "branch_summary" or self.entries[leaf].type == "branch_summary":
             return None
-        if told is not None and "compaction" in told and above < 0:
-            return None  # a compaction of Claude Code begins a new chain of its own accord
+        if told is not None and "compaction" in told:
+            return None  # Claude Code begins a new chain there of its own accord
         return leaf
 
     def _jump_aside(self, at: int, above: int) -> int | None:
@@ -408,13 +408,15 @@ class _Cutting:
         self.chains[at], self.leaves[chain] = chain, at
         return None if above == leaf or self.reading.parallel[at] else leaf
 
-    def _gap(self, entry: Entry, before: int) -> float | None:
-        if before < 0 or entry.timestamp is None:
+    def _gap(self, entry: Entry) -> float | None:
+        """The minutes of a pause before the entry, since the last one that says when."""
+        since, now = self.since, entry.timestamp
+        if now is None:
             return None
-        since = self.entries[before].timestamp
-        if since is None or entry.timestamp - since < PAUSE:
+        self.since = now
+        if since is None or now - since < PAUSE:
             return None
-        return round((entry.timestamp - since) / timedelta(minutes=1), 2)
+        return round((now - since) / timedelta(minutes=1), 2)
 
     def _fork(self, entry: Entry, jump: int | None, gap: float | None) -> Boundary:
         header, t = self.t.header, self.t
@@ -462,6 +464,8 @@ def segments(t: Transcript) -> list[Segment]:
 
     Metadata before the first content entry goes with it, and likewise what a fork wrote between the copied part and its first own content.
     """
+    if not t.entries:
+        return []
     cuts = _cuts(t)
     stops = [*list(cuts)[1:], len(t.entries)]
     return [
@@ -472,8 +476,6 @@ def segments(t: Transcript) -> list[Segment]:
 
 def _cuts(t: Transcript) -> dict[int, list[Boundary]]:
     """The positions where segments begin, with their boundaries."""
-    if not t.entries:
-        return {}
     cuts: dict[int, list[Boundary]] = {0: []}
     if 0 < t.copied < len(t.entries):
         cuts[t.copied] = []
@@ -558,9 +560,13 @@ class _Counting:
         self.errors = 0
         self.spent: Counter[str] = Counter()
         self.cost: float | None = None
-        self.replies: dict[
-            str, tuple[Json, str | None]
-        ] = {}  # of Claude Code: parts of one reply each repeat its usage
+        # parts of one reply of Claude Code each repeat what it used
+        self.replies: dict[str, tuple[Json, str | None]] = {}
+        self.before: tuple[str, str, Any] = (
+            "",
+            "",
+            None,
+        )  # the part that came last: its id, its reply, what it read
 
     def take(self, entry: Entry, body: Json) -> None:
         message = body.get("message")
@@ -579,11 +585,20 @@ class _Counting:
         provider = message.get("provider")
         name = f"{provider}/{model}" if isinstance(provider, str) and provider else model
         usage = usage if isinstance(usage, dict) else {}
-        reply = message.get("id")
-        if isinstance(reply, str) and "uuid" in body:
-            self.replies[reply] = (usage, name if said else None)
+        if usage and "uuid" in body:
+            self.replies[self._reply(entry, message, usage)] = (usage, name if said else None)
         else:
             self._spent(usage, name if said else None)
+
+    def _reply(self, entry: Entry, message: Json, usage: Json) -> str:
+        """Which reply an entry is part of. Where no id says so: that of the entry before, when it goes on from it having read the same."""
+        reply = message.get("id")
+        read = [usage.get(key) for name in ("input", "cache_read", "cache_write") for key in _USAGE[name]]
+        if not isinstance(reply, str) or not reply:
+            before, of, same = self.before
+            reply = of if entry.parent_id == before and read == same else entry.id
+        self.before = (entry.id, reply, read)
+        return reply
 
     def _block(self, block: Json) -> None:
         kind, name = block.get("type"), block.get("name")
@@ -599,12 +614,8 @@ class _Counting:
             self.spent[name] += next((int(usage[key]) for key in keys if _number(usage.get(key))), 0)
         cost = usage.get("cost")
         if isinstance(cost, dict):
-            parts = (
-                [cost["total"]]
-                if _number(cost.get("total"))
-                else [one for one in cost.values() if _number(one)]
-            )
-            self.cost = (self.cost or 0) + sum(parts)
+            parts = [cost["total"]] if _number(cost.get("total")) else filter(_number, cost.values())
+            self.cost = sum(parts, self.cost or 0.0)
 
     def told(self) -> dict[str, Any]:
         for usage, model in self.replies.values():
@@ -613,8 +624,8 @@ class _Counting:
             "tools": dict(self.tools.most_common()),
             "models": dict(self.models.most_common()),
             "tool_errors": self.errors,
-            "tokens": Tokens(**self.spent),
-            "cost": self.cost,
+            "tokens": Tokens(**self.spent, total=self.spent.total()),
+            "cost": None if self.cost is None else round(self.cost, 6),
         }
 
 
@@ -626,7 +637,7 @@ _USAGE = {
 }
 
 
-def _number(value: Any) -> bool:
+def _number(value: Any) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 

@@ -27,6 +27,7 @@ COMMANDS = [
     "demo", "init", "add", "revise", "supersede", "end", "retract", "link", "unlink", "event", "show", "links", "history",
     "superseded", "causes", "effects", "walk", "path", "diff", "query", "changes", "import", "export", "restore", "verify", "stats",
     "events", "evict", "erase", "retention", "review", "resolve", "sweep", "confirm", "shaky", "recall", "fold", "trust",
+    "sessions",
 ]  # fmt: skip
 
 
@@ -101,6 +102,7 @@ def test_every_command_is_there() -> None:
         ["import", "csv"],
         ["import", "gasoline"],
         ["import", "pi-brain"],
+        ["sessions", "stats"],
     ],
 )
 def test_every_command_has_help(command: list[str]) -> None:

@@ -98,7 +98,17 @@ FLOORS = {
         "chains",
     },
     "doors": {"tell", "git_history", "imports", "demo", "mcp", "notebook", "server", "__main__"}
-    | {"cli", "cli_common", "cli_files", "cli_read", "cli_write", "gasoline", "gasoline_lines", "pi_brain"},
+    | {
+        "cli",
+        "cli_common",
+        "cli_files",
+        "cli_read",
+        "cli_sessions",
+        "cli_write",
+        "gasoline",
+        "gasoline_lines",
+        "pi_brain",
+    },
 }
 ORDER = {module: floor for floor, name in enumerate(FLOORS) for module in FLOORS[name]}
 
