@@ -47,7 +47,7 @@ def told(store: GraphStore, clock: Clock) -> GraphStore:
         SESSION, {"sessionId": "s0", "id": "own", "missing": True}, id="aaaaaaaaaaaaaaaa", valid_from=began
     )
     store.link("aaaaaaaaaaaaaaaa", "fork", FIRST, created_by="boundary", valid_from=began)
-    store.link(FIRST, "continuation", THIRD, created_by="boundary", metadata={"gapMinutes": 10.5})
+    store.link(FIRST, "continuation", THIRD, created_by="boundary", metadata={"gap_minutes": 10.5})
     store.link(THIRD, "semantic", FIRST, created_by="daemon", confidence="inferred", strength=2, reason="alike", metadata={"similarity": 0.4})  # fmt: skip
     return store
 
@@ -406,6 +406,18 @@ def test_another_content_under_a_known_version_is_told_and_the_first_stays(store
         each.reason for each in done.damaged
     ]
     assert "Wove the pattern store." == loaded(store.node(FIRST)).content.summary
+
+
+def test_what_a_boundary_says_has_the_names_of_each_side(store, tmp_path):
+    said = {"gapMinutes": 12.5, "also": [{"tokensBefore": 3}], "URL": 1, "free text": 2}
+    given = edge(type="resume", metadata=said)
+    import_pi_brain(store, put(tmp_path / "in", node(), node(id=SECOND), edges=[given]))
+    export_pi_brain(store, tmp_path / "out")
+
+    [link] = store.links_from(FIRST)
+
+    assert {"gap_minutes": 12.5, "also": [{"tokens_before": 3}], "URL": 1, "free text": 2} == link.metadata
+    assert [given] == json.loads((tmp_path / "out" / "edges.json").read_bytes())
 
 
 def test_no_folder_is_refused(store, tmp_path):

@@ -7,6 +7,8 @@ from copy import deepcopy
 
 import pytest
 from conftest import SHARED
+from hypothesis import given as drawn
+from hypothesis import strategies as st
 from session_example import NODE, node
 
 from graphstore import GraphStore, InvalidError
@@ -307,3 +309,32 @@ def test_carrying_changes_none_of_the_three():
     carry_corrections(analysed, mine, fresh)
 
     assert before == (analysed, mine, fresh)
+
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers(0, 2) | st.sampled_from(["a", "b"]),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from("xyz"), inner, max_size=3),
+    max_leaves=8,
+)
+objects = st.dictionaries(st.sampled_from("xyz"), values, max_size=3)
+
+
+@drawn(objects, objects)
+def test_nothing_corrected_carries_nothing(analysed, fresh):
+    assert json.dumps(fresh) == json.dumps(carry_corrections(analysed, analysed, fresh))
+
+
+@drawn(objects, objects)
+def test_carried_over_the_same_analysis_a_correction_is_itself(analysed, mine):
+    carried = carry_corrections(analysed, mine, analysed)
+
+    assert json.dumps(mine, sort_keys=True) == json.dumps(carried, sort_keys=True)
+
+
+@drawn(objects, objects, objects)
+def test_what_was_carried_is_carried_again_to_the_same(analysed, mine, fresh):
+    once = carry_corrections(analysed, mine, fresh)
+
+    assert json.dumps(once, sort_keys=True) == json.dumps(
+        carry_corrections(analysed, mine, once), sort_keys=True
+    )
