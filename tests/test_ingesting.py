@@ -529,6 +529,45 @@ def test_what_was_forked_from_a_copy_comes_from_the_original(tmp_path: Path) -> 
     assert [found[0]] * len(found) == found
 
 
+def test_an_entry_after_what_is_known_of_its_session_waits_for_it(store: GraphStore, tmp_path: Path) -> None:
+    shared = [said("a", None, 1), said("b", "a", 2), said("c", "b", 3)]
+    root = write(tmp_path / "root.jsonl", header("root"), *shared[:2])
+    child = write(
+        tmp_path / "child.jsonl",
+        header("child", 20, parentSession="/x/root.jsonl"),
+        *shared,
+        said("d", "c", 31),
+    )
+    sessions.ingest(store, root)
+    root.unlink()
+    sessions.ingest(store, child)
+    assert {("fork", session_node("root"))} == edges(store, segment_node("child", "d"))
+    write(root, header("root"), *shared)
+
+    sessions.ingest(store, root)
+
+    assert {("fork", segment_node("root", "a"))} == edges(store, segment_node("child", "d"))
+
+
+def test_a_parent_that_began_later_than_its_name_says_holds_from_then_on(
+    store: GraphStore, tmp_path: Path
+) -> None:
+    named = "2026-01-25T09-00-00-000Z_root.jsonl"
+    sessions.ingest(
+        store,
+        write(
+            tmp_path / "child.jsonl",
+            header("child", 20, parentSession=f"C:\\pi\\{named}"),
+            said("d", None, 31),
+        ),
+    )
+    assert "2026-01-25T09:00:00+00:00" == store.node(session_node("root")).valid_from.isoformat()
+
+    sessions.ingest(store, write(tmp_path / named, header("root"), said("a", None, 1)))
+
+    assert [START] == [version.valid_from for version in store.history(session_node("root"))]
+
+
 def test_the_first_session_of_a_project_is_the_earliest_whenever_it_is_told(
     store: GraphStore, family: list[Path]
 ) -> None:
