@@ -20,7 +20,7 @@ from graphstore.errors import ConflictError, EngineError, InvalidError, NotFound
 from graphstore.inputs import json_object
 from graphstore.models import UPRIGHT, Json, Node, Value
 from graphstore.period import instant, iso
-from graphstore.session_catalog import EVER, Catalog, Known
+from graphstore.session_catalog import EVER, Catalog, Known, taken_back_by_reading
 from graphstore.session_links import begins, has_entry, segment_node, session_node
 from graphstore.session_nodes import SCHEMA_VERSION, SessionNode
 from graphstore.session_writing import Piece, Plan, Writing
@@ -350,6 +350,8 @@ class Ingesting:
         """Why a segment is to be written; None when it is to be left. `here`: the file is where the session is known to be."""
         node = self._node(piece.id)
         if node is None:
+            return revisions.INITIAL
+        if node.standing == "retracted" and taken_back_by_reading(self._store, piece.id):
             return revisions.INITIAL
         if node.standing not in UPRIGHT:
             plan.warnings.append(f"segment {piece.id} is {node.standing}; it was left so")

@@ -72,6 +72,26 @@ def _info(known: Known) -> SessionInfo:
     )
 
 
+COPIED = "its entries belong to another segment"
+MOVED = "where it comes from is known now"
+OTHERWISE = "the session's file says otherwise"
+_OF_ITSELF = frozenset({COPIED, MOVED, OTHERWISE})
+
+
+def taken_back_by_reading(store: GraphStore, id: str) -> bool:
+    """Whether a segment or a link that is no longer believed was taken back because a file was read better, and not by a person."""
+    index = store._core.index
+    link = index.link_ids.get(id, -1)
+    if link >= 0:
+        closed = [index.k_close[row] for row in index.rows_of_link[link]]
+    else:
+        closed = [index.r_close[row] for row in index.rows_of[index.ids[id]]]
+    last = max(closed, default=-1)
+    if last < 0:
+        return False
+    return store._core.body(index.o_pos[last], index.o_len[last]).get("reason") in _OF_ITSELF
+
+
 @dataclass(slots=True)
 class Known:
     """A session as the graph has it."""

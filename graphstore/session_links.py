@@ -38,11 +38,11 @@ def segment_node(session_id: str, start_entry: str) -> str:
     return _derived(SEGMENT, session_id, start_entry)
 
 
-def link_id(kind: str, source: str, target: str, metadata: Json) -> str:
-    """The id of a structural link, the same whoever says it and when."""
-    return (
-        f"lnk_{_derived(kind, source, target, orjson.dumps(metadata, option=orjson.OPT_SORT_KEYS).decode())}"
-    )
+def link_id(kind: str, source: str, target: str, metadata: Json, turn: int = 0) -> str:
+    """The id of a structural link, the same whoever says it and when. `turn`: how often it was taken back before."""
+    said = orjson.dumps(metadata, option=orjson.OPT_SORT_KEYS).decode()
+    again = (str(turn),) if turn else ()
+    return f"lnk_{_derived(kind, source, target, said, *again)}"
 
 
 def _derived(*words: str) -> str:

@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING
 from graphstore import session_revisions as revisions
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
 from graphstore.models import Json, Link, Node
-from graphstore.session_catalog import EVER, Catalog, Known
+from graphstore.period import instant, moment
+from graphstore.session_catalog import (
+    COPIED,
+    EVER,
+    MOVED,
+    OTHERWISE,
+    Catalog,
+    Known,
+    taken_back_by_reading,
+)
 from graphstore.session_links import STRUCTURAL, Joint, Joints, has_entry, link_id, session_node, time_in
 from graphstore.session_nodes import SEGMENT, SESSION, SessionNode, stored
 from graphstore.transcripts import Segment, Transcript
@@ -122,7 +131,7 @@ class Writing:
         assert piece.analysed is not None and piece.trigger is not None
         store = self._store
         fresh = revisions.in_new_project(stored(piece.analysed, analyzed_at=self._now), is_first)
-        if piece.trigger == revisions.INITIAL:
+        if piece.trigger == revisions.INITIAL and piece.id not in store._core.index.ids:
             store.add_node(
                 SEGMENT,
                 fresh,
@@ -134,10 +143,18 @@ class Writing:
             )
         else:
             content = revisions.carried(self._view.versions(piece.id), fresh)
-            self._revise(piece.id, content, piece.trigger, piece.analysed, None)
+            since = piece.begins if piece.trigger == revisions.INITIAL else None  # it was taken back
+            self._revise(piece.id, content, piece.trigger, piece.analysed, since=since)
 
     def _revise(
-        self, id: str, content: Json, trigger: str, analysed: SessionNode | None, reason: str | None
+        self,
+        id: str,
+        content: Json,
+        trigger: str,
+        analysed: SessionNode | None,
+        *,
+        reason: str | None = None,
+        since: datetime | None = None,
     ) -> None:
         """Describe a segment anew, found by the words it has now. What a person made of it need be no node: then by those of the analysis."""
         node: SessionNode | None = analysed
@@ -145,7 +162,14 @@ class Writing:
             node = SessionNode.of(content)
         text, tags = (None, None) if node is None else (node.text, node.tags)
         self._store.revise(
-            id, content, text=text, tags=tags, trigger=trigger, source=self._source, reason=reason
+            id,
+            content,
+            text=text,
+            tags=tags,
+            trigger=trigger,
+            source=self._source,
+            reason=reason,
+            valid_from=since,
         )
 
     def _no_longer_first(self, session: Known) -> None:
@@ -159,15 +183,14 @@ class Writing:
             )
             if content != node.content:
                 self._revise(
-                    id, content, revisions.EARLIER, None, "an earlier session of the project was told"
+                    id, content, revisions.EARLIER, None, reason="an earlier session of the project was told"
                 )
 
     def _take_back(self, id: str) -> None:
-        reason = "its entries belong to another segment"
         onward = self._view.links_from(id, STRUCTURAL, created_by=MAKER)
-        self._store.retract(id, reason=reason)
+        self._store.retract(id, reason=COPIED)
         for link in [*self._into(id), *onward]:
-            self._store.unlink(link.id, reason=reason)
+            self._store.unlink(link.id, reason=COPIED)
         self._adrift += onward
 
     def _standing(self, id: str) -> Node | None:
@@ -185,14 +208,13 @@ class Writing:
         if named is None or session_node(named) == plan.id:
             return
         id = session_node(named)
-        known = self._catalog.sessions.get(id)
-        begins = [piece.begins for piece in plan.pieces if piece.begins is not None]
-        if known is None:
-            if id in self._store._core.index.ids:
-                return  # it was taken back or forgotten
+        begins = [piece.begins for piece in plan.pieces[:1] if piece.begins is not None]
+        if "startedAt" in plan.content:
+            begins.append(moment(instant(plan.content["startedAt"])))
+        if id in self._catalog.sessions:
+            self._reach(id, min(begins, default=None))
+        elif id not in self._store._core.index.ids:  # else it was taken back or forgotten
             self._placeholder(id, named, begins)
-        elif known.missing and begins and begins[0] < self._view.node(id).valid_from:
-            self._store.revise(id, known.content, valid_from=begins[0], trigger=revisions.INITIAL)
 
     def _placeholder(self, id: str, named: str, begins: list[datetime]) -> None:
         path = self._plan.content.get("parentSession")
@@ -200,7 +222,7 @@ class Writing:
         if path is not None:
             content["file"] = PureWindowsPath(path).name
         told = None if path is None else time_in(path)
-        since = min([*begins[:1], *([] if told is None else [told])], default=None)
+        since = min([*begins, *([] if told is None else [told])], default=None)
         reason = f"{self._plan.transcript.path.name} names it as its parent"
         self._store.add_node(SESSION, content, id=id, valid_from=since, reason=reason, source=self._source)
         self._catalog.put(id, content)
@@ -225,32 +247,40 @@ class Writing:
                 source,
                 joint.metadata,
             )
-        there = (
-            {self._said(link): link for link in self._into(piece.id)}
-            if piece.trigger != revisions.INITIAL
-            else {}
-        )
+        there = {self._said(link): link for link in self._into(piece.id)}
         for said in there.keys() - wanted.keys():
-            self._store.unlink(there[said].id, reason="the session's file says otherwise")
+            self._store.unlink(there[said].id, reason=OTHERWISE)
         for id, (kind, source, metadata) in wanted.items():
-            # an id that is known and no longer believed: somebody took the link back
-            if id not in there and id not in self._store._core.index.link_ids:
-                self._say(id, source, kind, piece.id, metadata, piece.begins)
+            if id not in there:
+                self._say(kind, source, piece.id, metadata, piece.begins)
 
     @staticmethod
     def _said(link: Link) -> str:
         """The id that a link has when it is made first."""
         return link_id(link.kind, link.source, link.target, link.metadata)
 
-    def _say(
-        self, id: str | None, source: str, kind: str, target: str, metadata: Json, since: datetime | None
-    ) -> None:
+    def _say(self, kind: str, source: str, target: str, metadata: Json, since: datetime | None) -> None:
+        """Make a link, under the next id where reading took it back before. What a person took back stays so."""
+        index, turn = self._store._core.index, 0
+        while (id := link_id(kind, source, target, metadata, turn)) in index.link_ids:
+            if not taken_back_by_reading(self._store, id):
+                return
+            turn += 1
+        self._reach(source, since)
         try:
             self._store.link(
                 source, kind, target, id=id, created_by=MAKER, metadata=metadata, valid_from=since
             )
         except (InvalidError, ConflictError, NotFoundError) as refused:
             self._plan.warnings.append(f"{source} {kind} {target} was not linked: {refused}")
+
+    def _reach(self, id: str, since: datetime | None) -> None:
+        """A session of which only others tell began before anything that comes from it."""
+        known = self._catalog.sessions.get(id)
+        if known is None or not known.missing or since is None:
+            return
+        if since < self._view.node(id).valid_from:
+            self._store.revise(id, known.content, valid_from=since, trigger=revisions.INITIAL)
 
     def _into(self, id: str) -> list[Link]:
         return self._view.backlinks_to(id, STRUCTURAL, created_by=MAKER)
@@ -276,7 +306,5 @@ class Writing:
         if source == link.source:
             return
         if link not in self._adrift:
-            self._store.unlink(link.id, reason="where it comes from is known now")
-        id = link_id(link.kind, source, link.target, link.metadata)
-        known = id in self._store._core.index.link_ids  # it came from there once before
-        self._say(None if known else id, source, link.kind, link.target, link.metadata, link.valid_from)
+            self._store.unlink(link.id, reason=MOVED)
+        self._say(link.kind, source, link.target, link.metadata, link.valid_from)
