@@ -204,6 +204,21 @@ def test_without_a_header_the_name_of_the_file_says_the_session(tmp_path):
     check(t)
 
 
+def test_lines_without_header_and_ids_are_a_chain(made):
+    bare = [
+        {key: value for key, value in line.items() if key not in ("id", "parentId")} for line in (A, B, C)
+    ]
+
+    t = made(*bare)
+
+    assert ({"no header": 1}, [None, *ids(t)[:2]]) == (
+        t.warning_counts,
+        [entry.parent_id for entry in t.entries],
+    )
+    check(t)
+    assert ids(t) == ids(made(header(version=1), *bare))
+
+
 def test_a_header_may_come_late_or_twice(made):
     t = made(A, header("one"), B, header("two"), C)
 
