@@ -25,6 +25,7 @@ from benchmarks.coordinates import decayed, long_histories
 from benchmarks.data import CUT, DAY, LATEST, Data
 from benchmarks.event_log import event_log
 from benchmarks.resting import resting
+from benchmarks.sessions import sessions
 from benchmarks.timing import BareFile, apart, once, process, race, together
 from benchmarks.topics import topics
 from graphstore.search import words, words_of_event, words_of_node
@@ -495,6 +496,7 @@ GROUPS: dict[str, Group] = {
     "events": event_log,
     "resting": resting,
     "topics": topics,
+    "sessions": sessions,
     "writes": writes,
     "batches": batches,
     "catch_up": catch_up,

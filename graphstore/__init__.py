@@ -66,7 +66,9 @@ _HOME = {
     "graphstore.store": ("GraphStore",),
     "graphstore.view": ("View",),
 }  # fmt: skip
-_ROOMS = ("consolidation", "events", "recall", "topics")  # modules whose functions take a view or a store
+_ROOMS = (
+    "analysing", "consolidation", "events", "recall", "sessions", "topics", "transcripts",
+)  # fmt: skip  # modules whose functions take a view or a store
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [

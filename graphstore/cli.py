@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from graphstore import cli_files, cli_read, cli_topics, cli_write
+from graphstore import cli_files, cli_read, cli_sessions, cli_topics, cli_write
 from graphstore.cli_common import with_as_of
 
 
@@ -52,6 +52,9 @@ app = typer.Typer(
 imports = typer.Typer(
     cls=Door, help="Bring in history from elsewhere.", no_args_is_help=True, rich_markup_mode=None
 )
+sessions = typer.Typer(
+    cls=Door, help="Sessions of coding agents.", no_args_is_help=True, rich_markup_mode=None
+)
 
 # In the order of --help.
 COMMANDS: tuple[Callable[..., None], ...] = (
@@ -71,6 +74,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     cli_write.resolve,
     cli_topics.memorize,
     cli_write.sweep,
+    cli_sessions.reanalyze,
     cli_write.evict,
     cli_write.erase,
     cli_read.show,
@@ -106,6 +110,13 @@ IMPORTS: dict[str, Callable[..., None]] = {
     "gasoline": cli_files.import_gasoline,
     "messages": cli_files.import_messages,
     "memobrain": cli_files.import_memobrain,
+    "pi-brain": cli_files.import_pi_brain,
+    "pi": cli_sessions.import_pi,
+    "claude": cli_sessions.import_claude,
+}
+SESSIONS: dict[str, Callable[..., None]] = {
+    "list": cli_sessions.list_sessions,
+    "stats": cli_sessions.stats,
 }
 
 
@@ -130,7 +141,10 @@ for _command in COMMANDS:
     app.command()(with_as_of(_command))
 for _name, _import in IMPORTS.items():
     imports.command(_name)(_import)
+for _name, _session in SESSIONS.items():
+    sessions.command(_name)(_session)
 app.add_typer(imports, name="import")
+app.add_typer(sessions, name="sessions")
 
 
 def main() -> None:

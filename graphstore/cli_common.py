@@ -35,6 +35,7 @@ class DumpFormat(StrEnum):
 
     graphstore = "graphstore"
     gasoline = "gasoline"
+    pi_brain = "pi-brain"
 
 
 class Along(StrEnum):

@@ -22,6 +22,8 @@ from graphstore.writing import Transaction
 
 BOTH = "both"
 _SHARED = statements.RELATED[0] / statements.RELATED[1]
+RECORDS = frozenset({"session", "segment"})
+"""Kinds of node that tell what was done: two that are alike do not contradict each other."""
 DECISION = "decision"  # the name under which a link's metadata keeps what was decided
 
 
@@ -133,7 +135,8 @@ def _groups(sight: Sight, among: Iterable[int] | None = None) -> list[list[int]]
     index = sight.index
     groups: dict[tuple[str, str], list[int]] = {}
     for ent in sight.entities(events=False) if among is None else among:
-        row = -1 if index.is_event[ent] else sight.find(ent)
+        stated = not index.is_event[ent] and index.kind[ent] not in RECORDS
+        row = sight.find(ent) if stated else -1
         if row >= 0:
             groups.setdefault((index.kind[ent], index.scope[ent]), []).append(row)
     for rows in groups.values():

@@ -16,6 +16,7 @@ import orjson
 import typer
 from pydantic import BaseModel
 
+from graphstore.doubts import Doubt
 from graphstore.models import (
     Chain,
     Change,
@@ -200,6 +201,9 @@ def _several(values: Sequence[Any], out: Console) -> None:
         case [Snapshot(), *_]:
             named = [(one.name, one.valid, one.tx, one.author) for one in values]
             table(("snapshot", "valid", "tx", "by"), named, out)
+        case [Doubt(), *_]:
+            doubted = [(one.ref, one.decision, one.reasoning, one.text) for one in values]
+            table(("version", "unsure", "why", "of"), doubted, out)
         case [Chain(), *_]:
             for chain in values:
                 _chain(chain, out)

@@ -28,6 +28,7 @@ COMMANDS = [
     "superseded", "causes", "effects", "walk", "path", "diff", "query", "changes", "import", "export", "restore", "verify", "stats",
     "events", "evict", "erase", "retention", "review", "resolve", "sweep", "confirm", "shaky", "recall", "fold", "trust",
     "memorize", "topic", "latest", "snapshot", "snapshots", "consolidate",
+    "sessions", "reanalyze",
 ]  # fmt: skip
 
 
@@ -103,6 +104,11 @@ def test_every_command_is_there() -> None:
         ["import", "gasoline"],
         ["import", "messages"],
         ["import", "memobrain"],
+        ["import", "pi-brain"],
+        ["import", "pi"],
+        ["import", "claude"],
+        ["sessions", "list"],
+        ["sessions", "stats"],
     ],
 )
 def test_every_command_has_help(command: list[str]) -> None:

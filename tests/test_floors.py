@@ -33,6 +33,10 @@ FLOORS = {
         "scenes",
         "drawing",
         "pictures",
+        "session_nodes",
+        "session_steps",
+        "session_words",
+        "session_rules",
     },
     "truth": {
         "blocks",
@@ -90,6 +94,16 @@ FLOORS = {
         "patterns",
         "recorder",
         "events",
+        "transcript_lines",
+        "transcripts",
+        "analysing",
+        "session_links",
+        "session_catalog",
+        "session_revisions",
+        "session_writing",
+        "ingesting",
+        "doubts",
+        "following",
         "sessions",
         "topics",
         "memory",
@@ -99,8 +113,8 @@ FLOORS = {
         "chains",
     },
     "doors": {"tell", "git_history", "imports", "demo", "mcp", "notebook", "server", "__main__"}
-    | {"cli", "cli_common", "cli_files", "cli_read", "cli_write", "gasoline", "gasoline_lines"}
-    | {"cli_topics", "memobrain"},
+    | {"cli", "cli_common", "cli_files", "cli_read", "cli_sessions", "cli_topics", "cli_write"}
+    | {"gasoline", "gasoline_lines", "memobrain", "pi_brain"},
 }
 ORDER = {module: floor for floor, name in enumerate(FLOORS) for module in FLOORS[name]}
 
