@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from graphstore import cli_files, cli_read, cli_write
+from graphstore import cli_files, cli_read, cli_sessions, cli_write
 
 
 class Door(TyperGroup):
@@ -50,6 +50,9 @@ app = typer.Typer(
 )
 imports = typer.Typer(
     cls=Door, help="Bring in history from elsewhere.", no_args_is_help=True, rich_markup_mode=None
+)
+sessions = typer.Typer(
+    cls=Door, help="Sessions of coding agents.", no_args_is_help=True, rich_markup_mode=None
 )
 
 # In the order of --help.
@@ -98,6 +101,7 @@ IMPORTS: dict[str, Callable[..., None]] = {
     "csv": cli_files.import_csv,
     "gasoline": cli_files.import_gasoline,
 }
+SESSIONS: dict[str, Callable[..., None]] = {"stats": cli_sessions.stats}
 
 
 def _version(asked: bool) -> None:
@@ -121,7 +125,10 @@ for _command in COMMANDS:
     app.command()(_command)
 for _name, _import in IMPORTS.items():
     imports.command(_name)(_import)
+for _name, _session in SESSIONS.items():
+    sessions.command(_name)(_session)
 app.add_typer(imports, name="import")
+app.add_typer(sessions, name="sessions")
 
 
 def main() -> None:

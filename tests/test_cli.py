@@ -27,6 +27,7 @@ COMMANDS = [
     "demo", "init", "add", "revise", "supersede", "end", "retract", "link", "unlink", "event", "show", "links", "history",
     "superseded", "causes", "effects", "walk", "path", "diff", "query", "changes", "import", "export", "restore", "verify", "stats",
     "events", "evict", "erase", "retention", "review", "resolve", "sweep", "confirm", "shaky", "recall", "fold", "trust",
+    "sessions",
 ]  # fmt: skip
 
 
@@ -100,6 +101,7 @@ def test_every_command_is_there() -> None:
         ["import", "jsonl"],
         ["import", "csv"],
         ["import", "gasoline"],
+        ["sessions", "stats"],
     ],
 )
 def test_every_command_has_help(command: list[str]) -> None:

@@ -87,9 +87,15 @@ FLOORS = {
         "patterns",
         "recorder",
         "events",
-        "transcripts",
         "transcript_lines",
+        "transcripts",
         "analysing",
+        "session_links",
+        "session_catalog",
+        "session_revisions",
+        "session_writing",
+        "ingesting",
+        "following",
         "sessions",
         "topics",
         "memory",
@@ -98,7 +104,16 @@ FLOORS = {
         "chains",
     },
     "doors": {"tell", "git_history", "imports", "demo", "mcp", "notebook", "server", "__main__"}
-    | {"cli", "cli_common", "cli_files", "cli_read", "cli_write", "gasoline", "gasoline_lines"},
+    | {
+        "cli",
+        "cli_common",
+        "cli_files",
+        "cli_read",
+        "cli_sessions",
+        "cli_write",
+        "gasoline",
+        "gasoline_lines",
+    },
 }
 ORDER = {module: floor for floor, name in enumerate(FLOORS) for module in FLOORS[name]}
 

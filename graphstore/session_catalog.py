@@ -1,0 +1,125 @@
+"""What the graph says of the sessions it has: who is whose parent, which came first in a project, and where an entry lies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from graphstore.models import Json, Node
+from graphstore.period import OPEN, Instant, instant
+from graphstore.session_links import segment_node, session_node
+from graphstore.session_nodes import SESSION
+from graphstore.transcripts import Transcript
+
+if TYPE_CHECKING:
+    from graphstore.store import GraphStore
+
+EVER = "9999-12-31"
+"""A valid time at which everything open-ended stands, sessions of a clock that runs ahead included."""
+
+
+@dataclass(slots=True)
+class Known:
+    """A session as the graph has it."""
+
+    id: str
+    content: Json
+
+    @property
+    def missing(self) -> bool:
+        """Whether only another session names it: its own file was never seen."""
+        return bool(self.content.get("missing"))
+
+    @property
+    def nodes(self) -> list[str]:
+        return list(self.content.get("nodes", ()))
+
+    @property
+    def parent(self) -> str | None:
+        """The node of its parent session."""
+        named = self.content.get("parentSessionId")
+        return None if named is None else session_node(named)
+
+    @property
+    def since(self) -> tuple[Instant, str]:
+        """What orders the sessions of a project: those that do not say when they began come last."""
+        began = self.content.get("startedAt")
+        return (OPEN if began is None else instant(began)), self.id
+
+
+class Catalog:
+    """The sessions of a store, read once and kept up while they are written."""
+
+    def __init__(self, store: GraphStore) -> None:
+        self._store = store
+        self.sessions: dict[str, Known] = {}
+        self._children: dict[str, set[str]] = {}
+        self._projects: dict[str, set[str]] = {}
+        for node in store.as_of(valid=EVER).nodes(SESSION):
+            self.put(node.id, node.content)
+
+    def put(self, id: str, content: Json) -> None:
+        """Take note of a session as it is written now."""
+        known = self.sessions[id] = Known(id, content)
+        if known.parent is not None:
+            self._children.setdefault(known.parent, set()).add(id)
+        if not known.missing and content.get("project"):
+            self._projects.setdefault(content["project"], set()).add(id)
+
+    def first_of(self, project: str) -> str | None:
+        """The earliest session of a project."""
+        there = [self.sessions[id] for id in self._projects.get(project, ())]
+        return min(there, key=lambda known: known.since).id if there else None
+
+    def children(self, id: str) -> list[Known]:
+        """The sessions that were forked from this one."""
+        return [self.sessions[child] for child in sorted(self._children.get(id, ()))]
+
+    def descendants(self, id: str) -> list[Known]:
+        """The sessions forked from this one, from those, and so on."""
+        found: dict[str, Known] = {}
+        todo = self.children(id)
+        while todo:
+            child = todo.pop()
+            if child.id not in found and child.id != id:
+                found[child.id] = child
+                todo += self.children(child.id)
+        return list(found.values())
+
+    def lineage(self, id: str | None) -> Iterator[Known]:
+        """A session, its parent, the parent of that, and so on as far as they are known."""
+        seen: set[str] = set()
+        while id is not None and id not in seen and id in self.sessions:
+            seen.add(id)
+            yield self.sessions[id]
+            id = self.sessions[id].parent
+
+    def locate(self, entry_id: str, transcript: Transcript, session: str) -> str:
+        """The node of the segment that holds an entry of this session or of one that it was forked from; where none is known to, the
+        node of the session where it waits for one. `transcript`: any file that has the entry.
+        """
+        lineage = list(self.lineage(session))
+        homes = [(each.content["sessionId"], set(each.nodes)) for each in lineage if not each.missing]
+        # between cuts a segment is one chain of the tree: on the way to the root its start is met
+        entry = transcript.entry(entry_id)
+        chain = [entry, *transcript.ancestors(entry_id)]
+        for steps, each in enumerate(each for each in chain if each.is_content):
+            for session_id, nodes in homes:
+                node = segment_node(session_id, each.id)
+                if node in nodes:
+                    if steps < self._length(node):
+                        return node
+                    return self._waiting(lineage)  # it came after what is known of that segment
+        return self._waiting(lineage)
+
+    @staticmethod
+    def _waiting(lineage: list[Known]) -> str:
+        return next((each.id for each in lineage if each.missing), lineage[0].id)
+
+    def _length(self, node: str) -> float:
+        """How many entries with content a segment is known to have."""
+        found = self._store.inspect(node).node
+        source = found.content.get("source", {}) if isinstance(found, Node) else {}
+        count = source.get("segment", {}).get("entryCount")
+        return count if isinstance(count, int) else float("inf")  # forgotten: nothing says otherwise
