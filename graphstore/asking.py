@@ -71,7 +71,7 @@ class Worked(Value):
 
     def __str__(self) -> str:
         how = " ".join(filter(None, (self.type, self.outcome)))
-        return line(f"{when(self.started_at)}  {how}: {self.summary or '(no summary)'}  [{self.node}]", _LINE)
+        return f"{when(self.started_at)}  {how}: {line(self.summary or '(no summary)', _LINE)}  [{self.node}]"
 
 
 class WorkOn(Answer):
@@ -154,7 +154,7 @@ class Decided(Value):
 
     def __str__(self) -> str:
         why = f" because {self.why}" if self.why else ""
-        return line(f"{when(self.first_at)}  {self.what}{why}  [{self.node}]", 2 * _LINE)
+        return f"{when(self.first_at)}  {line(self.what + why, 2 * _LINE)}  [{self.node}]"
 
 
 class Decisions(Answer):
@@ -223,7 +223,7 @@ class Learned(Value):
 
     def __str__(self) -> str:
         todo = f" → {self.actionable}" if self.actionable else ""
-        return line(f"{self.confidence:<6} {self.level}: {self.summary}{todo}  [{self.node}]", 2 * _LINE)
+        return f"{self.confidence:<6} {self.level}: {line(self.summary + todo, 2 * _LINE)}  [{self.node}]"
 
 
 class Lessons(Answer):

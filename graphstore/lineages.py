@@ -34,7 +34,8 @@ class Relative(Value):
         known += [self.project] if self.project else []
         known += ["missing: its file was not told"] if self.missing else []
         name = f" {self.name!r}" if self.name else ""
-        return f"{self.session}{name}{f' ({chr(44).join(known)})' if known else ''}"
+        about = f" ({', '.join(known)})" if known else ""
+        return f"{self.session}{name}{about}"
 
 
 class Lineage(Value):

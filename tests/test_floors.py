@@ -34,6 +34,7 @@ FLOORS = {
         "session_steps",
         "session_words",
         "session_rules",
+        "likeness",
     },
     "truth": {
         "blocks",
@@ -96,6 +97,10 @@ FLOORS = {
         "session_writing",
         "ingesting",
         "following",
+        "pieces",
+        "connecting",
+        "asking",
+        "lineages",
         "sessions",
         "topics",
         "memory",
