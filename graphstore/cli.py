@@ -71,6 +71,8 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     cli_write.event,
     cli_write.resolve,
     cli_write.sweep,
+    cli_sessions.reanalyze,
+    cli_sessions.connect,
     cli_write.evict,
     cli_write.erase,
     cli_read.show,
@@ -100,8 +102,19 @@ IMPORTS: dict[str, Callable[..., None]] = {
     "jsonl": cli_files.import_jsonl,
     "csv": cli_files.import_csv,
     "gasoline": cli_files.import_gasoline,
+    "pi": cli_sessions.import_pi,
+    "claude": cli_sessions.import_claude,
 }
-SESSIONS: dict[str, Callable[..., None]] = {"stats": cli_sessions.stats}
+SESSIONS: dict[str, Callable[..., None]] = {
+    "list": cli_sessions.list_sessions,
+    "work": cli_sessions.work,
+    "decisions": cli_sessions.decisions,
+    "lessons": cli_sessions.lessons,
+    "errors": cli_sessions.errors,
+    "lineage": cli_sessions.lineage,
+    "costs": cli_sessions.costs,
+    "stats": cli_sessions.stats,
+}
 
 
 def _version(asked: bool) -> None:

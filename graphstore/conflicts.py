@@ -21,6 +21,8 @@ from graphstore.sight import Core, Sight
 from graphstore.writing import Transaction
 
 BOTH = "both"
+RECORDS = frozenset({"session", "segment"})
+"""Kinds of node that tell what was done: two that are alike do not contradict each other."""
 DECISION = "decision"  # the name under which a link's metadata keeps what was decided
 
 
@@ -132,7 +134,8 @@ def _groups(sight: Sight, among: Iterable[int] | None = None) -> list[list[int]]
     index = sight.index
     groups: dict[tuple[str, str], list[int]] = {}
     for ent in sight.entities(events=False) if among is None else among:
-        row = -1 if index.is_event[ent] else sight.find(ent)
+        stated = not index.is_event[ent] and index.kind[ent] not in RECORDS
+        row = sight.find(ent) if stated else -1
         if row >= 0:
             groups.setdefault((index.kind[ent], index.scope[ent]), []).append(row)
     for rows in groups.values():

@@ -4,19 +4,72 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING
 
-from graphstore.models import Json, Node
-from graphstore.period import OPEN, Instant, instant
+from graphstore.models import Json, Node, Value
+from graphstore.period import OPEN, Instant, instant, moment
 from graphstore.session_links import segment_node, session_node
 from graphstore.session_nodes import SESSION
 from graphstore.transcripts import Transcript
+from graphstore.view import Reader
 
 if TYPE_CHECKING:
     from graphstore.store import GraphStore
 
 EVER = "9999-12-31"
 """A valid time at which everything open-ended stands, sessions of a clock that runs ahead included."""
+
+
+class SessionInfo(Value):
+    """A session in short. `segments`: how many are its own. `missing`: only sessions forked from it tell of it."""
+
+    id: str
+    session_id: str
+    name: str | None = None
+    project: str | None = None
+    format: str | None = None
+    file: str | None = None
+    computer: str | None = None
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+    entries: int = 0
+    copied: int = 0
+    segments: int = 0
+    parent: str | None = None
+    """The id of the node of the session it was forked from."""
+    missing: bool = False
+
+
+def listed(view: Reader, *, project: str | None = None) -> list[SessionInfo]:
+    """The sessions that are known, those that began first first; those that do not say when come last."""
+    known = [Known(node.id, node.content) for node in view.nodes(SESSION)]
+    found = [each for each in known if project is None or each.content.get("project") == project]
+    return [_info(each) for each in sorted(found, key=lambda each: each.since)]
+
+
+def _info(known: Known) -> SessionInfo:
+    said = known.content
+
+    def at(name: str) -> datetime | None:
+        return None if said.get(name) is None else moment(instant(said[name]))
+
+    return SessionInfo(
+        id=known.id,
+        session_id=said["sessionId"],
+        name=said.get("name"),
+        project=said.get("project"),
+        format=said.get("format"),
+        file=said.get("file"),
+        computer=said.get("computer"),
+        started_at=at("startedAt"),
+        ended_at=at("endedAt"),
+        entries=said.get("entries", 0),
+        copied=said.get("copiedEntries", 0),
+        segments=len(known.nodes),
+        parent=known.parent,
+        missing=known.missing,
+    )
 
 
 @dataclass(slots=True)

@@ -16,6 +16,7 @@ import orjson
 import typer
 from pydantic import BaseModel
 
+from graphstore.doubts import Doubt
 from graphstore.models import (
     Chain,
     Change,
@@ -196,6 +197,9 @@ def _several(values: Sequence[Any], out: Console) -> None:
                 for one in values
             ]
             table(("id", "shaky", "rests on", "which is", "since", "why", "by"), shaken, out)
+        case [Doubt(), *_]:
+            doubted = [(one.ref, one.decision, one.reasoning, one.text) for one in values]
+            table(("version", "unsure", "why", "of"), doubted, out)
         case [Chain(), *_]:
             for chain in values:
                 _chain(chain, out)

@@ -27,7 +27,7 @@ COMMANDS = [
     "demo", "init", "add", "revise", "supersede", "end", "retract", "link", "unlink", "event", "show", "links", "history",
     "superseded", "causes", "effects", "walk", "path", "diff", "query", "changes", "import", "export", "restore", "verify", "stats",
     "events", "evict", "erase", "retention", "review", "resolve", "sweep", "confirm", "shaky", "recall", "fold", "trust",
-    "sessions",
+    "sessions", "reanalyze", "connect",
 ]  # fmt: skip
 
 
@@ -101,7 +101,7 @@ def test_every_command_is_there() -> None:
         ["import", "jsonl"],
         ["import", "csv"],
         ["import", "gasoline"],
-        ["sessions", "stats"],
+        *(["sessions", one] for one in ("list", "work", "decisions", "lessons", "errors", "lineage", "costs", "stats")),
     ],
 )
 def test_every_command_has_help(command: list[str]) -> None:

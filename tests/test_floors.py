@@ -96,6 +96,7 @@ FLOORS = {
         "session_revisions",
         "session_writing",
         "ingesting",
+        "doubts",
         "following",
         "pieces",
         "connecting",
