@@ -5,7 +5,7 @@ Each is a function of a view, so it is answered as of any coordinate; each answe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from math import fsum
 from typing import Any, NamedTuple, TypeVar
@@ -14,7 +14,7 @@ from graphstore.errors import InvalidError
 from graphstore.inputs import at_least_one, ids
 from graphstore.likeness import plain
 from graphstore.models import Json, Value
-from graphstore.period import OPEN, Instant, TimeLike, end_moment, instant, moment
+from graphstore.period import OPEN, TimeLike, end_moment, instant, moment
 from graphstore.pieces import Met, Piece, Taught, number, of_project, pieces
 from graphstore.session_nodes import LEVELS
 from graphstore.view import Reader
@@ -193,7 +193,9 @@ def _decided(what: str, told: list[tuple[Piece, Json]]) -> Decided:
     return Decided(
         what=what,
         why=why if isinstance(why, str) else "",
-        alternatives=tuple(each for each in others if isinstance(each, str)) if isinstance(others, list) else (),
+        alternatives=tuple(each for each in others if isinstance(each, str))
+        if isinstance(others, list)
+        else (),
         project=latest.project,
         node=latest.id,
         first_at=moment(told[0][0].since),
@@ -260,7 +262,13 @@ def lessons(
                 told.setdefault((piece.project, lesson.level, lesson.summary), []).append((piece, lesson))
     found = [_learned(each) for each in told.values()]
     found.sort(
-        key=lambda each: (_rank(each.confidence), -instant(each.last_at), each.summary, each.level, each.project)
+        key=lambda each: (
+            _rank(each.confidence),
+            -instant(each.last_at),
+            each.summary,
+            each.level,
+            each.project,
+        )
     )
     return Lessons(tags=tuple(asked), lessons=tuple(found))
 
@@ -369,7 +377,9 @@ class Cost(Value):
     pieces: int
 
     def __str__(self) -> str:
-        cached = f", {self.cache_read + self.cache_write:,} cached" if self.cache_read + self.cache_write else ""
+        cached = (
+            f", {self.cache_read + self.cache_write:,} cached" if self.cache_read + self.cache_write else ""
+        )
         return f"{_money(self.cost):>10}  {plural(self.tokens, 'token')}{cached}  {self.key or '(unknown)'}"
 
 
@@ -432,7 +442,9 @@ def _spent(piece: Piece, by: str) -> _Spent:
 def _by_model(piece: Piece) -> list[_Spent]:
     return [
         _Spent(
-            "/".join(name for name in (each.get("provider"), each.get("model")) if isinstance(name, str) and name),
+            "/".join(
+                name for name in (each.get("provider"), each.get("model")) if isinstance(name, str) and name
+            ),
             number(each.get("cost")),
             number(each.get("tokensInput")) + number(each.get("tokensOutput")),
             number(each.get("cacheRead")),

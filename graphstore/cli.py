@@ -104,6 +104,7 @@ IMPORTS: dict[str, Callable[..., None]] = {
     "gasoline": cli_files.import_gasoline,
     "pi": cli_sessions.import_pi,
     "claude": cli_sessions.import_claude,
+    "pi-brain": cli_files.import_pi_brain,
 }
 SESSIONS: dict[str, Callable[..., None]] = {
     "list": cli_sessions.list_sessions,

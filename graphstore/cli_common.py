@@ -33,6 +33,7 @@ class DumpFormat(StrEnum):
 
     graphstore = "graphstore"
     gasoline = "gasoline"
+    pi_brain = "pi-brain"
 
 
 class Along(StrEnum):

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from graphstore.ingesting import Ingested
     from graphstore.transcripts import SessionStatistics
 
+
 class Per(StrEnum):
     """What costs are summed by."""
 

@@ -23,7 +23,9 @@ class Doubt(Value):
 
 def doubts(view: Reader, limit: int | None = None) -> list[Doubt]:
     """The decisions marked `needsReview` of the segments that stand, in the order the segments were first known; at most `limit`."""
-    from graphstore.session_nodes import SEGMENT  # here, for every command that prints would wait for its models
+    from graphstore.session_nodes import (
+        SEGMENT,
+    )  # here, for every command that prints would wait for its models
 
     most = whole_number("limit", limit)
     found: list[Doubt] = []

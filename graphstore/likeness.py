@@ -201,7 +201,13 @@ def _semantic(ordered: Sequence[Subject], limits: Limits) -> Near:
                 score += WORDS * shared / (size + words_of[other] - shared)
             if score >= limits.threshold - _NEARLY:
                 found.append((-round(score, 6), -other))
-        yield place, [_alike(-score, subject, ordered[-other], -other) for score, other in nsmallest(limits.most, found)]
+        yield (
+            place,
+            [
+                _alike(-score, subject, ordered[-other], -other)
+                for score, other in nsmallest(limits.most, found)
+            ],
+        )
         tags.add(place, subject.tags), topics.add(place, subject.topics), words.add(place, subject.words)
 
 
@@ -237,15 +243,18 @@ def _lessons(ordered: Sequence[Subject], limits: Limits) -> Near:
                 if score >= LESSON_LEAST:
                     said = (-score, other.id, other)
                     best[where] = min(best.get(where, said), said, key=lambda each: each[:2])
-        yield place, [
-            _Found(
-                where,
-                -score,
-                f"it applies a {lesson.level} lesson: {lesson.summary}",
-                {"similarity": -score, "lessonId": lesson.id},
-            )
-            for where, (score, _, lesson) in best.items()
-        ]
+        yield (
+            place,
+            [
+                _Found(
+                    where,
+                    -score,
+                    f"it applies a {lesson.level} lesson: {lesson.summary}",
+                    {"similarity": -score, "lessonId": lesson.id},
+                )
+                for where, (score, _, lesson) in best.items()
+            ],
+        )
         begins.append(len(told))
         for lesson in subject.lessons:
             by_level[lesson.level].add(len(told), lesson.words)
@@ -256,9 +265,7 @@ def _failures(ordered: Sequence[Subject], limits: Limits) -> Near:
     meeting = _Places()
     for place, subject, first in _firsts(ordered, limits.window):
         found = [(-shared, -other) for other, shared in meeting.counts(subject.errors, first).items()]
-        yield place, [
-            _failed(subject, ordered[-other], -other) for _, other in nsmallest(limits.most, found)
-        ]
+        yield place, [_failed(subject, ordered[-other], -other) for _, other in nsmallest(limits.most, found)]
         meeting.add(place, subject.errors)
 
 
@@ -279,9 +286,13 @@ def _techniques(ordered: Sequence[Subject], limits: Limits) -> Near:
             earlier = ordered[other]
             if shared >= TECHNIQUES_LEAST and "" != subject.project != earlier.project != "":
                 found.append((-_part(shared, subject.techniques, earlier.techniques), -other))
-        yield place, [
-            _shared(-score, subject, ordered[-other], -other) for score, other in nsmallest(limits.most, found)
-        ]
+        yield (
+            place,
+            [
+                _shared(-score, subject, ordered[-other], -other)
+                for score, other in nsmallest(limits.most, found)
+            ],
+        )
         using.add(place, subject.techniques)
 
 
@@ -292,7 +303,9 @@ def _shared(score: float, later: Subject, earlier: Subject, place: int) -> _Foun
 
 def _projects(ordered: Sequence[Subject], limits: Limits) -> Iterator[Connection]:
     """The first piece of each session with the last one before it of another session on the same project: so a project is a chain."""
-    last: dict[str, list[Subject]] = {}  # of a project the latest piece of work, and the latest of another session than that
+    last: dict[
+        str, list[Subject]
+    ] = {}  # of a project the latest piece of work, and the latest of another session than that
     begun: set[tuple[str, str]] = set()
     for subject in ordered:
         if not subject.project:

@@ -49,7 +49,9 @@ class Lineage(Value):
         above = [f"{'  ' * at}{each}" for at, each in enumerate(reversed(self.ancestors))]
         depth = len(above)
         here = f"{'  ' * depth}{self.subject}  ←"
-        below = [f"{'  ' * (depth + each.generations)}{each}" for each in self._in_order(self.subject.session)]
+        below = [
+            f"{'  ' * (depth + each.generations)}{each}" for each in self._in_order(self.subject.session)
+        ]
         return "\n".join([*above, here, *below])
 
     def _in_order(self, parent: str) -> Iterator[Relative]:
@@ -152,7 +154,9 @@ class _Family:
         node, first, fork = self._sessions.get(session), self._segments.get(session), self._from.get(session)
         content: Json = node.content if node is not None else {}
         missing = content.get("missing") is True
-        project = _text(content, "project") or (_text(first.content, "classification", "project") if first else "")
+        project = _text(content, "project") or (
+            _text(first.content, "classification", "project") if first else ""
+        )
         known = first or (None if missing else node)
         return Relative(
             session=session,

@@ -129,9 +129,7 @@ def whole_name(known: set[str], project: str) -> str:
     if wanted in known:
         return wanted
     end = PurePosixPath(wanted.replace("\\", "/")).parts
-    meant = sorted(
-        path for path in known if PurePosixPath(path.replace("\\", "/")).parts[-len(end) :] == end
-    )
+    meant = sorted(path for path in known if PurePosixPath(path.replace("\\", "/")).parts[-len(end) :] == end)
     if len(meant) == 1:
         return meant[0]
     if meant:

@@ -20,17 +20,21 @@ from graphstore.statements import words
 
 BYTES_A_TOKEN = 4
 SUMMARY_MOST, SENTENCES_MOST = 300, 3
-MESSAGE_MOST = 200
+MESSAGE_MOST, LINE_MOST = 200, 500
 TAGS_MOST = 12
+TOPIC_TIMES = 3
+"""A word said so often names a topic; so do the tags and the words of the first request."""
 CLEAR_WORDS = 4
 """A goal is clear from so many words on."""
 
 _TEXT_KEPT = 20_000  # of what the user says in all: more changes no rule
-_SENTENCE = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n+")
+_SENTENCE = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n\s*\n|\n(?=\x1e)")
 _FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
-_LIST_MARK = re.compile(r"^\s*(?:[-*•]|\d+[.)]|#+)\s+")
+_LIST_MARK = re.compile(r"^\s*(?:[-*•]|\d+[.)]|#+)\s+", re.MULTILINE)
+_COMMAND = re.compile(r"\A/[\w:.-]+\Z")
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _DRIVE = re.compile(r"\A[A-Za-z]:[\\/]")
+_TAG = re.compile(r"</?tool_use_error>")
 _EXIT_LINE = re.compile(r"Command exited with code \d+|Exit code \d+")
 _DECISIONS = re.compile(r"^\s*(?:#+\s*|\*\*)(?:key )?decisions\b[^\n]*$", re.IGNORECASE | re.MULTILINE)
 _HEADING = re.compile(r"^\s*(?:#+\s|\*\*[^*\n]+\*\*:?\s*$)", re.MULTILINE)
@@ -102,6 +106,7 @@ class Findings:
         if isinstance(step, Took):
             self._take_usage(step)
             return
+        self.stopped = None  # why the last answer stopped, while nothing came after it
         if isinstance(step, Said):
             self._take_text(step)
         elif isinstance(step, Call):
@@ -122,6 +127,8 @@ class Findings:
         if said.who == "assistant":
             self.answers += 1
             self.last_answer = said.text
+            return
+        if _COMMAND.match(said.text):  # of the agent's own, such as /clear: it asks for no work
             return
         room = _TEXT_KEPT - self._kept
         self.requests.append(said.text[: max(room, SUMMARY_MOST)])
@@ -157,7 +164,9 @@ class Findings:
         ).messages
         key = took.message or f"#{len(model)}"
         before = model.get(key)
-        if before is None or took.tokens_output >= before.tokens_output:  # the last line of a message has all of it
+        if (
+            before is None or took.tokens_output >= before.tokens_output
+        ):  # the last line of a message has all of it
             model[key] = took
 
     def _touch(self, call: Call) -> None:
@@ -168,7 +177,14 @@ class Findings:
             self.looked += 1
         if name not in known.READING and name not in known.WRITING:
             return
-        given = next((call.arguments[each] for each in known.FILE_ARGUMENTS if isinstance(call.arguments.get(each), str)), "")
+        given = next(
+            (
+                call.arguments[each]
+                for each in known.FILE_ARGUMENTS
+                if isinstance(call.arguments.get(each), str)
+            ),
+            "",
+        )
         path = self._relative(given, call.folder)
         if path:
             touch = self.files.setdefault(path, _Touch())
@@ -215,13 +231,17 @@ class Findings:
     def outcome(self) -> Verdict:
         """How it came out, by the first of these rules that has ground:
 
-        aborted and nothing after it → abandoned; the last answer failed → failed; the user's last words say that it was dropped, that
+        aborted, or a call refused, and nothing after it → abandoned; the last answer failed → failed; the user's last words say that it was dropped, that
         it is right, or that it is wrong → abandoned, success, partial; a request without any answer → abandoned; the last result of a tool is an
         unresolved error → partial where files were written, else failed; the assistant finished → success, or partial with unresolved
         errors. Anything else is partial, and to be reviewed.
         """
-        if self.stopped is not None and self.last is self.stopped and self.stopped.why in ("aborted", "error"):
-            return Verdict("abandoned" if self.stopped.why == "aborted" else "failed", [])
+        stopped = self.stopped.why if self.stopped is not None else None
+        refused = isinstance(self.last, Answered) and self.last.refused
+        if stopped == "aborted" or refused:
+            return Verdict("abandoned", [])
+        if stopped == "error":
+            return Verdict("failed", [])
         verdict = self._in_their_words()
         if verdict:
             return Verdict(verdict, [])
@@ -231,11 +251,13 @@ class Findings:
         written = any(touch.written for touch in self.files.values())
         if isinstance(self.last, Answered) and self.last.failed:
             return Verdict("partial" if written else "failed", [])
-        if self.answers and self.stopped is not None and self.stopped.why == "done":
+        if stopped == "done" or (isinstance(self.last, Said) and self.last.who == "assistant"):
             return Verdict("partial" if open_errors else "success", [])
-        if isinstance(self.last, Said) and self.last.who == "assistant" and self.stopped is None:
-            return Verdict("partial" if open_errors else "success", [])
-        why = "the segment ends in the middle of the work" if self.tools else "the segment does not say how it ended"
+        why = (
+            "the segment ends in the middle of the work"
+            if self.tools
+            else "the segment does not say how it ended"
+        )
         return Verdict("partial", [_doubt("Outcome set to partial", why)])
 
     def _in_their_words(self) -> str | None:
@@ -271,7 +293,9 @@ class Findings:
         seen: dict[tuple[str, str], bool] = {}
         for error in self.errors:
             seen[error.type, error.message] = error.resolved
-        return [{"type": type, "message": message, "resolved": done} for (type, message), done in seen.items()]
+        return [
+            {"type": type, "message": message, "resolved": done} for (type, message), done in seen.items()
+        ]
 
     def tool_use_errors(self) -> list[Json]:
         """Calls that a tool refused, each kind once; a command that fails is work, no misuse."""
@@ -403,7 +427,10 @@ class Findings:
             if len(tags) >= TAGS_MOST:
                 break
             tags.setdefault(word)
-        spoken = {*words("\n".join((*self.requests, *(each.text for each in self.summaries)))), *tags}
+        texts = (*self.requests, *(each.text for each in self.summaries))
+        often = Counter(words("\n".join(texts)))
+        spoken = {word for word in often if often[word] >= TOPIC_TIMES}
+        spoken.update(tags, words(texts[0][:SUMMARY_MOST] if texts else ""))
         found: Json = {"tags": list(tags), "topics": _by_words(known.TOPICS, spoken)}
         concepts = _by_words(known.CONCEPTS, spoken)
         if concepts:
@@ -416,7 +443,9 @@ class Findings:
         if not self.requests:
             doubts.append(_doubt("Summary taken from elsewhere", "the segment holds no request of the user"))
         if self._type() == "other":
-            doubts.append(_doubt("Type set to other", "neither the request nor the tools say what kind of work it was"))
+            doubts.append(
+                _doubt("Type set to other", "neither the request nor the tools say what kind of work it was")
+            )
         return doubts
 
 
@@ -431,8 +460,8 @@ def total(amounts: Iterable[float]) -> float:
 def sentences(text: str) -> str:
     """The first one to three sentences, in one line; code left out, cut at a word when it is long."""
     found: list[str] = []
-    for raw in _SENTENCE.split(_FENCE.sub("\n", text)):
-        sentence = " ".join(_LIST_MARK.sub("", raw).split())
+    for raw in _SENTENCE.split(_LIST_MARK.sub("\x1e", _FENCE.sub("\n\n", text))):
+        sentence = " ".join(raw.replace("\x1e", " ").split())
         if not _NAME.search(sentence):
             continue
         if found and len(" ".join([*found, sentence])) > SUMMARY_MOST:
@@ -465,7 +494,9 @@ def significant(text: str) -> list[str]:
 
 def main_argument(arguments: Mapping[str, Any]) -> str:
     """What a call is about: a path, a command, a pattern; blanks made one."""
-    given = next((arguments[name] for name in known.MAIN_ARGUMENTS if isinstance(arguments.get(name), str)), "")
+    given = next(
+        (arguments[name] for name in known.MAIN_ARGUMENTS if isinstance(arguments.get(name), str)), ""
+    )
     return " ".join(given.split())
 
 
@@ -498,23 +529,23 @@ def _halves(text: str) -> tuple[str, str, str]:
 
 def _error(text: str) -> tuple[str, str]:
     """The kind of an error and the line that says it."""
-    plain = _ANSI.sub("", text)
+    plain = _TAG.sub("", _ANSI.sub("", text))
     for type, pattern in known.ERRORS:
-        found = pattern.search(plain)
-        if found is not None:
-            start = plain.rfind("\n", 0, found.start()) + 1
-            line = plain[start:].partition("\n")[0]
-            if type == "exception" and line.startswith("Traceback"):
-                line = _last_line(plain)
-            return type, _line(line)
+        for found in pattern.finditer(plain):
+            line = plain[plain.rfind("\n", 0, found.start()) + 1 :].partition("\n")[0]
+            if len(line) > LINE_MOST:  # code that was made small holds every word
+                continue
+            traced = type == "exception" and line.startswith("Traceback")
+            return type, _line(_last_line(plain) if traced else line)
     exit_line = _EXIT_LINE.search(plain)
     if exit_line is None:
         return "tool_error", _line(plain) or "no message"
-    return "exit_code", _line(plain.replace(exit_line[0], "").replace("(no output)", "")) or exit_line[0]
+    return "exit_code", _line(_last_line(plain)) or exit_line[0]
 
 
 def _last_line(text: str) -> str:
-    lines = [line for line in text.splitlines() if line.strip() and not _EXIT_LINE.search(line)]
+    said = (line for line in text.splitlines() if not _EXIT_LINE.search(line))
+    lines = [line for line in said if line.strip() not in ("", "(no output)")]
     return lines[-1] if lines else ""
 
 

@@ -30,18 +30,36 @@ FRAMEWORKS_BY_EXTENSION: Mapping[str, str] = {"svelte": "svelte", "vue": "vue", 
 
 DOCUMENTS = frozenset({"md", "mdx", "rst", "txt", "adoc", "tex"})
 SETTINGS = frozenset({"json", "jsonc", "json5", "yaml", "yml", "toml", "ini", "cfg", "conf", "env", "properties", "lock", "tf", "nix"})  # fmt: skip
-SETTING_NAMES = frozenset({"dockerfile", "makefile", ".gitignore", ".npmrc", ".editorconfig", ".dockerignore", ".env"})
+SETTING_NAMES = frozenset(
+    {"dockerfile", "makefile", ".gitignore", ".npmrc", ".editorconfig", ".dockerignore", ".env"}
+)
 DATA = frozenset({"csv", "tsv", "sql", "parquet", "jsonl", "ndjson", "xlsx", "xml", "arrow"})
-TEST_FILE = re.compile(r"(?:^|/)(?:tests?|__tests__|spec)/|(?:^|/)test_[^/]*$|[._-](?:test|spec)\.[a-z]+$|_test\.[a-z]+$")
-PLAN_FILE = re.compile(r"(?:^|/)[^/]*(?:plan|design|architecture|roadmap|rfc|adr)[^/]*\.[a-z]+$", re.IGNORECASE)
+TEST_FILE = re.compile(
+    r"(?:^|/)(?:tests?|__tests__|spec)/|(?:^|/)test_[^/]*$|[._-](?:test|spec)\.[a-z]+$|_test\.[a-z]+$"
+)
+PLAN_FILE = re.compile(
+    r"(?:^|/)[^/]*(?:plan|design|architecture|roadmap|rfc|adr)[^/]*\.[a-z]+$", re.IGNORECASE
+)
 HANDOFF_FILE = re.compile(r"hand-?_?off", re.IGNORECASE)
 
 READING = frozenset({"read", "view", "notebookread", "readfile", "openfile"})
 WRITING = frozenset({"write", "edit", "multiedit", "notebookedit", "create", "writefile", "editfile", "applypatch", "strreplaceeditor"})  # fmt: skip
-LOOKING = frozenset({"grep", "glob", "find", "ls", "search", "webfetch", "websearch", "fetch", "task", "agent"})
+LOOKING = frozenset(
+    {"grep", "glob", "find", "ls", "search", "webfetch", "websearch", "fetch", "task", "agent"}
+)
 RUNNING = frozenset({"bash", "shell", "exec", "runcommand", "powershell"})
 FILE_ARGUMENTS = ("path", "file_path", "filePath", "notebook_path", "notebookPath", "filename", "file")
-MAIN_ARGUMENTS = (*FILE_ARGUMENTS, "command", "cmd", "pattern", "query", "url", "prompt", "skill", "description")
+MAIN_ARGUMENTS = (
+    *FILE_ARGUMENTS,
+    "command",
+    "cmd",
+    "pattern",
+    "query",
+    "url",
+    "prompt",
+    "skill",
+    "description",
+)
 """The argument that says what a call is about: the first of these it has."""
 
 REQUESTS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
@@ -89,11 +107,11 @@ DROPPED = re.compile(
 ERRORS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("edit_mismatch", re.compile(r"could not find the exact|string to replace not found|old_?string|old text|must be unique|occurrences of|file has (?:not been read|been modified)|no changes made", re.I)),
     ("invalid_arguments", re.compile(r"InputValidationError|validation failed|invalid (?:tool )?(?:arguments?|parameters?|input)|missing required", re.I)),
+    ("type_error", re.compile(r"error TS\d+|TypeError\b|incompatible type|is not assignable to", re.I)),
     ("permission", re.compile(r"EACCES|EPERM|permission denied|not permitted|access denied|forbidden", re.I)),
     ("not_found", re.compile(r"ENOENT|no such file|file not found|does not exist|command not found|cannot find module|ModuleNotFoundError|path not found", re.I)),
     ("timeout", re.compile(r"ETIMEDOUT|timed out|timeout (?:of|exceeded|after)", re.I)),
     ("network", re.compile(r"ECONNREFUSED|ECONNRESET|ENOTFOUND|connection (?:refused|reset|error)|fetch failed|status code [45]\d\d", re.I)),
-    ("type_error", re.compile(r"error TS\d+|TypeError\b|incompatible type|is not assignable to", re.I)),
     ("syntax_error", re.compile(r"SyntaxError\b|parse error|unexpected token|unexpected end of", re.I)),
     ("test_failure", re.compile(r"\b\d+ (?:tests? )?failed\b|AssertionError|^FAIL\b|^FAILED\b|tests? failed", re.I | re.M)),
     ("conflict", re.compile(r"CONFLICT \(|merge conflict|would be overwritten", re.I)),

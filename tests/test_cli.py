@@ -101,7 +101,11 @@ def test_every_command_is_there() -> None:
         ["import", "jsonl"],
         ["import", "csv"],
         ["import", "gasoline"],
-        *(["sessions", one] for one in ("list", "work", "decisions", "lessons", "errors", "lineage", "costs", "stats")),
+        *(
+            ["sessions", one]
+            for one in ("list", "work", "decisions", "lessons", "errors", "lineage", "costs", "stats")
+        ),
+        ["import", "pi-brain"],
     ],
 )
 def test_every_command_has_help(command: list[str]) -> None:

@@ -99,7 +99,11 @@ def between(store: GraphStore, *kinds: str) -> list[tuple[str, str, str]]:
             found.setdefault(link.id, link)
     return sorted(
         (
-            *(sorted((link.source, link.target)) if KINDS[link.kind].symmetric else (link.source, link.target)),
+            *(
+                sorted((link.source, link.target))
+                if KINDS[link.kind].symmetric
+                else (link.source, link.target)
+            ),
             link.kind,
         )
         for link in found.values()
@@ -138,7 +142,9 @@ def test_a_score_at_the_threshold_is_enough(store: GraphStore, threshold: float,
 
 
 @pytest.mark.parametrize(("on", "found"), [("2026-01-31", 1), ("2026-02-01", 0)])
-def test_what_began_more_than_the_window_before_is_no_candidate(store: GraphStore, on: str, found: int) -> None:
+def test_what_began_more_than_the_window_before_is_no_candidate(
+    store: GraphStore, on: str, found: int
+) -> None:
     told(store, "older", "2026-01-01", work(tags=("auth",), session="1"))
     told(store, "newer", on, work(tags=("auth",), session="2"))
 
@@ -184,9 +190,24 @@ def test_what_connect_wrote_itself_is_no_reference(store: GraphStore) -> None:
 
 
 def test_a_lesson_of_the_same_level_learned_before_is_applied(store: GraphStore) -> None:
-    told(store, "older", "2026-01-02", work("x", lessons=(("tool", "edit fails on trailing whitespace", ("edit",)),)))
-    told(store, "newer", "2026-01-03", work("y", lessons=(("tool", "trailing whitespace breaks edit", ("edit",)),)))
-    told(store, "level", "2026-01-04", work("z", lessons=(("task", "trailing whitespace breaks edit", ("edit",)),)))
+    told(
+        store,
+        "older",
+        "2026-01-02",
+        work("x", lessons=(("tool", "edit fails on trailing whitespace", ("edit",)),)),
+    )
+    told(
+        store,
+        "newer",
+        "2026-01-03",
+        work("y", lessons=(("tool", "trailing whitespace breaks edit", ("edit",)),)),
+    )
+    told(
+        store,
+        "level",
+        "2026-01-04",
+        work("z", lessons=(("task", "trailing whitespace breaks edit", ("edit",)),)),
+    )
 
     connect(store)
 
@@ -220,7 +241,12 @@ def test_the_same_error_but_for_its_numbers_is_a_failure_pattern(store: GraphSto
 
 def test_two_shared_techniques_join_two_projects(store: GraphStore) -> None:
     told(store, "older", "2026-01-02", work("x", concepts=("Caching",), frameworks=("svelte",), project="/a"))
-    told(store, "newer", "2026-01-03", work("y", concepts=("caching", "auth"), frameworks=("svelte",), project="/b"))
+    told(
+        store,
+        "newer",
+        "2026-01-03",
+        work("y", concepts=("caching", "auth"), frameworks=("svelte",), project="/b"),
+    )
     told(store, "single", "2026-01-04", work("z", concepts=("caching",), project="/c"))
     told(store, "same", "2026-01-05", work("w", concepts=("caching",), frameworks=("svelte",), project="/b"))
 
@@ -322,7 +348,9 @@ def test_what_was_believed_before_stays_as_it_was(store: GraphStore, clock: Cloc
 
 def test_a_second_connect_is_no_transaction(disk_store: GraphStore) -> None:
     for number in range(6):
-        content = work(f"step {number}", tags=("a",), errors=("boom",), session=str(number), project=f"/{number % 2}")
+        content = work(
+            f"step {number}", tags=("a",), errors=("boom",), session=str(number), project=f"/{number % 2}"
+        )
         told(disk_store, f"node_{number}", f"2026-01-0{number + 1}", content)
     connect(disk_store)
     before = disk_store.stats()["transactions"]
@@ -366,7 +394,11 @@ def test_the_order_of_telling_makes_no_difference(clock: Clock) -> None:
 def test_connecting_after_each_telling_gives_the_same_links(clock: Clock) -> None:
     rng = random.Random(7)
     rows = [
-        (f"node_{number}", f"2026-01-{number + 1:02}", work(f"s{number}", tags=tuple(rng.sample("abcdef", 3)), errors=(rng.choice("xyz"),)))
+        (
+            f"node_{number}",
+            f"2026-01-{number + 1:02}",
+            work(f"s{number}", tags=tuple(rng.sample("abcdef", 3)), errors=(rng.choice("xyz"),)),
+        )
         for number in range(12)
     ]
     found = []
@@ -384,7 +416,9 @@ def test_connecting_after_each_telling_gives_the_same_links(clock: Clock) -> Non
 # ---- when it is so no more ----------------------------------------------------------------------
 
 
-def test_a_link_that_has_no_ground_any_more_is_taken_back_with_a_reason(store: GraphStore, clock: Clock) -> None:
+def test_a_link_that_has_no_ground_any_more_is_taken_back_with_a_reason(
+    store: GraphStore, clock: Clock
+) -> None:
     told(store, "older", "2026-01-02", work(tags=("a",), session="1"))
     told(store, "newer", "2026-01-03", work(tags=("a",), session="2"))
     connect(store)
@@ -495,7 +529,15 @@ def test_a_segment_of_another_shape_is_no_obstacle(store: GraphStore, content: d
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"threshold": 0}, {"threshold": 1.1}, {"threshold": float("nan")}, {"most": 0}, {"most": True}, {"window_days": 0}, {"window_days": "30"}],
+    [
+        {"threshold": 0},
+        {"threshold": 1.1},
+        {"threshold": float("nan")},
+        {"most": 0},
+        {"most": True},
+        {"window_days": 0},
+        {"window_days": "30"},
+    ],
 )
 def test_numbers_out_of_range_are_refused(store: GraphStore, wrong: dict[str, Any]) -> None:
     told(store, "older", "2026-01-02", work(tags=("a",)))

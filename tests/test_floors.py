@@ -119,6 +119,7 @@ FLOORS = {
         "cli_write",
         "gasoline",
         "gasoline_lines",
+        "pi_brain",
     },
 }
 ORDER = {module: floor for floor, name in enumerate(FLOORS) for module in FLOORS[name]}
