@@ -208,7 +208,9 @@ def _semantic(ordered: Sequence[Subject], limits: Limits) -> Near:
                 for score, other in nsmallest(limits.most, found)
             ],
         )
-        tags.add(place, subject.tags), topics.add(place, subject.topics), words.add(place, subject.words)
+        tags.add(place, subject.tags)
+        topics.add(place, subject.topics)
+        words.add(place, subject.words)
 
 
 def _part(shared: int, one: frozenset[str], other: frozenset[str]) -> float:

@@ -76,7 +76,8 @@ def lineage(view: Reader, session_or_node: str) -> Lineage:
     """
     family = _Family(view)
     start = family.session_of(session_or_node)
-    ancestors, here = [], start
+    ancestors: list[Relative] = []
+    here = start
     seen = {start}
     while (fork := family.forked_from(here)) is not None and fork.parent not in seen:
         seen.add(fork.parent)
