@@ -104,8 +104,10 @@ ORDER BY cost DESC, tokens DESC, key
 
 // macro: TEXT_OF(x)
 // A JSON text without its quotes and escapes: between doubled backslashes, \" \n \t and \r are told as what they mean.
+// The engine has no literal for a new line and a tab, but for bytes.
 list_to_string('\\', list_transform(string_split(substring(x, 2, size(x) - 2), '\\\\'), part -> list_to_string('"', string_split(
-  list_to_string('\n', string_split(list_to_string('\t', string_split(list_to_string('\r', string_split(part, '\\r')), '\\t')), '\\n')), '\\"'))))
+  list_to_string(decode(BLOB('\\x0A')), string_split(list_to_string(decode(BLOB('\\x09')), string_split(
+    list_to_string(decode(BLOB('\\x0D')), string_split(part, '\\r')), '\\t')), '\\n')), '\\"'))))
 
 // macro: LIST_OF(x)
 // A JSON list as a list of JSON values, to be unwound.

@@ -60,7 +60,7 @@ def story(store: GraphStore, clock: Clock) -> GraphStore:
             decisions=(("keep the cart in the session", "no account is needed"),),
             errors=("timeout after 30012 ms", "no such table"),
             lessons=(("tool", "quote every path", ("shell", "Paths")), ("user", "ask for the scope", ())))),
-        ("prices", "2026-01-06", segment("s1", "Round the \"prices\".", cost=0.2, tokens=500, models=[used("big", 300, 0.15), used("small", 200, 0.05)],
+        ("prices", "2026-01-06", segment("s1", "Round the \"prices\".\n\\n\t.", cost=0.2, tokens=500, models=[used("big", 300, 0.15), used("small", 200, 0.05)],
             decisions=(("round half up", "the law says so"), ("keep the cart in the session", "it proved quick")))),
         ("site", "2026-01-08", segment("s2", "A page for the shop.", SITE, cost=0.7, tokens=70, models=[used("small", 70, 0.7)],
             errors=("timeout after 30999 ms",), lessons=(("tool", "quote every path", ("shell",)),))),
@@ -91,7 +91,7 @@ def test_work_on_a_project_is_told_from_the_oldest_on(story: GraphStore) -> None
     assert str(found) == (
         "/home/ana/shop: 3 pieces of work in 2 sessions, 32 minutes, $0.3000, 1,500 tokens.\n"
         "2026-01-05  coding success: Build the cart.  [cart]\n"
-        '2026-01-06  coding success: Round the "prices".  [prices]\n'
+        '2026-01-06  coding success: Round the "prices". \\n .  [prices]\n'
         "2026-02-01  coding success: The cart again.  [again]"
     )
 
@@ -172,7 +172,7 @@ def test_lessons_of_a_level_a_project_or_any(story: GraphStore) -> None:
     assert [each.node for each in sessions.lessons(story, project="site")] == ["site"]
     assert len(sessions.lessons(story)) == 4
     assert str(sessions.lessons(story, ["css", "html"])) == "No lesson is known here for css, html."
-    with pytest.raises(InvalidError, match="unknown level 'tools'.*Did you mean 'tool'"):
+    with pytest.raises(InvalidError, match=r"unknown level 'tools'.*Did you mean 'tool'"):
         sessions.lessons(story, level="tools")
 
 
