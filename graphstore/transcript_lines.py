@@ -409,7 +409,8 @@ class PiReading(Reading):
 
     @property
     def unnumbered(self) -> bool:
-        return self.header_at is not None and self.raw_header.get("version") in (None, 1)
+        """Whether nothing says that the entries have ids: a header of version 1, or none so far."""
+        return self.raw_header.get("version") in (None, 1)
 
     def _boundary_fields(self, value: Json) -> Json:
         told: Json = {

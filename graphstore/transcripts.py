@@ -297,9 +297,11 @@ def _copied(reading: Reading, header: Header, parent: Reading | None) -> int:
         return 0
     count = 0
     for entry in reading.entries:
-        if entry.timestamp is None or entry.timestamp >= header.timestamp:
+        if entry.timestamp is None:
+            continue
+        if entry.timestamp >= header.timestamp:
             break
-        count += 1
+        count = entry.position + 1
     while count and not reading.entries[count - 1].is_content:
         count -= 1  # a fork writes labels anew, under ids of its own and old timestamps
     return count
@@ -328,6 +330,7 @@ class _Cutting:
         self.t, self.reading, self.nearest = t, reading, nearest
         self.entries = t.entries
         self.leaf = -1  # of the main chain
+        self.since: datetime | None = None
         self.chains: dict[int, int] = {}  # sidechains: entry to chain
         self.leaves: dict[int, int] = {}  # and chain to leaf
         self.forks = t.header.parent_session is not None or t.header.parent_session_id is not None
@@ -340,7 +343,7 @@ class _Cutting:
                 continue
             at = entry.position
             jump = self._jump(entry, before)
-            gap = self._gap(entry, before)
+            gap = self._gap(entry)
             copied = {"copied": True} if at < t.copied else {}
             first = fork and at >= t.copied
             if first:
@@ -405,13 +408,15 @@ class _Cutting:
         self.chains[at], self.leaves[chain] = chain, at
         return None if above == leaf or self.reading.parallel[at] else leaf
 
-    def _gap(self, entry: Entry, before: int) -> float | None:
-        if before < 0 or entry.timestamp is None:
+    def _gap(self, entry: Entry) -> float | None:
+        """The minutes of a pause before the entry, since the last one that says when."""
+        since, now = self.since, entry.timestamp
+        if now is None:
             return None
-        since = self.entries[before].timestamp
-        if since is None or entry.timestamp - since < PAUSE:
+        self.since = now
+        if since is None or now - since < PAUSE:
             return None
-        return round((entry.timestamp - since) / timedelta(minutes=1), 2)
+        return round((now - since) / timedelta(minutes=1), 2)
 
     def _fork(self, entry: Entry, jump: int | None, gap: float | None) -> Boundary:
         header, t = self.t.header, self.t
@@ -459,6 +464,8 @@ def segments(t: Transcript) -> list[Segment]:
 
     Metadata before the first content entry goes with it, and likewise what a fork wrote between the copied part and its first own content.
     """
+    if not t.entries:
+        return []
     cuts = _cuts(t)
     stops = [*list(cuts)[1:], len(t.entries)]
     return [
@@ -469,8 +476,6 @@ def segments(t: Transcript) -> list[Segment]:
 
 def _cuts(t: Transcript) -> dict[int, list[Boundary]]:
     """The positions where segments begin, with their boundaries."""
-    if not t.entries:
-        return {}
     cuts: dict[int, list[Boundary]] = {0: []}
     if 0 < t.copied < len(t.entries):
         cuts[t.copied] = []
@@ -620,7 +625,7 @@ class _Counting:
             "models": dict(self.models.most_common()),
             "tool_errors": self.errors,
             "tokens": Tokens(**self.spent, total=self.spent.total()),
-            "cost": self.cost,
+            "cost": None if self.cost is None else round(self.cost, 6),
         }
 
 
