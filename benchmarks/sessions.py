@@ -10,11 +10,14 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
+import graphstore
 from benchmarks.timing import once, race
+from graphstore import sessions as rooms
 from graphstore import transcripts
 
 if TYPE_CHECKING:
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
 
 START = datetime(2026, 1, 5, 9, tzinfo=UTC)
 MEGABYTES = 24
+INGESTED = 2.4
 BUDGET = 1 / 20
 """Seconds a megabyte."""
 _WORDS = "the parser reads a line and gives an entry whose parent is the leaf of its chain so that nothing is lost".split()
@@ -135,6 +139,32 @@ def sessions(arena: Arena) -> Iterator[Row]:
             lanes["ours"] = lambda read=read, path=path: _each(lambda _: transcripts.statistics(read), path)
             yield _row(arena, path, f"a MB of a session counted (statistics), {work}", lanes)
         path.unlink()
+    yield from _ingested(arena)
+
+
+def _ingested(arena: Arena) -> Iterator[Row]:
+    """Told to a store on disk: read, analysed without a model, written with its links; and told again."""
+    path = arena.folder / "session_ingested.jsonl"
+    _, told = written(path, INGESTED, 350)
+    cuts = sum(told.values()) + 1
+    first, again = [], []
+    for turn in range(arena.rounds):
+        with graphstore.open(arena.folder / f"sessions_{turn}") as store:
+            seconds, done = once(partial(rooms.ingest, store, path))
+            first.append(seconds)
+            assert (cuts, ()) == (done.new, done.damaged), (cuts, done)
+            count = store.stats()["transactions"]
+            again.append(once(partial(rooms.ingest, store, path))[0])
+            assert count == store.stats()["transactions"]
+    floor = median(once(partial(parse, path))[0] for _ in range(arena.rounds))
+    for work, took in (
+        (f"a session of {cuts} segments ingested", first),
+        ("the same again, unchanged", again),
+    ):
+        row = arena.row(work, {"ours": median(took), "floor": floor}, 1.0, "orjson on its lines")
+        row.size = f"{path.stat().st_size / 1e6:.1f} MB"
+        yield row
+    path.unlink()
 
 
 def _each(work: Callable[[Path], Any], path: Path) -> float:

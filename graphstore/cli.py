@@ -102,9 +102,9 @@ IMPORTS: dict[str, Callable[..., None]] = {
     "jsonl": cli_files.import_jsonl,
     "csv": cli_files.import_csv,
     "gasoline": cli_files.import_gasoline,
+    "pi-brain": cli_files.import_pi_brain,
     "pi": cli_sessions.import_pi,
     "claude": cli_sessions.import_claude,
-    "pi-brain": cli_files.import_pi_brain,
 }
 SESSIONS: dict[str, Callable[..., None]] = {
     "list": cli_sessions.list_sessions,

@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -57,9 +57,9 @@ class Following:
     ) -> None:
         if idle <= timedelta(0):
             raise InvalidError(f"idle {idle} is no pause. Give a timedelta above zero.")
-        session_files(path)
+        session_files(path, but=store.path)
         self._store, self._path, self._idle = store, path, idle
-        self._clock: Clock = (lambda: store.at.valid) if clock is None else clock
+        self._clock: Clock = clock or store._clock or _now
         self._analyze, self._computer, self._format = analyze, computer, format
         self._ingesting = self._fresh()
         self._watched: dict[Path, _Watched] = {}
@@ -79,7 +79,9 @@ class Following:
         return Ingesting(self._store, analyze=self._analyze, computer=self._computer, format=self._format)
 
     def _files(self) -> Iterator[tuple[Path, _Stamp]]:
-        for file in session_files(self._path) if Path(self._path).expanduser().exists() else ():
+        for file in (
+            session_files(self._path, but=self._store.path) if Path(self._path).expanduser().exists() else ()
+        ):
             try:
                 found = file.stat()
             except OSError:
@@ -119,6 +121,10 @@ def follow(following: Following, told: Callable[[Ingested], None], *, every: flo
         if done.sessions:
             told(done)
         time.sleep(every)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
 
 
 def _written(transcript: Transcript, now: datetime) -> datetime:

@@ -16,6 +16,7 @@ from graphstore import session_revisions as revisions
 from graphstore import transcripts
 from graphstore.analysing import Analyser, Work, builtin
 from graphstore.errors import ConflictError, EngineError, InvalidError, NotFoundError
+from graphstore.inputs import json_object
 from graphstore.models import UPRIGHT, Json, Node, Value
 from graphstore.period import instant, iso
 from graphstore.session_catalog import EVER, Catalog, Known
@@ -101,7 +102,7 @@ def ingest(
     `computer`: where the sessions ran (default: this one's name, for those not known yet). `format`: `pi` or `claude`, refuses others. `progress` is called
     with bytes done and in all. What fails is reported with its file, and the others go on. Raises InvalidError when there is no such file or folder.
     """
-    files = session_files(path)
+    files = session_files(path, but=store.path)
     ingesting = Ingesting(store, analyze=analyze, computer=computer, format=format)
     done, total = 0, sum(size_of(file) for file in files)
     reports: list[SessionIngested] = []
@@ -130,11 +131,13 @@ def reanalyze(
     return Ingested(sessions=tuple(reports))
 
 
-def session_files(path: str | Path) -> list[Path]:
-    """The session files at a path, in order. Raises InvalidError when there is none such."""
+def session_files(path: str | Path, *, but: Path | None) -> list[Path]:
+    """The session files at a path, in order, `but` those below a store's folder. Raises InvalidError when there is nothing there."""
     place = Path(path).expanduser().absolute()
     if place.is_dir():
-        return sorted(file for file in place.rglob("*.jsonl") if file.is_file())
+        own = None if but is None else but.absolute()
+        found = (file for file in place.rglob("*.jsonl") if own not in file.parents)
+        return sorted(file for file in found if file.is_file())
     if place.is_file():
         return [place]
     raise InvalidError(
@@ -176,6 +179,8 @@ class Ingesting:
             transcript = self._read(file, parent)
         except (*_REFUSED, EngineError, OSError) as error:
             return [SessionIngested(file=str(file), error=str(error))]
+        if not transcript.entries:
+            return [SessionIngested(file=str(file), open=True, warnings=("it has no entries yet",))]
         try:
             plan = self._planned(transcript, ended)
             awaited = self._awaited(plan.id)
@@ -317,6 +322,8 @@ class Ingesting:
         if self._same(plan.content, known.content):
             if Path(known.content["file"]) == transcript.path or Path(known.content["file"]).is_file():
                 plan.content = known.content  # the same, or a copy of it
+            for piece in plan.pieces:
+                piece.trigger = self._outdated(piece)
             return
         here = known.content["file"] == str(transcript.path) or not Path(known.content["file"]).is_file()
         for piece in plan.pieces:
@@ -350,6 +357,14 @@ class Ingesting:
             return None
         return revisions.GROWN
 
+    def _outdated(self, piece: Piece) -> str | None:
+        """Why a segment whose session has not changed is to be written all the same."""
+        node = self._node(piece.id)
+        if node is None or node.standing not in UPRIGHT:
+            return None
+        digest, _ = revisions.known_as(node.content)
+        return revisions.outdated(node.content, self._analyze.version) if digest == piece.digest else None
+
     def _node(self, id: str) -> Node | None:
         """What the graph has by this id, with any standing."""
         if id not in self._store._core.index.ids:
@@ -370,6 +385,8 @@ class Ingesting:
         if there is not None:
             plan.warnings.append(f"session {plan.id} is {there.standing}; it was left so")
             return self._report(plan, [], 0)
+        if known is None and plan.open and not plan.pieces:
+            return self._report(plan, [], 0)  # it has just begun
         stale = self._stale(plan, known)
         plan.content = self._joined(plan, known, stale)
         due = [piece for piece in plan.pieces if piece.trigger is not None]
@@ -444,7 +461,7 @@ class Ingesting:
                 said["source"] = {**source, **work.source()}
             if metadata.get("analyzerVersion") != self._analyze.version:
                 said["metadata"] = {**metadata, "analyzerVersion": self._analyze.version}
-            return SessionNode.of(said)
+            return SessionNode.of(json_object("the node", said))
         except (InvalidError, TypeError, ValueError, AttributeError) as error:
             raise InvalidError(
                 f"{who}: what it gave is no node. {error} Nothing of the session was written."

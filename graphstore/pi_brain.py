@@ -35,6 +35,7 @@ APART = "piBrain"
 """Where a link's metadata keep what an edge says beside its own fields."""
 FIRST, AGAIN = "initial", "prompt_update"
 """What made a first version, and a later one, where its file does not say."""
+_BOUNDARIES = frozenset({"fork", "branch", "tree_jump", "resume", "compaction", "continuation"})
 _PLAIN_NAME = re.compile(r"[\w.-]+\Z")
 _LINE = 1  # of damage to a file as a whole
 
@@ -184,6 +185,7 @@ class _Export:
         if type == "related_to" and isinstance(metadata.get("relationship"), str):
             type = metadata.pop("relationship")
         apart = metadata.pop(APART, {})
+        metadata = _renamed(link.kind, metadata, _SNAKE, _camel)
         since = instant(link.valid_from)
         ours = {
             "reason": link.reason,
@@ -256,6 +258,32 @@ def _trigger(number: int) -> str:
 
 def _confidence(created_by: str) -> str:
     return "inferred" if created_by == "daemon" else "explicit"
+
+
+_SNAKE = re.compile(r"[a-z][a-z0-9]*(?:_[a-z][a-z0-9]*)+\Z")
+_CAMEL = re.compile(r"[a-z][a-z0-9]*(?:[A-Z][a-z0-9]*)+\Z")
+
+
+def _camel(name: str) -> str:
+    return re.sub(r"_([a-z])", lambda found: found[1].upper(), name)
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"[A-Z]", lambda found: f"_{found[0].lower()}", name)
+
+
+def _renamed(kind: str, value: Any, which: re.Pattern[str], rename: Callable[[str], str]) -> Any:
+    """What a boundary says of itself, its fields under the names of the other side: `gap_minutes` here, `gapMinutes` there."""
+    if kind not in _BOUNDARIES:
+        return value
+    if isinstance(value, list):
+        return [_renamed(kind, each, which, rename) for each in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        rename(name) if which.match(name) else name: _renamed(kind, each, which, rename)
+        for name, each in value.items()
+    }
 
 
 def _file_name(id: str) -> str:
@@ -512,11 +540,12 @@ class _Import:
             ours = (edge.model_extra or {}).get(OURS)
             ours = ours if isinstance(ours, dict) else {}
             apart = {name: value for name, value in (edge.model_extra or {}).items() if name != OURS}
-            metadata, type = {**edge.metadata, **({APART: apart} if apart else {})}, edge.type
+            metadata, type = _renamed(edge.type, edge.metadata, _CAMEL, _snake), edge.type
             try:
                 self.store.vocabulary.canonical(type)
             except InvalidError:
                 metadata, type = {**metadata, "relationship": type}, "related_to"
+            metadata = {**metadata, APART: apart} if apart else metadata
             self.store.link(
                 edge.source_node_id,
                 type,

@@ -108,7 +108,7 @@ class Catalog:
         self._store = store
         self.sessions: dict[str, Known] = {}
         self._children: dict[str, set[str]] = {}
-        self._projects: dict[str, set[str]] = {}
+        self._first: dict[str, tuple[Instant, str]] = {}
         for node in store.as_of(valid=EVER).nodes(SESSION):
             self.put(node.id, node.content)
 
@@ -117,13 +117,14 @@ class Catalog:
         known = self.sessions[id] = Known(id, content)
         if known.parent is not None:
             self._children.setdefault(known.parent, set()).add(id)
-        if not known.missing and content.get("project"):
-            self._projects.setdefault(content["project"], set()).add(id)
+        project = content.get("project")
+        if project and not known.missing:
+            self._first[project] = min(self._first.get(project, known.since), known.since)
 
     def first_of(self, project: str) -> str | None:
         """The earliest session of a project."""
-        there = [self.sessions[id] for id in self._projects.get(project, ())]
-        return min(there, key=lambda known: known.since).id if there else None
+        first = self._first.get(project)
+        return None if first is None else first[1]
 
     def children(self, id: str) -> list[Known]:
         """The sessions that were forked from this one."""

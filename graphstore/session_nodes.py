@@ -362,7 +362,7 @@ def checked(model: type[P], given: Any) -> P:
     try:
         return model.model_validate(given)
     except ValidationError as error:
-        faults = [_fault(each) for each in error.errors()]
+        faults = list({_path(each["loc"]): _fault(each) for each in error.errors()}.values())
     more = f" And {len(faults) - _SHOWN} more." if len(faults) > _SHOWN else ""
     raise InvalidError(" ".join(faults[:_SHOWN]) + more) from None
 

@@ -8,6 +8,8 @@ from typing import Literal
 from graphstore.models import Json, Version
 from graphstore.session_nodes import SCHEMA_VERSION, carry_corrections
 
+_ITS_OWN = {"source": ("segment", "digest"), "metadata": ("analyzedAt", "analyzerVersion", "schemaVersion")}
+"""What only an analysis can say of itself: nobody corrects it."""
 Outdated = Literal["prompt_update", "schema_migration"]
 INITIAL, GROWN, EARLIER = "initial", "session_grown", "earlier_session"
 CORRECTED, CONNECTED = "user_feedback", "connection_found"
@@ -16,10 +18,10 @@ CORRECTED, CONNECTED = "user_feedback", "connection_found"
 def outdated(content: Json, version: str) -> Outdated | None:
     """Why what was written of a segment is to be written anew, by the analyser of this version; None when it is not."""
     metadata = _part(content, "metadata")
-    schema = metadata.get("schemaVersion")
-    if not isinstance(schema, int) or schema < SCHEMA_VERSION:
+    schema, by = metadata.get("schemaVersion"), metadata.get("analyzerVersion")
+    if isinstance(schema, int) and schema < SCHEMA_VERSION:
         return "schema_migration"
-    return None if metadata.get("analyzerVersion") == version else "prompt_update"
+    return "prompt_update" if isinstance(by, str) and by != version else None
 
 
 def known_as(content: Json) -> tuple[str | None, int]:
@@ -32,12 +34,17 @@ def known_as(content: Json) -> tuple[str | None, int]:
 def carried(versions: Iterable[Version], fresh: Json) -> Json:
     """A fresh description with what people corrected of the earlier ones, and with the connections that were found. `versions`: all there were."""
     before: Json | None = None
+    analysed = fresh
     for version in sorted(versions, key=lambda version: version.number):
         if before is not None and version.trigger == CORRECTED:
             fresh = carry_corrections(before, version.content, fresh)
         elif before is not None and version.trigger == CONNECTED:
             fresh = _connected(before, version.content, fresh)
         before = version.content
+    for part, names in _ITS_OWN.items():
+        if part in fresh:
+            own = {name: analysed[part][name] for name in names if name in analysed[part]}
+            fresh = {**fresh, part: {**_part(fresh, part), **own}}
     return fresh
 
 

@@ -29,7 +29,7 @@ CLEAR_WORDS = 4
 
 _TEXT_KEPT = 20_000  # of what the user says in all: more changes no rule
 _SENTENCE = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n\s*\n|\n(?=\x1e)")
-_FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+_FENCE = re.compile(r"```.*?(?:```|\Z)|^[ \t]*[-=*_]{3,}[ \t]*$", re.DOTALL | re.MULTILINE)  # and rulers
 _LIST_MARK = re.compile(r"^\s*(?:[-*•]|\d+[.)]|#+)\s+", re.MULTILINE)
 _COMMAND = re.compile(r"\A/[\w:.-]+\Z")
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")

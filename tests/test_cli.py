@@ -106,6 +106,8 @@ def test_every_command_is_there() -> None:
             for one in ("list", "work", "decisions", "lessons", "errors", "lineage", "costs", "stats")
         ),
         ["import", "pi-brain"],
+        ["import", "pi"],
+        ["import", "claude"],
     ],
 )
 def test_every_command_has_help(command: list[str]) -> None:
