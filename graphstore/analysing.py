@@ -16,7 +16,7 @@ from graphstore.errors import InvalidError
 from graphstore.models import Json
 from graphstore.period import instant, iso
 from graphstore.session_nodes import LEVELS, SessionNode
-from graphstore.session_steps import Said, Summed, steps
+from graphstore.session_steps import Said, Step, Stopped, Summed, steps
 
 if TYPE_CHECKING:
     from graphstore.transcripts import Entry, Header, Segment, Transcript
@@ -50,6 +50,15 @@ class Work:
         """The segment's entries with their bodies, as they lie in the file."""
         return self.transcript.bodies(self.segment)
 
+    def steps(self) -> Iterator[Step]:
+        """What the entries say, in order. Of a sub-agent at work beside the session, only what it did and took: its words are nobody's here."""
+        within = self.transcript.entries[self.segment.start : self.segment.stop]
+        beside = any(entry.is_content and not entry.sidechain for entry in within)
+        for entry, body in self.entries():
+            for step in steps(body):
+                if not (beside and entry.sidechain and isinstance(step, Said | Stopped | Summed)):
+                    yield step
+
     def started(self) -> datetime:
         """When the segment began; where none of its entries says, when the session did. Raises InvalidError where nothing says."""
         found = self.segment.start_timestamp or self.header.timestamp
@@ -66,8 +75,8 @@ class Work:
 
     def request(self) -> str | None:
         """The first text of the user, without the wrappers of commands and reminders; None where there is none."""
-        found = (step for _, body in self.entries() for step in steps(body))
-        return next((step.text for step in found if isinstance(step, Said) and step.who == "user"), None)
+        said = (step for step in self.steps() if isinstance(step, Said))
+        return next((each.text for each in said if each.who == "user" and rules.asks(each.text)), None)
 
     def text(self, limit: int | None = None) -> str:
         """What was said and summed up, a paragraph each with who said it; for an analyser that reads. At most `limit` characters: its beginning and its end."""
@@ -99,12 +108,11 @@ class Work:
 
 
 def _paragraphs(work: Work) -> Iterator[str]:
-    for _, body in work.entries():
-        for step in steps(body):
-            if isinstance(step, Said):
-                yield f"{step.who}: {step.text}"
-            elif isinstance(step, Summed):
-                yield f"{step.how} summary: {step.text}"
+    for step in work.steps():
+        if isinstance(step, Said):
+            yield f"{step.who}: {step.text}"
+        elif isinstance(step, Summed):
+            yield f"{step.how} summary: {step.text}"
 
 
 class _Builtin:
@@ -115,11 +123,9 @@ class _Builtin:
     def __call__(self, work: Work) -> SessionNode:
         """What the segment says of itself. The same segment gives the same node, always."""
         found = rules.Findings(work.project)
-        size = 0
-        for entry, body in work.entries():
-            size += entry.length
-            for step in steps(body):
-                found.take(step)
+        for step in work.steps():
+            found.take(step)
+        size = sum(each.length for each in work.transcript.entries[work.segment.start : work.segment.stop])
         at = iso(instant(work.segment.end_timestamp or work.started()))
         used = found.models_used()
         verdict = found.outcome()

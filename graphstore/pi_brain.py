@@ -507,7 +507,13 @@ class _Import:
             if len(begun) > 1:  # it was written over all of them at once: the gaps go
                 ended.append((min(row[0] for row in begun), max(row[1] for row in begun)))
             gone = [gap for whole in coalesce(ended) for gap in without_all(whole, begun)]
-            if gone:
+            again = [row[:2] for file in files for row in file.rows if row[2] > max(at, file.told)]
+            kept = [part for gap in gone for part in without_all(gap, again)]
+            if kept != gone:
+                self.warnings.append(
+                    f"{id}: what was taken at {iso(at)} and given back later is held throughout."
+                )
+            if gone := kept:
                 path = files[-1].path
                 yield _Act(at, 2, (id, 0), path, self._withdrawal(id, gone, retracted))
 

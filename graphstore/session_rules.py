@@ -27,20 +27,22 @@ TOPIC_TIMES = 3
 CLEAR_WORDS = 4
 """A goal is clear from so many words on."""
 
+_ASKED_WITHIN = 2_000  # characters from the beginning of a request on
 _TEXT_KEPT = 20_000  # of what the user says in all: more changes no rule
 _SENTENCE = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n\s*\n|\n(?=\x1e)")
 _FENCE = re.compile(r"```.*?(?:```|\Z)|^[ \t]*[-=*_]{3,}[ \t]*$", re.DOTALL | re.MULTILINE)  # and rulers
-_LIST_MARK = re.compile(r"^\s*(?:[-*•]|\d+[.)]|#+)\s+", re.MULTILINE)
+_LIST_MARK = re.compile(r"^[ \t]*(?:[-*•]|\d{1,4}[.)]|#{1,6})[ \t]+", re.MULTILINE)
 _COMMAND = re.compile(r"\A/[\w:.-]+\Z")
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _DRIVE = re.compile(r"\A[A-Za-z]:[\\/]")
 _TAG = re.compile(r"</?tool_use_error>")
 _EXIT_LINE = re.compile(r"Command exited with code \d+|Exit code \d+")
-_DECISIONS = re.compile(r"^\s*(?:#+\s*|\*\*)(?:key )?decisions\b[^\n]*$", re.IGNORECASE | re.MULTILINE)
-_HEADING = re.compile(r"^\s*(?:#+\s|\*\*[^*\n]+\*\*:?\s*$)", re.MULTILINE)
+_DECISIONS = re.compile(r"\s*(?:#+\s*|\*\*)(?:key )?decisions\b", re.IGNORECASE)
+_HEADING = re.compile(r"\s*(?:#+\s|\*\*[^*]+\*\*:?\s*\Z)")
 _BULLET = re.compile(r"^(?:[-*•]|\d+[.)])\s+(.*)$")
 _WHY = re.compile(r"\s*(?::\*\*|\*\*:|:)\s+|\s+[—–]\s+|\s+-\s+|\s*\bbecause\b\s*")
 _INSTEAD = re.compile(r"\b(?:instead of|rather than|over)\s+([^.;,()]+)", re.IGNORECASE)
+_ANSWER = ("", "")  # an answer of the model, among what can fail
 _NAME = re.compile(r"[^\W_]")
 
 
@@ -95,6 +97,7 @@ class Findings:
         self.stopped: Stopped | None = None
         self.last: Step | None = None
         self.since_request: list[Answered] = []
+        self._open: dict[tuple[str, str], list[_Error]] = {}  # errors not resolved, by tool and what about
         self._pending: dict[str, Call] = {}
         self._models: dict[tuple[str, str], _Model] = {}
         self._kept = 0
@@ -128,7 +131,7 @@ class Findings:
             self.answers += 1
             self.last_answer = said.text
             return
-        if _COMMAND.match(said.text):  # of the agent's own, such as /clear: it asks for no work
+        if not asks(said.text):
             return
         room = _TEXT_KEPT - self._kept
         self.requests.append(said.text[: max(room, SUMMARY_MOST)])
@@ -151,10 +154,10 @@ class Findings:
         self.stopped = stop
         if stop.why == "error":
             message = _line(stop.message) or "the model's answer failed"
-            self.errors.append(_Error("model_error", message, "", "", "", misuse=False))
+            self._add(_Error("model_error", message, "", "", "", misuse=False))
         elif stop.why != "aborted":
-            for error in self.errors:
-                error.resolved = error.resolved or error.type == "model_error"
+            for error in self._open.pop(_ANSWER, ()):
+                error.resolved = True
 
     def _take_usage(self, took: Took) -> None:
         if not took.model and not took.provider:
@@ -196,13 +199,16 @@ class Findings:
     def _judge(self, tool: str, about: str, text: str, model: str, failed: bool) -> None:
         """Keep an error; or see what a success of the same about the same resolves."""
         if not failed:
-            for error in self.errors:
-                if error.tool == tool and error.about == about and about:
-                    error.resolved = True
+            for error in self._open.pop((tool, about), ()) if about else ():
+                error.resolved = True
             return
         type, message = _error(text)
         misuse = type in known.MISUSE or _plain_name(tool) not in known.RUNNING
-        self.errors.append(_Error(type, message, tool, about, model, misuse))
+        self._add(_Error(type, message, tool, about, model, misuse))
+
+    def _add(self, error: _Error) -> None:
+        self.errors.append(error)
+        self._open.setdefault((error.tool, error.about), []).append(error)
 
     def _relative(self, path: str, folder: str | None) -> str:
         """The path from the project on; outside the project, as it is."""
@@ -321,7 +327,7 @@ class Findings:
                 "tokensOutput": sum(took.tokens_output for took in model.messages.values()),
                 "cacheRead": sum(took.cache_read for took in model.messages.values()),
                 "cacheWrite": sum(took.cache_write for took in model.messages.values()),
-                "cost": total(took.cost for took in model.messages.values()),
+                "cost": total(took.cost or 0.0 for took in model.messages.values()),
             }
             for model in self._models.values()
         ]
@@ -439,13 +445,16 @@ class Findings:
 
     def doubts(self) -> list[Json]:
         """Where an answer was given without ground, beside the outcome."""
-        doubts = []
+        doubts: list[Json] = []
         if not self.requests:
             doubts.append(_doubt("Summary taken from elsewhere", "the segment holds no request of the user"))
         if self._type() == "other":
             doubts.append(
                 _doubt("Type set to other", "neither the request nor the tools say what kind of work it was")
             )
+        took = [each for model in self._models.values() for each in model.messages.values()]
+        if any(each.cost is None and each.tokens_input + each.tokens_output for each in took):
+            doubts.append({"decision": "Cost taken as 0", "reasoning": "the session says tokens and no cost"})
         return doubts
 
 
@@ -472,14 +481,21 @@ def sentences(text: str) -> str:
     return _cut(" ".join(found), SUMMARY_MOST)
 
 
+def asks(text: str) -> bool:
+    """Whether a text of the user asks for anything: a command of the agent's own, such as /clear, does not."""
+    return _COMMAND.match(text) is None
+
+
 def has_clear_goal(request: str) -> bool:
     """Whether it says what to do: some words, with a verb or something named."""
-    return len(request.split()) >= CLEAR_WORDS and known.CLEAR.search(request) is not None
+    said = request[:_ASKED_WITHIN]
+    return len(said.split()) >= CLEAR_WORDS and known.CLEAR.search(said) is not None
 
 
 def asked_for(request: str) -> list[str]:
     """The types of work a request names, in the order of the table."""
-    return [type for type, pattern in known.REQUESTS if pattern.search(request)]
+    said = request[:_ASKED_WITHIN]
+    return [type for type, pattern in known.REQUESTS if pattern.search(said)]
 
 
 def significant(text: str) -> list[str]:
@@ -487,7 +503,7 @@ def significant(text: str) -> list[str]:
     plain = _FENCE.sub(" ", text)
     return [
         word
-        for word in words(re.sub(r"\S*[/\\]\S*", " ", plain))
+        for word in words(" ".join(part for part in plain.split() if "/" not in part and "\\" not in part))
         if 3 <= len(word) <= 30 and word not in known.STOP_WORDS and word[0].isalpha()
     ]
 
@@ -503,21 +519,24 @@ def main_argument(arguments: Mapping[str, Any]) -> str:
 def decisions_in(summary: str) -> list[Json]:
     """The bullets below each heading "Key Decisions", as what, why and instead of what."""
     found: list[Json] = []
-    for heading in _DECISIONS.finditer(summary):
-        rest = summary[heading.end() :]
-        end = _HEADING.search(rest)
-        for line in (rest[: end.start()] if end else rest).splitlines():
-            bullet = _BULLET.match(line)
-            if bullet is None:
-                if found and line.startswith((" ", "\t")) and line.strip():
-                    found[-1]["why"] = f"{found[-1]['why']} {line.strip().lstrip('-*• ')}".strip()
-                continue
-            what, _, why = _halves(bullet[1])
-            if not what or what.lower().strip("()[] .") == "none":
-                continue
-            instead = [each.strip(" *`") for each in _INSTEAD.findall(bullet[1])]
-            found.append({"what": what, "why": why, "alternativesConsidered": instead})
+    inside = False
+    for line in summary.splitlines():
+        bullet = _BULLET.match(line)
+        if bullet is None and _HEADING.match(line):
+            inside = _DECISIONS.match(line) is not None
+        elif inside and bullet is not None:
+            found += _decision(bullet[1])
+        elif inside and found and line.startswith((" ", "\t")) and line.strip():
+            found[-1]["why"] = f"{found[-1]['why']} {line.strip().lstrip('-*• ')}".strip()
     return found
+
+
+def _decision(bullet: str) -> list[Json]:
+    what, _, why = _halves(bullet)
+    if not what or what.lower().strip("()[] .") == "none":
+        return []
+    instead = [each.strip(" *`") for each in _INSTEAD.findall(bullet)]
+    return [{"what": what, "why": why, "alternativesConsidered": instead}]
 
 
 def _halves(text: str) -> tuple[str, str, str]:

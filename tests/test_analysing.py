@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import orjson
@@ -12,7 +13,7 @@ from session_example import SessionFile
 from graphstore import InvalidError, analysing, transcripts
 from graphstore.analysing import Work, builtin
 from graphstore.session_nodes import SessionNode
-from graphstore.session_rules import decisions_in, sentences
+from graphstore.session_rules import Findings, decisions_in, sentences
 from graphstore.session_steps import own_words, steps
 
 FOLDERS = ("pi-v3-tree", "pi-brain-fixtures", "pi-v1", "claude-code")
@@ -100,7 +101,7 @@ def test_what_the_segments_took_is_what_the_sessions_took():
         nodes = [builtin(work) for work in own]
 
         told = transcripts.statistics(read)
-        assert pytest.approx(told.cost or 0) == sum(node.metadata.cost for node in nodes)
+        assert pytest.approx(told.cost or 0, abs=1e-6) == sum(node.metadata.cost for node in nodes)
         assert told.tokens.input + told.tokens.output == sum(node.metadata.tokens_used for node in nodes)
 
 
@@ -188,6 +189,7 @@ OWN_WORDS = [
     ),
     ("<system-reminder>\nbe good\n</system-reminder>\nWeave [Image #1] it", "Weave  it"),
     ("[Request interrupted by user for tool use]", ""),
+    ("<file name='a'>never closed", "<file name='a'>never closed"),
     ("keep <b>html</b> and [links](x)", "keep <b>html</b> and [links](x)"),
 ]
 
@@ -322,6 +324,31 @@ def test_a_refused_call_is_no_error(tmp_path):
     content = builtin(work).content
 
     assert ("abandoned", [], []) == (content.outcome, content.errors_seen, content.files_touched)
+
+
+def test_a_sub_agent_beside_the_session_works_and_does_not_speak(tmp_path):
+    beside = {"isSidechain": True}
+    lines = (
+        said("Weave the cloth"),
+        answer(use("t1", "Task", prompt="look")),
+        {**said("You are a sub-agent. Look."), **beside},
+        {
+            **answer(use("t2", "Read", file_path="a.md"), usage={"input_tokens": 50, "output_tokens": 5}),
+            **beside,
+        },
+        {**result("t2"), **beside},
+        {**said("[Request interrupted by user]"), **beside},
+        result("t1"),
+        answer(text("Woven."), stop_reason="end_turn", usage={"input_tokens": 3, "output_tokens": 5}),
+    )
+    [work] = works(claude(tmp_path / "c.jsonl", *lines))[:1]
+
+    node = builtin(work)
+
+    assert ("Weave the cloth", "success") == (node.content.summary, node.content.outcome)
+    assert (["a.md"], ["Task", "Read"]) == (node.content.files_touched, node.content.tools_used)
+    assert 54 == node.observations.models_used[0].tokens_input
+    assert "sub-agent" not in work.text()
 
 
 # ---------------------------------------------------------------- files, tools, errors
@@ -640,8 +667,6 @@ STRANGE = [
 
 @pytest.mark.parametrize("body", STRANGE, ids=[str(n) for n in range(len(STRANGE))])
 def test_a_strange_entry_says_little_and_breaks_nothing(body):
-    from graphstore.session_rules import Findings
-
     found = Findings(PROJECT)
     for step in steps(body):
         found.take(step)
@@ -651,3 +676,71 @@ def test_a_strange_entry_says_little_and_breaks_nothing(body):
 
 def test_a_text_without_words_has_no_sentences():
     assert "" == sentences("--- \n ***\n")
+
+
+LONG = {
+    "blank lines": "\n" * 1_000_000,
+    "wrappers that never end": "<file>" * 150_000,
+    "a wrapper in each": "<file>x</file>" * 70_000,
+    "one word": "a" * 1_000_000,
+    "one word of slashes": "a/" * 500_000,
+    "headings": "## Key Decisions\n" * 60_000,
+    "list marks": "- " * 500_000,
+    "interruptions": "[Request interrupted by user" * 35_000,
+    "fences": "```\n" * 250_000,
+    "capitals": "AError" * 160_000,
+}
+
+
+@pytest.mark.parametrize("words", LONG.values(), ids=LONG.keys())
+def test_a_megabyte_of_anything_is_read_in_a_moment(session, words):
+    session.user(words).call("bash", words, failed=True, command=words).add("compaction", summary=words)
+    [work] = works(session.assistant(words).write())[:1]
+    began = time.process_time()
+
+    builtin(work)
+    builtin(works(session.path)[-1])
+
+    assert time.process_time() - began < 5
+
+
+def test_many_errors_and_successes_are_read_in_a_moment():
+    found = Findings(PROJECT)
+    began = time.process_time()
+    for number in range(40_000):
+        call = {
+            "type": "toolCall",
+            "id": f"c{number}",
+            "name": "bash",
+            "arguments": {"command": f"make {number}"},
+        }
+        failed = {
+            "role": "toolResult",
+            "toolCallId": f"c{number}",
+            "isError": number % 2 == 0,
+            "content": "boom",
+        }
+        for message in ({"role": "assistant", "content": [call]}, failed):
+            for step in steps({"type": "message", "message": message}):
+                found.take(step)
+
+    assert 1 == len(found.errors_seen())
+    assert time.process_time() - began < 10
+
+
+def test_a_cost_that_is_not_said_is_told(tmp_path):
+    node = builtin(
+        works(
+            claude(
+                tmp_path / "c.jsonl",
+                said("Read a.md, please"),
+                answer(use("t", "Read", file_path="a.md")),
+                result("t"),
+                answer(text("Done.")),
+            )
+        )[0]
+    )
+
+    assert [("Cost taken as 0", None)] == [
+        (each.decision, each.needs_review) for each in node.daemon_meta.decisions
+    ]

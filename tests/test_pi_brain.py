@@ -265,6 +265,22 @@ def test_a_supersession_comes_back_with_what_it_took(told, empty, clock, tmp_pat
     assert tree(tmp_path / "one") == tree(tmp_path / "two")
 
 
+def test_what_was_taken_and_given_back_is_held_throughout_and_said(told, empty, clock, tmp_path):
+    clock.move(hours=1)
+    [link] = told.supersede(FIRST, by=THIRD, reason="done again")
+    clock.move(hours=1)
+    told.unlink(link.id, reason="it was not")
+    export_pi_brain(told, tmp_path / "one")
+    clock.move(hours=1)
+
+    done = import_pi_brain(empty, tmp_path / "one")
+
+    assert (
+        f"{FIRST}: what was taken at 2026-02-01T03:00:00Z and given back later is held throughout.",
+    ) == done.warnings
+    assert (told.node(FIRST).valid_from, None) == (empty.node(FIRST).valid_from, empty.node(FIRST).valid_to)
+
+
 def test_taken_in_again_nothing_changes(told, empty, tmp_path):
     export_pi_brain(told, tmp_path / "out")
     import_pi_brain(empty, tmp_path / "out")
