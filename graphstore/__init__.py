@@ -65,13 +65,8 @@ _HOME = {
     "graphstore.store": ("GraphStore",),
     "graphstore.view": ("View",),
 }  # fmt: skip
-_ROOMS = (
-    "analysing",
-    "events",
-    "recall",
-    "sessions",
-    "transcripts",
-)  # modules whose functions take a view or a store
+# modules whose functions take a view or a store
+_ROOMS = ("analysing", "events", "recall", "sessions", "transcripts")
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
