@@ -7,6 +7,7 @@ the files alone and not on the order in which they are told: ids are derived, an
 from __future__ import annotations
 
 import socket
+from collections import Counter
 from collections.abc import Callable
 from hashlib import blake2b
 from pathlib import Path
@@ -171,33 +172,41 @@ class Ingesting:
         self._store, self._analyze, self._computer, self._format = store, analyze, computer, format
         self.catalog = Catalog(store)
 
-    def take(
-        self, file: Path, *, parent: Path | None = None, ended: Ended | None = None
-    ) -> list[SessionIngested]:
+    def take(self, file: Path, *, ended: Ended | None = None) -> list[SessionIngested]:
         """Tell one file; and those forked from it anew, where it says better than before what they copied. `ended`: whether its last segment is whole."""
+        report, plan, awaited = self._one(file, None, ended)
+        if plan is None:
+            return [report]
+        again = [self._one(place, file, None)[0] for place in self._misread(plan, awaited)]
+        return [report, *(each for each in again if each.error or each.new or each.revised or each.retracted)]
+
+    def _one(
+        self, file: Path, parent: Path | None, ended: Ended | None
+    ) -> tuple[SessionIngested, Plan | None, bool]:
+        """Tell one file. Gives what became of it, the plan that was carried out, and whether others had named it before."""
         try:
             transcript = self._read(file, parent)
         except (*_REFUSED, EngineError, OSError) as error:
-            return [SessionIngested(file=str(file), error=str(error))]
+            return SessionIngested(file=str(file), error=str(error)), None, False
         if not transcript.entries:
-            return [SessionIngested(file=str(file), open=True, warnings=("it has no entries yet",))]
+            words = "it has no entries yet"
+            return SessionIngested(file=str(file), open=True, warnings=(words,)), None, False
         try:
             plan = self._planned(transcript, ended)
-            awaited = self._awaited(plan.id)
-            report = self._told(plan)
+            known = self.catalog.sessions.get(plan.id)
+            return self._told(plan), plan, known is None or known.missing
         except _REFUSED as error:
-            return [SessionIngested(file=str(file), error=str(error))]
-        again = self._told_by_parent(plan, file) if awaited else []
-        return [report, *again]
+            return SessionIngested(file=str(file), error=str(error)), None, False
 
-    def _told_by_parent(self, plan: Plan, file: Path) -> list[SessionIngested]:
-        """What was read without the parent's file is read again with it: it says for certain what was copied. Gives what came out otherwise."""
-        reports: list[SessionIngested] = []
-        for child in self.catalog.children(plan.id):
-            place = Path(child.content["file"])
-            if place.is_file():
-                reports += self.take(place, parent=file)
-        return [each for each in reports if each.error or each.new or each.revised or each.retracted]
+    def _misread(self, plan: Plan, awaited: bool) -> list[Path]:
+        """The files forked from this one that were read without it, or with less of it: it says for certain what they copied."""
+        children = self.catalog.children(plan.id)
+        if not awaited:
+            children = [
+                each for each in children if each.nodes and self._is_in(plan.transcript, each.nodes[0])
+            ]
+        places = [Path(child.content["file"]) for child in children]
+        return [place for place in places if place.is_file()]
 
     def outdated(self, known: Known) -> bool:
         """Whether another version of the analyser, or an older schema, wrote any of its segments."""
@@ -213,7 +222,7 @@ class Ingesting:
     def again(self, known: Known) -> list[SessionIngested]:
         """Tell a session anew from the file it is known by."""
         file = Path(known.content["file"])
-        error = None
+        reports: list[SessionIngested] = []
         if not file.is_file():
             error = "its file is gone, so it stays as it was analysed. Import it from where it is now."
         else:
@@ -224,10 +233,6 @@ class Ingesting:
                 f"its file is another session's now ({reports[0].session}), so it stays as it was analysed."
             )
         return [SessionIngested(file=str(file), session=known.id, error=error)]
-
-    def _awaited(self, id: str) -> bool:
-        known = self.catalog.sessions.get(id)
-        return known is None or known.missing
 
     # ---- reading
 
@@ -284,10 +289,9 @@ class Ingesting:
         if plan.open:
             stop = pieces[-1].segment.stop if pieces else transcript.copied
         last = transcript.entries[stop - 1].line if stop else 0
-        counts: dict[str, int] = {}
-        for warning in transcript.warnings:
-            if not plan.open or warning.line <= last:
-                counts[warning.reason] = counts.get(warning.reason, 0) + 1
+        counts = transcript.warning_counts
+        if plan.open:
+            counts = Counter(warning.reason for warning in transcript.warnings if warning.line <= last)
         began = header.timestamp or next((piece.begins for piece in pieces if piece.begins), None)
         ended = pieces[-1].segment.end_timestamp if pieces else None
         computer = (

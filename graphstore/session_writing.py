@@ -60,6 +60,7 @@ class Writing:
         self._store, self._catalog, self._plan = store, catalog, plan
         self._now = store.at.tx
         self._view = store.as_of(valid=EVER)
+        self._adrift: list[Link] = []  # from segments that were taken back
         self._source = f"sessions:{plan.content['format']}"
 
     def write(self, known: Known | None, due: list[Piece], stale: list[str]) -> None:
@@ -163,9 +164,11 @@ class Writing:
 
     def _take_back(self, id: str) -> None:
         reason = "its entries belong to another segment"
+        onward = self._view.links_from(id, STRUCTURAL, created_by=MAKER)
         self._store.retract(id, reason=reason)
-        for link in [*self._into(id), *self._view.links_from(id, STRUCTURAL, created_by=MAKER)]:
+        for link in [*self._into(id), *onward]:
             self._store.unlink(link.id, reason=reason)
+        self._adrift += onward
 
     def _standing(self, id: str) -> Node | None:
         try:
@@ -222,18 +225,26 @@ class Writing:
                 source,
                 joint.metadata,
             )
-        there = {link.id for link in self._into(piece.id)} if piece.trigger != revisions.INITIAL else set()
-        for id in there - wanted.keys():
-            self._store.unlink(id, reason="the session's file says otherwise")
+        there = (
+            {self._said(link): link for link in self._into(piece.id)}
+            if piece.trigger != revisions.INITIAL
+            else {}
+        )
+        for said in there.keys() - wanted.keys():
+            self._store.unlink(there[said].id, reason="the session's file says otherwise")
         for id, (kind, source, metadata) in wanted.items():
-            if id not in there:
+            # an id that is known and no longer believed: somebody took the link back
+            if id not in there and id not in self._store._core.index.link_ids:
                 self._say(id, source, kind, piece.id, metadata, piece.begins)
 
+    @staticmethod
+    def _said(link: Link) -> str:
+        """The id that a link has when it is made first."""
+        return link_id(link.kind, link.source, link.target, link.metadata)
+
     def _say(
-        self, id: str, source: str, kind: str, target: str, metadata: Json, since: datetime | None
+        self, id: str | None, source: str, kind: str, target: str, metadata: Json, since: datetime | None
     ) -> None:
-        if id in self._store._core.index.link_ids:
-            return  # somebody took it back
         try:
             self._store.link(
                 source, kind, target, id=id, created_by=MAKER, metadata=metadata, valid_from=since
@@ -246,19 +257,26 @@ class Writing:
 
     def _settle(self) -> None:
         """Links that wait at a session for a segment to come from: those whose entry is known now get it."""
-        for session in self._catalog.descendants(self._plan.id):
-            for id in session.nodes:
-                for link in self._into(id):
-                    if link.source in self._catalog.sessions:
-                        self._move(link, session)
+        owners = {id: session for session in self._catalog.descendants(self._plan.id) for id in session.nodes}
+        for link in self._adrift:
+            if link.target in owners:
+                self._move(link, owners[link.target])
+        for id, session in owners.items():
+            for link in self._into(id):
+                if link.source in self._catalog.sessions:
+                    self._move(link, session)
 
     def _move(self, link: Link, session: Known) -> None:
+        """Let a link into a session come from where its entry is known to lie now."""
         entry = link.metadata.get("last_shared_entry") or link.metadata.get("from_entry")
         transcript = self._plan.transcript
         if entry is None or session.parent is None or not has_entry(transcript, entry):
             return
         source = self._catalog.locate(entry, transcript, session.parent)
-        if source != link.source:
+        if source == link.source:
+            return
+        if link not in self._adrift:
             self._store.unlink(link.id, reason="where it comes from is known now")
-            id = link_id(link.kind, source, link.target, link.metadata)
-            self._say(id, source, link.kind, link.target, link.metadata, link.valid_from)
+        id = link_id(link.kind, source, link.target, link.metadata)
+        known = id in self._store._core.index.link_ids  # it came from there once before
+        self._say(None if known else id, source, link.kind, link.target, link.metadata, link.valid_from)

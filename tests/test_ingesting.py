@@ -499,6 +499,36 @@ def test_what_a_fork_copied_is_known_for_certain_when_its_parent_arrives(
     assert {("fork", segment_node("root", "c"))} == edges(store, segment_node("child", "d"))
 
 
+def test_what_was_forked_from_a_copy_comes_from_the_original(tmp_path: Path) -> None:
+    """By its instants alone the middle one seemed to have written an entry itself; whatever comes first, the last hangs on the root."""
+    folder = tmp_path / "misread"
+    (folder / "older").mkdir(parents=True)
+    shared = [said("a", None, 1), said("b", "a", 2), said("c", "b", 30)]
+    middle = {"parentSession": "/x/root.jsonl"}
+    files = [
+        write(folder / "root.jsonl", header("root"), *shared),
+        write(folder / "middle.jsonl", header("middle", 20, **middle), *shared, said("d", "c", 31), said("e", "d", 50)),
+        write(folder / "last.jsonl", header("last", 40, parentSession="/x/middle.jsonl"), *shared, said("f", "c", 41)),
+        write(folder / "older" / "root.jsonl", header("root"), *shared[:2]),
+    ]  # fmt: skip
+    found = []
+    for order in itertools.permutations(files):
+        place = tmp_path / "files"
+        shutil.rmtree(place, ignore_errors=True)
+        place.mkdir()
+        with graphstore.open(":memory:") as store:
+            for file in order:
+                if file.parent == folder or not (place / "root.jsonl").exists():
+                    shutil.copy(
+                        file, place
+                    )  # an older copy of the root, which the whole one takes the place of
+                sessions.ingest(store, place / file.name, computer="desk")
+            found.append(graph(store))
+            assert {("fork", segment_node("root", "c"))} == edges(store, segment_node("last", "f"))
+
+    assert [found[0]] * len(found) == found
+
+
 def test_the_first_session_of_a_project_is_the_earliest_whenever_it_is_told(
     store: GraphStore, family: list[Path]
 ) -> None:
