@@ -79,10 +79,9 @@ class Limits(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """An earlier piece of work found for a later one, by its place; the best have the highest score."""
+    """An earlier piece of work found for a later one, by its place."""
 
     place: int
-    score: float
     reason: str
     metadata: Json
 
@@ -120,17 +119,15 @@ def connections(
         ("technique_shared", _techniques),
     ):
         for place, near in finder(ordered, limits):
-            best = nsmallest(limits.most, near, key=lambda each: (-each.score, -each.place))
             found += [
                 Connection(ordered[place].id, kind, ordered[each.place].id, each.reason, each.metadata)
-                for each in best
+                for each in near
             ]
-    close = {frozenset((each.source, each.target)) for each in found}
-    found += [
-        each
-        for each in _projects(ordered, limits)
-        if frozenset((each.source, each.target)) not in close and not joined(each.source, each.target)
-    ]
+    close = {(each.source, each.target) for each in found}
+    for each in _projects(ordered, limits):
+        one, other = each.source, each.target
+        if (one, other) not in close and (other, one) not in close and not joined(one, other):
+            found.append(each)
     return found
 
 
@@ -164,6 +161,7 @@ def _firsts(ordered: Sequence[Subject], window: Instant) -> Iterator[tuple[int, 
 
 
 Near = Iterator[tuple[int, list[_Found]]]
+"""The place of each, and the best that were found for it before that."""
 
 
 def _references(ordered: Sequence[Subject]) -> Iterator[Connection]:
@@ -228,7 +226,7 @@ def _alike(score: float, later: Subject, earlier: Subject, place: int) -> _Found
         )
         if one & other
     ]
-    return _Found(place, score, f"they share {'; '.join(shared)}", {"similarity": score})
+    return _Found(place, f"they share {'; '.join(shared)}", {"similarity": score})
 
 
 def _lessons(ordered: Sequence[Subject], limits: Limits) -> Near:
@@ -245,22 +243,17 @@ def _lessons(ordered: Sequence[Subject], limits: Limits) -> Near:
                 if score >= LESSON_LEAST:
                     said = (-score, other.id, other)
                     best[where] = min(best.get(where, said), said, key=lambda each: each[:2])
-        yield (
-            place,
-            [
-                _Found(
-                    where,
-                    -score,
-                    f"it applies a {lesson.level} lesson: {lesson.summary}",
-                    {"similarity": -score, "lessonId": lesson.id},
-                )
-                for where, (score, _, lesson) in best.items()
-            ],
-        )
+        near = sorted(best, key=lambda where: (best[where][0], -where))[: limits.most]
+        yield place, [_applied(where, *best[where]) for where in near]
         begins.append(len(told))
         for lesson in subject.lessons:
             by_level[lesson.level].add(len(told), lesson.words)
             told.append((place, lesson))
+
+
+def _applied(place: int, below: float, id: str, lesson: Lesson) -> _Found:
+    reason = f"it applies a {lesson.level} lesson: {lesson.summary}"
+    return _Found(place, reason, {"similarity": -below, "lessonId": id})
 
 
 def _failures(ordered: Sequence[Subject], limits: Limits) -> Near:
@@ -277,7 +270,7 @@ def _failed(later: Subject, earlier: Subject, place: int) -> _Found:
     if same[1:]:
         metadata["otherPatternIds"] = same[1:]
     said = "; ".join(later.errors[pattern] for pattern in same[:_TOLD])
-    return _Found(place, len(same), f"the same failure: {said}", metadata)
+    return _Found(place, f"the same failure: {said}", metadata)
 
 
 def _techniques(ordered: Sequence[Subject], limits: Limits) -> Near:
@@ -300,7 +293,7 @@ def _techniques(ordered: Sequence[Subject], limits: Limits) -> Near:
 
 def _shared(score: float, later: Subject, earlier: Subject, place: int) -> _Found:
     reason = f"both use {_some(later.techniques & earlier.techniques)}"
-    return _Found(place, score, reason, {"similarity": round(score, 6)})
+    return _Found(place, reason, {"similarity": round(score, 6)})
 
 
 def _projects(ordered: Sequence[Subject], limits: Limits) -> Iterator[Connection]:

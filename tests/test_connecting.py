@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 
 import graphstore
-from graphstore import GraphStore
+from graphstore import GraphStore, sessions
+from graphstore.connecting import FOUND
 from graphstore.errors import InvalidError
 from graphstore.likeness import Limits, Subject, connections, names_in
 from graphstore.links import KINDS
 from graphstore.models import Link
 from graphstore.sessions import SessionNode, connect
-from tests.conftest import Clock, day
+from tests.conftest import Clock, day, shared_data
 
 DAY = 86_400 * 1_000_000
 LIMITS = Limits(30 * DAY, 0.2, 50)
@@ -606,3 +607,57 @@ def test_five_thousand_segments_take_seconds() -> None:
     connections(there, LIMITS)
 
     assert time.process_time() - began < 10
+
+
+# ---- with sessions that are told ----------------------------------------------------------------
+
+
+def test_telling_the_sessions_again_after_connecting_is_no_transaction(
+    store: GraphStore, clock: Clock
+) -> None:
+    clock.set("2026-06-01")
+    sessions.ingest(store, shared_data("pi-v3-tree"))
+    connect(store)
+    before = store.stats()["transactions"]
+
+    again = sessions.ingest(store, shared_data("pi-v3-tree"))
+    connect(store)
+
+    assert (again.new, again.revised, store.stats()["transactions"]) == (0, 0, before)
+
+
+def test_sessions_told_in_any_order_have_the_same_connections(clock: Clock) -> None:
+    clock.set("2026-06-01")
+    files = sorted(shared_data("pi-v3-tree").glob("*.jsonl"))
+    found = []
+    for order in (files, files[::-1], [files[at] for at in (2, 4, 0, 3, 1)]):
+        with graphstore.open(":memory:", clock=clock) as store:
+            for file in order:
+                sessions.ingest(store, file)
+                connect(store)
+                clock.move(minutes=1)
+            found.append(between(store, *FOUND))
+
+    assert found[0] == found[1] == found[2]
+    assert len(found[0]) > 4
+
+
+def test_what_is_analysed_again_keeps_its_connections(store: GraphStore, clock: Clock) -> None:
+    clock.set("2026-06-01")
+
+    class Newer:
+        version = "newer"
+
+        def __call__(self, work: sessions.Work) -> SessionNode | dict[str, Any]:
+            return sessions.builtin(work)
+
+    sessions.ingest(store, shared_data("pi-v3-tree"))
+    connect(store)
+    entries = {node.id: node.content["daemonMeta"]["decisions"] for node in store.nodes("segment")}
+    clock.move(days=1)
+    sessions.reanalyze(store, analyze=Newer())
+
+    assert connect(store).links == {}
+    for node in store.nodes("segment"):
+        said = [each["decision"] for each in node.content["daemonMeta"]["decisions"]]
+        assert sorted(each["decision"] for each in entries[node.id]) == sorted(said)
