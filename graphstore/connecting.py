@@ -235,7 +235,7 @@ def connected(content: Json, entries: list[Json], projects: Iterable[str]) -> Js
     """A content with these decisions and related projects; the very same when it has them all."""
     meta, semantic = _object(content.get("daemonMeta")), _object(content.get("semantic"))
     decisions = _list(meta.get("decisions"))
-    said = [each.get("decision") for each in decisions if isinstance(each, dict)]
+    said = {str(each.get("decision")) for each in decisions if isinstance(each, dict)}
     new = [each for each in entries if each["decision"] not in said]
     related = _list(semantic.get("relatedProjects"))
     more = sorted(set(projects) - {each for each in related if isinstance(each, str)})
