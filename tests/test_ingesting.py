@@ -529,6 +529,45 @@ def test_what_was_forked_from_a_copy_comes_from_the_original(tmp_path: Path) -> 
     assert [found[0]] * len(found) == found
 
 
+def test_an_entry_after_what_is_known_of_its_session_waits_for_it(store: GraphStore, tmp_path: Path) -> None:
+    shared = [said("a", None, 1), said("b", "a", 2), said("c", "b", 3)]
+    root = write(tmp_path / "root.jsonl", header("root"), *shared[:2])
+    child = write(
+        tmp_path / "child.jsonl",
+        header("child", 20, parentSession="/x/root.jsonl"),
+        *shared,
+        said("d", "c", 31),
+    )
+    sessions.ingest(store, root)
+    root.unlink()
+    sessions.ingest(store, child)
+    assert {("fork", session_node("root"))} == edges(store, segment_node("child", "d"))
+    write(root, header("root"), *shared)
+
+    sessions.ingest(store, root)
+
+    assert {("fork", segment_node("root", "a"))} == edges(store, segment_node("child", "d"))
+
+
+def test_a_parent_that_began_later_than_its_name_says_holds_from_then_on(
+    store: GraphStore, tmp_path: Path
+) -> None:
+    named = "2026-01-25T09-00-00-000Z_root.jsonl"
+    sessions.ingest(
+        store,
+        write(
+            tmp_path / "child.jsonl",
+            header("child", 20, parentSession=f"C:\\pi\\{named}"),
+            said("d", None, 31),
+        ),
+    )
+    assert "2026-01-25T09:00:00+00:00" == store.node(session_node("root")).valid_from.isoformat()
+
+    sessions.ingest(store, write(tmp_path / named, header("root"), said("a", None, 1)))
+
+    assert [START] == [version.valid_from for version in store.history(session_node("root"))]
+
+
 def test_the_first_session_of_a_project_is_the_earliest_whenever_it_is_told(
     store: GraphStore, family: list[Path]
 ) -> None:
@@ -625,6 +664,87 @@ def test_a_session_that_was_retracted_is_left_so(store: GraphStore, one: Path) -
 
     assert (count, 0) == (transactions(store), done.new)
     assert any("is retracted; it was left so" in words for words in done.warnings)
+
+
+def test_a_link_that_somebody_unlinked_is_not_made_again(store: GraphStore, one: Path) -> None:
+    sessions.ingest(store, one)
+    (link,) = store.backlinks_to(segment_node("one", "c"), "resume")
+    store.unlink(link.id, reason="it was no pause")
+    append(one, said("e", "d", 24))
+
+    sessions.ingest(store, one)
+    sessions.reanalyze(store, analyze=Analyser("newer"))
+
+    assert {("continuation", segment_node("one", "a"))} == edges(store, segment_node("one", "c"))
+
+
+def test_a_rewritten_file_of_the_same_length_takes_the_place_of_what_was_known(
+    store: GraphStore, one: Path, tmp_path: Path
+) -> None:
+    sessions.ingest(store, one)
+    shutil.copy(one, copy := tmp_path / "copy.jsonl")
+    copy.write_bytes(copy.read_bytes().replace(b"this is a", b"THIS IS A"))
+    assert "differs from what is known" in sessions.ingest(store, copy).warnings[0]
+    copy.rename(one)
+
+    done = sessions.ingest(store, one)
+
+    assert (0, 1, 1) == (done.new, done.revised, done.unchanged)
+    assert "THIS IS A" in str(store.node(segment_node("one", "a")).text)
+
+
+def test_other_boundaries_of_a_cut_are_in_the_links_metadata(store: GraphStore, tmp_path: Path) -> None:
+    lines = [said("a", None, 1), said("b", "a", 2), said("c", "b", 3), said("d", "a", 40)]
+    sessions.ingest(store, write(tmp_path / "cut.jsonl", header("cut"), *lines))
+
+    (link,) = store.backlinks_to(segment_node("cut", "d"), "tree_jump")
+    assert {
+        "branch_point_id": "a", "from_entry": "a", "previous_entry": "c",
+        "boundaries": [{"type": "resume", "gap_minutes": 37.0, "previous_entry": "c"}],
+    } == link.metadata  # fmt: skip
+
+
+def test_a_person_cannot_correct_by_whom_it_was_analysed(store: GraphStore, one: Path) -> None:
+    sessions.ingest(store, one)
+    id = segment_node("one", "a")
+    content = store.node(id).content
+    store.revise(
+        id, {**content, "metadata": {**content["metadata"], "analyzerVersion": "me", "note": "kept"}}
+    )
+    sessions.ingest(store, one)
+    count = transactions(store)
+
+    sessions.ingest(store, one)
+
+    metadata = store.node(id).content["metadata"]
+    assert (count, sessions.builtin.version, "kept") == (
+        transactions(store),
+        metadata["analyzerVersion"],
+        metadata["note"],
+    )
+
+
+def test_an_evicted_session_is_left_so(store: GraphStore, one: Path) -> None:
+    sessions.ingest(store, one)
+    store.evict(ids=[session_node("one"), segment_node("one", "a")])
+    append(one, said("f", "d", 50))
+
+    done = sessions.ingest(store, one)
+
+    assert any("is evicted; it was left so" in words for words in done.warnings)
+    assert 0 == done.new
+
+
+def test_sessions_that_name_each_other_as_parents_end(store: GraphStore, tmp_path: Path) -> None:
+    for one, other in (("x", "y"), ("y", "x")):
+        lines = said(one, None, 1), said(f"{one}2", one, 30)
+        write(tmp_path / f"{one}.jsonl", header(one, parentSession=f"{other}.jsonl"), *lines)
+    write(tmp_path / "self.jsonl", header("self", parentSession="self.jsonl"), said("z", None, 1))
+
+    done = sessions.ingest(store, tmp_path)
+
+    assert ((), 5) == (done.damaged, done.new)
+    assert {("continuation", segment_node("x", "x"))} <= edges(store, segment_node("x", "x2"))
 
 
 # ---- analysers -----------------------------------------------------------------------------------
@@ -750,6 +870,12 @@ def test_a_damaged_file_does_not_stop_the_others(store: GraphStore, one: Path) -
     ]
     assert sum(store.node(session_node("torn")).content["warnings"].values()) == 2
     assert any("torn.jsonl" in words for words in done.warnings)
+
+
+def test_the_journal_of_the_store_is_no_session(disk_store: GraphStore, one: Path) -> None:
+    done = sessions.ingest(disk_store, one.parent)
+
+    assert [str(one)] == [each.file for each in done.sessions]
 
 
 def test_sessions_of_another_format_are_refused(store: GraphStore, one: Path) -> None:
