@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
+from operator import itemgetter
 from pathlib import Path
 from shutil import rmtree
 from typing import TYPE_CHECKING, Any
@@ -113,7 +114,7 @@ class _Export:
         self.counts = {"nodes": 0, "versions": 0, "edges": 0}
         self.left: list[str] = []
         self.elsewhere = 0  # links with an end that is no node of a session
-        self.began: dict[str, Instant] = {}  # when each node that was written began
+        self.began: dict[str, Instant] = {}  # when each node that was written began, as it was told first
         with view._core.lock:
             sight = view._sight()
             index = sight.index
@@ -156,7 +157,7 @@ class _Export:
                 ours["periods"] = [_dated(row) for row in its]
                 if following is None and self._standing(id) == "retracted":
                     ours["standing"] = "retracted"
-            self.began.setdefault(id, min(instant(row.valid_from) for row in its))
+            self.began.setdefault(id, instant(its[0].valid_from))
             yield path, {**content, OURS: ours} if ours else content
 
     def _standing(self, id: str) -> str:
@@ -442,7 +443,7 @@ class _Import:
     def _of_nodes(self) -> Iterator[_Act]:
         for id, versions in self.nodes.items():
             files = [versions[number] for number in sorted(versions)]
-            self.began[id] = min(row[0] for file in files for row in file.rows)
+            self.began[id] = min(files[0].rows, key=itemgetter(2, 0))[0]
             missing = sorted(set(range(1, files[-1].number)) - versions.keys())
             if missing:
                 lost = ", ".join(f"v{number}" for number in missing)
@@ -519,6 +520,8 @@ class _Import:
 
     def _withdrawal(self, id: str, gone: list[Period], retracted: bool) -> Callable[[], None]:
         def write() -> None:
+            if not retracted:
+                self._supersede_again(id, gone)
             for start, stop in gone:
                 try:
                     if retracted or stop < OPEN:
@@ -530,6 +533,16 @@ class _Import:
                     pass
 
         return write
+
+    def _supersede_again(self, id: str, gone: list[Period]) -> None:
+        """What was described anew after a supersession, and lost to it again: where the supersession takes no more than what is gone."""
+        for link in self.store.backlinks_to(id, "supersedes"):
+            since = instant(link.valid_from)
+            held = [
+                (max(since, instant(row.valid_from)), _end(row.valid_to)) for row in self.store.history(id)
+            ]
+            if not any(without_all(part, gone) for part in held if part[0] < part[1]):
+                self.store.supersede(id, by=link.source, reason=link.reason, valid_from=link.valid_from)
 
     def _of_edges(self) -> Iterator[_Act]:
         for path, edge in self.edges:
@@ -570,12 +583,11 @@ class _Import:
         return write
 
     def _since(self, edge: Edge) -> Instant:
-        """From when on a link holds: the later of its ends."""
+        """From when on a link holds: the later of its ends, by what was told of each first."""
         found = []
         for end in (edge.source_node_id, edge.target_node_id):
             if end not in self.began:
-                rows = self.store.versions(end)
-                self.began[end] = min(instant(row.valid_from) for row in rows)
+                self.began[end] = instant(self.store.versions(end)[0].valid_from)
             found.append(self.began[end])
         return max(found)
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from copy import deepcopy
 from pathlib import Path
 
 import pytest
 from conftest import Clock, day
+from hypothesis import HealthCheck, settings
+from hypothesis import given as drawn
+from hypothesis import strategies as st
 from session_example import NODE, node
 from typer.testing import CliRunner
 
 import graphstore
-from graphstore import ConflictError, GraphStore, InvalidError
+from graphstore import ConflictError, GraphStore, GraphStoreError, InvalidError
 from graphstore.cli import app
 from graphstore.pi_brain import Exported, export_pi_brain, import_pi_brain
 from graphstore.session_nodes import SEGMENT, SESSION, SessionNode, loaded, stored
@@ -368,6 +372,79 @@ def test_a_missing_version_is_said(store, tmp_path):
 
     assert (f"{FIRST}: v1, v2 is missing; the versions after it get lower numbers.",) == done.warnings
     assert 1 == import_pi_brain(store, tmp_path).known
+
+
+days = st.integers(1, 8)
+acts = st.lists(
+    st.tuples(
+        st.sampled_from(
+            ["describe", "describe a part", "end", "retract", "retract a part", "supersede", "unlink", "link"]
+        ),
+        st.integers(0, 2),
+        days,
+        days,
+    ),
+    max_size=10,
+)
+
+
+def do(store: GraphStore, number: int, act: str, which: int, first: int, last: int) -> None:
+    """One act on one of three nodes; what the store refuses changes nothing."""
+    id, other = (FIRST, SECOND, THIRD)[which], (FIRST, SECOND, THIRD)[first % 3]
+    begin, end = (
+        day(f"2026-01-{20 + each:02}") for each in sorted((first, last + 1 if first == last else last))
+    )
+    content = stored(node(content__summary=f"Act {number}."))
+    links = store.links_from(id)
+    try:
+        match act:
+            case "describe":
+                store.revise(id, content, trigger="prompt_update")
+            case "describe a part":
+                store.revise(id, content, valid_from=begin, valid_to=end)
+            case "end":
+                store.end(id, at=begin)
+            case "retract":
+                store.retract(id, reason="wrong")
+            case "retract a part":
+                store.retract(id, valid_from=begin, valid_to=end, reason="wrong")
+            case "supersede":
+                store.supersede(id, by=other, reason="anew")
+            case "link":
+                store.link(id, "continuation" if first % 2 else "semantic", other, strength=first % 5 + 1)
+            case "unlink" if links:
+                store.unlink(links[0].id)
+    except GraphStoreError:
+        pass
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@drawn(acts)
+def test_whatever_happened_to_nodes_comes_back(history):
+    clock = Clock()
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        graphstore.open(":memory:", clock=clock) as one,
+        graphstore.open(":memory:", clock=clock) as two,
+    ):
+        for id in (FIRST, SECOND, THIRD):
+            clock.move(hours=1)
+            tell(one, node(id=id))
+        for number, act in enumerate(history):
+            clock.move(hours=1)
+            do(one, number, *act)
+        clock.move(hours=1)
+
+        export_pi_brain(one, Path(folder) / "one")
+        done = import_pi_brain(two, Path(folder) / "one")
+        export_pi_brain(two, Path(folder) / "two")
+
+        assert () == done.damaged
+        for id in (FIRST, SECOND, THIRD):
+            assert one.history(id) == two.history(id) or done.warnings
+        if not done.warnings:
+            assert believed(one) == believed(two)
+            assert tree(Path(folder) / "one") == tree(Path(folder) / "two")
 
 
 # ---------------------------------------------------------------- damage
