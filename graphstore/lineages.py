@@ -113,9 +113,9 @@ class _Family:
             self._segments.setdefault(name, node)
         self._into: dict[str, list[_Fork]] = {}
         self._from: dict[str, _Fork] = {}
-        for id in list(self._of_node):
-            for link in view.links_from(id, "fork"):
-                self._join(_Fork(self._of(link.source), self._of(link.target), link))
+        links = [link for id in self._of_node for link in view.links_from(id, "fork")]
+        for link in sorted(links, key=lambda link: (link.tx_from, link.id)):
+            self._join(_Fork(self._of(link.source), self._of(link.target), link))
 
     def _join(self, fork: _Fork) -> None:
         if fork.parent != fork.child:
