@@ -75,6 +75,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     cli_topics.memorize,
     cli_write.sweep,
     cli_sessions.reanalyze,
+    cli_sessions.connect,
     cli_write.evict,
     cli_write.erase,
     cli_read.show,
@@ -116,6 +117,12 @@ IMPORTS: dict[str, Callable[..., None]] = {
 }
 SESSIONS: dict[str, Callable[..., None]] = {
     "list": cli_sessions.list_sessions,
+    "work": cli_sessions.work,
+    "decisions": cli_sessions.decisions,
+    "lessons": cli_sessions.lessons,
+    "errors": cli_sessions.errors,
+    "lineage": cli_sessions.lineage,
+    "costs": cli_sessions.costs,
     "stats": cli_sessions.stats,
 }
 

@@ -1,6 +1,7 @@
 """Commands about sessions of coding agents: what is in their files, and what is known of them."""
 
 from collections.abc import Mapping
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -8,6 +9,7 @@ import typer
 
 from graphstore.cli_common import (
     Author,
+    Id,
     Json,
     Store,
     Tx,
@@ -23,6 +25,16 @@ if TYPE_CHECKING:
     from graphstore.ingesting import Ingested
     from graphstore.transcripts import SessionStatistics
 
+
+class Per(StrEnum):
+    """What costs are summed by."""
+
+    project = "project"
+    model = "model"
+    session = "session"
+    day = "day"
+
+
 File = Annotated[
     Path,
     typer.Argument(metavar="FILE", exists=True, dir_okay=False, help="A session file of pi or Claude Code."),
@@ -30,6 +42,9 @@ File = Annotated[
 
 Place = Annotated[
     Path, typer.Argument(metavar="PATH", exists=True, help="A session file, or a folder with such files.")
+]
+Project = Annotated[
+    str | None, typer.Option("--project", help="Only of this project: its path, or the end of it.")
 ]
 Follow = Annotated[
     bool, typer.Option("--follow", help="Go on: tell what is written from now on, until interrupted.")
@@ -136,6 +151,108 @@ def list_sessions(
         for one in found
     ]
     table(("id", "began", "project", "name", "segments", "entries", "copied", "forked from", ""), rows)
+
+
+def connect(
+    store: Store,
+    window_days: Annotated[
+        float, typer.Option("--window-days", help="Hold each against those of so many days before it.")
+    ] = 30,
+    threshold: Annotated[float, typer.Option("--threshold", help="How alike is alike, from 0 to 1.")] = 0.2,
+    most: Annotated[int, typer.Option("--most", help="So many links of a kind from one segment.")] = 50,
+    author: Author = None,
+    as_json: Json = False,
+) -> None:
+    """Link segments of sessions that have to do with each other: tags, topics, words, lessons, errors, techniques."""
+    from graphstore import sessions
+
+    with open_store(store, author=author) as opened:
+        done = sessions.connect(opened, window_days=window_days, threshold=threshold, most=most)
+    answer(done, as_json, str(done))
+
+
+def work(
+    store: Store,
+    project: Annotated[str, typer.Argument(metavar="PROJECT", help="Its path, or the end of it.")],
+    since: Annotated[str | None, typer.Option("--since", metavar="TIME", help="Begun then or later.")] = None,
+    until: Annotated[str | None, typer.Option("--until", metavar="TIME", help="Begun before.")] = None,
+    valid: Valid = None,
+    tx: Tx = None,
+    as_json: Json = False,
+) -> None:
+    """What was done on a project. (sessions.work_on)"""
+    from graphstore import sessions
+
+    with reading(store, valid, tx) as view:
+        _say(sessions.work_on(view, project, since, until), as_json)
+
+
+def decisions(
+    store: Store, project: Project = None, valid: Valid = None, tx: Tx = None, as_json: Json = False
+) -> None:
+    """Which decisions stand."""
+    from graphstore import sessions
+
+    with reading(store, valid, tx) as view:
+        _say(sessions.decisions(view, project), as_json)
+
+
+def lessons(
+    store: Store,
+    tags: Annotated[
+        list[str] | None, typer.Argument(metavar="TAG...", help="Lessons with any of these. [all]")
+    ] = None,
+    level: Annotated[str | None, typer.Option("--level", help="Such as project, task, user, tool.")] = None,
+    project: Project = None,
+    valid: Valid = None,
+    tx: Tx = None,
+    as_json: Json = False,
+) -> None:
+    """Which lessons apply, the surest first."""
+    from graphstore import sessions
+
+    with reading(store, valid, tx) as view:
+        _say(sessions.lessons(view, tags or (), level=level, project=project), as_json)
+
+
+def errors(
+    store: Store,
+    at_least: Annotated[int, typer.Option("--at-least", help="In so many sessions.")] = 2,
+    valid: Valid = None,
+    tx: Tx = None,
+    as_json: Json = False,
+) -> None:
+    """Which errors recur across sessions. (sessions.recurring_errors)"""
+    from graphstore import sessions
+
+    with reading(store, valid, tx) as view:
+        _say(sessions.recurring_errors(view, at_least), as_json)
+
+
+def lineage(store: Store, id: Id, valid: Valid = None, tx: Tx = None, as_json: Json = False) -> None:
+    """What a session was forked from, and what from it. ID: of a session or a segment."""
+    from graphstore import sessions
+
+    with reading(store, valid, tx) as view:
+        _say(sessions.lineage(view, id), as_json)
+
+
+def costs(
+    store: Store,
+    by: Annotated[Per, typer.Option("--by", help="What to sum by.")] = Per.project,
+    valid: Valid = None,
+    tx: Tx = None,
+    as_json: Json = False,
+) -> None:
+    """What sessions took: money and tokens."""
+    from graphstore import sessions
+
+    with reading(store, valid, tx) as view:
+        _say(sessions.costs(view, by.value), as_json)
+
+
+def _say(found: object, as_json: bool) -> None:
+    answer(found, as_json, str(found))
 
 
 def _analyser(name: str | None) -> Any:

@@ -29,6 +29,7 @@ COMMANDS = [
     "events", "evict", "erase", "retention", "review", "resolve", "sweep", "confirm", "shaky", "recall", "fold", "trust",
     "memorize", "topic", "latest", "snapshot", "snapshots", "consolidate",
     "sessions", "reanalyze",
+    "connect",
 ]  # fmt: skip
 
 
@@ -104,11 +105,13 @@ def test_every_command_is_there() -> None:
         ["import", "gasoline"],
         ["import", "messages"],
         ["import", "memobrain"],
+        *(
+            ["sessions", one]
+            for one in ("list", "work", "decisions", "lessons", "errors", "lineage", "costs", "stats")
+        ),
         ["import", "pi-brain"],
         ["import", "pi"],
         ["import", "claude"],
-        ["sessions", "list"],
-        ["sessions", "stats"],
     ],
 )
 def test_every_command_has_help(command: list[str]) -> None:

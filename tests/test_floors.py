@@ -37,6 +37,7 @@ FLOORS = {
         "session_steps",
         "session_words",
         "session_rules",
+        "likeness",
     },
     "truth": {
         "blocks",
@@ -104,6 +105,10 @@ FLOORS = {
         "ingesting",
         "doubts",
         "following",
+        "pieces",
+        "connecting",
+        "asking",
+        "lineages",
         "sessions",
         "topics",
         "memory",
