@@ -20,6 +20,7 @@ FLOORS = {
         "period",
         "models",
         "links",
+        "layers",
         "diff",
         "inputs",
         "result",
