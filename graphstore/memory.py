@@ -255,9 +255,7 @@ class Memory:
         `layers`: only of these. `user`, `thread`: only theirs, and what belongs to no user (no thread). What is left out is no seed and no way either.
         Raises InvalidError for an unknown layer or a number out of range.
         """
-        view: Reader = (
-            self._store if valid is None and tx is None else self._store.as_of(valid=valid, tx=tx)
-        )
+        view: Reader = self._store if valid is None and tx is None else self._store.as_of(valid=valid, tx=tx)
         there = self.layers
         lens = _Lens(there, _scopes(there, layers, user), optional_text("thread", thread))
         found = recall(view, text, k, kinds=CHUNK, hops=hops, lens=lens)

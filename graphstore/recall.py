@@ -154,7 +154,9 @@ def recall(
         ranks = _Ranks(_ranks_of(scores), _ranks_of(by_links), _ranks_of(meant))
         fused = fuse([list(scores), by_links, list(meant)], rrf)
         order = sorted(fused, key=lambda ent: (-fused[ent], ranks.text.get(ent, inf), names[ent]))
-        hits = tuple(_hit(sight, ent, fused[ent], scores, meant, reached.get(ent), ranks) for ent in order[:k])
+        hits = tuple(
+            _hit(sight, ent, fused[ent], scores, meant, reached.get(ent), ranks) for ent in order[:k]
+        )
     return Recalled(text=text, hits=hits, note=_note(text, found, lens))
 
 

@@ -151,7 +151,9 @@ def test_remembering_joins_an_open_transaction(store, memory):
     assert 1 == store.stats()["transactions"]
 
 
-@pytest.mark.parametrize("wrong", [{"text": " "}, {"text": None}, {"layer": "souls"}, {"user": 3}, {"metadata": [1]}])
+@pytest.mark.parametrize(
+    "wrong", [{"text": " "}, {"text": None}, {"layer": "souls"}, {"user": 3}, {"metadata": [1]}]
+)
 def test_wrong_chunks_are_refused(store, memory, wrong):
     with pytest.raises(InvalidError):
         memory.remember(**{"text": "a", "layer": "soul", **wrong})
@@ -185,7 +187,9 @@ def test_hits_are_chunks_and_say_how_they_were_found(told):
 
 
 def test_layers_users_and_threads_choose(told):
-    assert {"login uses sessions", "login log: 200 OK"} == set(texts(told.recall("login", layers=["soul", "tool"])))
+    assert {"login uses sessions", "login log: 200 OK"} == set(
+        texts(told.recall("login", layers=["soul", "tool"]))
+    )
     assert 4 == len(told.recall("login", user="ada"))
     assert {"bob broke the login"} == set(texts(told.recall("login", user="bob", layers="conversation")))
     assert {"login uses sessions", "login log: 200 OK", "ada asked about login"} == set(
@@ -226,7 +230,9 @@ def test_a_superseded_chunk_is_recalled_where_it_stood(store, memory, clock):
     assert [new.id] == [hit.node.id for hit in memory.recall("deploy day")]
     then = memory.recall("deploy day", valid="2026-01-10")
     assert [(old.id, day("2026-01-30"))] == [(hit.node.id, hit.valid_to) for hit in then]
-    assert [old.id] == [hit.node.id for hit in memory.recall("deploy day", valid="2026-02-05", tx="2026-01-10")]
+    assert [old.id] == [
+        hit.node.id for hit in memory.recall("deploy day", valid="2026-02-05", tx="2026-01-10")
+    ]
 
 
 # ---------------------------------------------------------------- counting
