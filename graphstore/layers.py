@@ -14,6 +14,8 @@ from graphstore.errors import ConflictError, InvalidError
 from graphstore.models import Json
 from graphstore.period import MICROSECOND, Instant
 
+CHUNK = "chunk"
+"""The kind of the nodes that memory is made of."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*")
 
 

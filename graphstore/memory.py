@@ -16,7 +16,8 @@ from graphstore import layers as tables
 from graphstore import statements
 from graphstore.errors import ConflictError, GraphStoreError, InvalidError
 from graphstore.inputs import at_least_one, ids, json_object, optional_text, tags_of, text_of
-from graphstore.layers import Layer
+from graphstore.layers import CHUNK, Layer
+from graphstore.likeness import Embedder, Likeness
 from graphstore.models import Json, Node, Standing, Value
 from graphstore.period import Instant, TimeLike, instant, moment
 from graphstore.recall import Hit, Recalled, recall
@@ -24,9 +25,8 @@ from graphstore.sight import Sight, slot_name
 from graphstore.store import GraphStore
 from graphstore.view import Reader
 
-__all__ = ["CHUNK", "Layer", "LayerStats", "Memory", "MemoryHit", "MemoryStats", "Recollection"]
+__all__ = ["CHUNK", "Embedder", "Layer", "LayerStats", "Memory", "MemoryHit", "MemoryStats", "Recollection"]
 
-CHUNK = "chunk"
 LAYERS = "layers"  # the setting: the layers of the store's own
 CAP = "memory_cap"  # the setting: how many chunks are kept
 MOST_CHUNKS = 50_000
@@ -119,12 +119,22 @@ class _Chunk:
 class Memory:
     """The layered memory of a store. Make as many as you like: all there is to know is in the store.
 
-    `layers`: layers of your own, kept in the store as by `define_layer`. `cap`: how many chunks are kept at most, kept in the store too (50,000 unless
-    it was said).
+    `embed` turns a list of texts into an array (n, d): then texts are recalled by meaning too. It may tell its `model`, its `dimension` and how many texts it
+    likes at once, `batch`; without a model it goes by its name. `layers`: layers of your own, kept in the store as by `define_layer`. `cap`: how many chunks are
+    kept at most, kept in the store too (50,000 unless it was said).
     """
 
-    def __init__(self, store: GraphStore, *, layers: Iterable[Layer] = (), cap: int | None = None) -> None:
+    def __init__(
+        self,
+        store: GraphStore,
+        embed: Embedder | None = None,
+        *,
+        layers: Iterable[Layer] = (),
+        cap: int | None = None,
+    ) -> None:
         self._store = store
+        notify = None if store.read_only else self._notify
+        self._likeness = None if embed is None else Likeness(store._core, store.path, embed, notify)
         for layer in layers:
             self.define_layer(layer)
         if cap is not None and at_least_one("cap", cap) != self.cap:
@@ -191,8 +201,38 @@ class Memory:
     def _remember(self, chunks: list[_Chunk]) -> list[Node]:
         if not chunks:
             return []
+        if self._likeness is not None:
+            self._prepare(self._likeness, [chunk.text for chunk in chunks])
         with self._store._verb() as work:
-            return [self._write(chunk, work.tx) for chunk in chunks]
+            nodes = [self._write(chunk, work.tx) for chunk in chunks]
+        if self._likeness is not None:
+            self._likeness.settle()
+        return nodes
+
+    def _prepare(self, likeness: Likeness, texts: list[str]) -> None:
+        """Embed before anything is written. What is told is kept all the same when the embedder fails: it is found by its words until it has a vector."""
+        try:
+            likeness.prepare(texts)
+        except GraphStoreError:
+            raise  # it is no embedder
+        except Exception as error:
+            self._notify(f"the embedder {likeness.model!r} failed ({_short(error)}): there is no vector yet.")
+
+    def _notify(self, notice: str) -> None:
+        if notice not in self._store.notices[-8:]:
+            self._store.notices.append(notice)
+
+    def reembed(self, progress: Callable[[int, int], None] | None = None) -> int:
+        """Embed every chunk that has no vector of this embedder's model yet, and remove the vectors of other models. Gives how many.
+
+        Each batch is kept when it is done, so it may be interrupted and goes on where it was. `progress` is told (done, total). Raises what the embedder raises.
+        """
+        self._store._writable()
+        if self._likeness is None:
+            raise InvalidError("this memory has no embedder. Give one: Memory(store, embedders.wordllama()).")
+        done = self._likeness.fill(progress)
+        self._likeness.remove_others()
+        return done
 
     def _write(self, chunk: _Chunk, tx: Instant) -> Node:
         index = self._store._core.index
@@ -257,7 +297,8 @@ class Memory:
         """
         view: Reader = self._store if valid is None and tx is None else self._store.as_of(valid=valid, tx=tx)
         there = self.layers
-        lens = _Lens(there, _scopes(there, layers, user), optional_text("thread", thread))
+        asked = _Meaning(self._likeness, text) if self._likeness else None
+        lens = _Lens(_scopes(there, layers, user), optional_text("thread", thread), asked)
         found = recall(view, text, k, kinds=CHUNK, hops=hops, lens=lens)
         hits = tuple(_hit(there, hit) for hit in found.hits)
         return Recollection(text=found.text, hits=hits, note=found.note)
@@ -282,15 +323,46 @@ class Memory:
         return MemoryStats(layers=told, chunks=sum(layer.chunks for layer in told), cap=self.cap)
 
 
+class _Meaning:
+    """What a text means, and what there is to compare it with."""
+
+    def __init__(self, likeness: Likeness, text: str) -> None:
+        self.likeness = likeness
+        self.vector: Any = None
+        self.failed = ""
+        try:
+            if 0 < likeness.lacking() <= likeness.batch:
+                likeness.fill()  # a few that were told otherwise
+            self.vector = likeness.vectors([text_of("text", text, empty=True)])[0]
+        except GraphStoreError:
+            raise
+        except Exception as error:
+            self.failed = _short(error)
+
+
 class _Lens:
     """What may be recalled: chunks of some scopes, of a thread or of none, and whatever is no chunk."""
 
-    note = "full-text only: there is no embedder"
-
     def __init__(
-        self, layers: Mapping[str, Layer], wanted: Callable[[str], bool] | None, thread: str | None
+        self, wanted: Callable[[str], bool] | None, thread: str | None, meaning: _Meaning | None
     ) -> None:
-        self._layers, self._wanted, self._thread = layers, wanted, thread
+        self._wanted, self._thread, self._meaning = wanted, thread, meaning
+        self._lacking = 0
+
+    @property
+    def note(self) -> str:
+        """How it searched, and what it could not compare."""
+        meaning = self._meaning
+        if meaning is None:
+            return "full-text only: there is no embedder"
+        model = meaning.likeness.model
+        if meaning.failed:
+            return f"full-text only: the embedder {model!r} failed ({meaning.failed})"
+        note = f"full-text and vectors of {model!r}"
+        if self._lacking:
+            have = "chunk has" if self._lacking == 1 else "chunks have"
+            note += f"; {self._lacking:,} {have} no vector of it yet and are found by their words alone: reembed makes them"
+        return note
 
     def seen(self, sight: Sight) -> Callable[[int], bool] | None:
         """Which entities may be found and passed."""
@@ -310,8 +382,13 @@ class _Lens:
         return fits
 
     def nearest(self, sight: Sight, most: int) -> Mapping[int, float]:
-        """Nothing: there is no embedder."""
-        return {}
+        """The chunks nearest in meaning."""
+        if self._meaning is None:
+            return {}
+        found, self._lacking = self._meaning.likeness.nearest(
+            sight, most, self._meaning.vector, self._wanted, self._thread
+        )
+        return found
 
 
 def _scopes(
@@ -358,6 +435,10 @@ def _chunk(layers: Mapping[str, Layer], asked: Mapping[str, Any]) -> _Chunk:
         tags=tags_of(asked.get("tags") or ()),
         metadata=json_object("metadata", asked.get("metadata") or {}),
     )
+
+
+def _short(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}".splitlines()[0][:200]
 
 
 def _layer(layers: Mapping[str, Layer], name: Any) -> Layer:
