@@ -65,7 +65,13 @@ _HOME = {
     "graphstore.store": ("GraphStore",),
     "graphstore.view": ("View",),
 }  # fmt: skip
-_ROOMS = ("events", "memory", "recall")  # modules whose functions take a view or a store
+_ROOMS = (
+    "embedders",
+    "events",
+    "lifecycle",
+    "memory",
+    "recall",
+)  # modules whose functions take a view or a store
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
