@@ -32,6 +32,7 @@ K1, B = 1.2, 0.75
 REMEMBERED = 4
 """Coordinates whose standing things are remembered."""
 _BATCH = 4_096
+_SURELY = 1 + 1e-9  # more than what sums of the same numbers in another order may differ by
 _UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"  # kana and ideographs
 _WORD = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+")
 
@@ -107,12 +108,9 @@ class Search:
         if standing.pending:
             layers.append(_said(core, range(len(lengths), len(index.v_ent))))
             lengths = lengths + layers[1].lengths
-        scores, unknown = _scores(words(text), standing, layers, lengths)
-        if kinds:
-            v_ent, kind = index.v_ent, index.kind
-            scores = {ver: score for ver, score in scores.items() if kind[v_ent[ver]] in kinds}
-        if seen is not None:
-            scores = {ver: score for ver, score in scores.items() if seen(index.v_ent[ver])}
+        asked, unknown = _asked(words(text), standing, layers)
+        slope = K1 * B / (standing.mean(lengths) or 1)
+        scores = _scores(asked, slope, lengths, most, _fitting(index, kinds, seen))
         return Found(_best(scores, index, most), unknown)
 
     def standing(self, sight: Sight) -> Standing:
@@ -257,7 +255,7 @@ def holding(rows: list[int], start: array[int], stop: array[int], valid: Instant
 class Standing:
     """The version of each thing that stands at (valid, told), and the valid time [since, until) around it over which that stays so."""
 
-    __slots__ = ("alive", "links", "mark", "pending", "since", "told", "until", "version_of")
+    __slots__ = ("_words", "alive", "links", "mark", "pending", "since", "told", "until", "version_of")
 
     def __init__(self, told: int, mark: Mark | None) -> None:
         self.told = told  # operations told
@@ -266,8 +264,15 @@ class Standing:
         self.since, self.until = -OPEN, OPEN + 1
         self.version_of: dict[int, int] = {}  # by entity
         self.alive = bytearray()  # by version: 1 for one that stands
+        self._words = -1  # of all that stands; -1: not counted
         # by whoever asks, then by entity: its links to what stands
         self.links: dict[Hashable, dict[int, Held]] = {}
+
+    def mean(self, lengths: array[int]) -> float:
+        """How many words a thing that stands has."""
+        if self._words < 0:
+            self._words = sum(map(lengths.__getitem__, self.version_of.values()))
+        return self._words / max(len(self.version_of), 1)
 
     def copy(self) -> Standing:
         """One that can follow an open transaction, and be thrown away."""
@@ -286,6 +291,7 @@ class Standing:
         links.update(index.k_link[row] for row in index.link_closings[was.link_closings : mark.link_closings])
         touched.update(index.l_tgt[link] for link in links if index.l_kind[link] == "supersedes")
         self._look_anew(index, touched, links)
+        self._words = -1
         for ent in touched:
             ver = self.version_of.pop(ent, -1)
             if ver >= 0:
@@ -352,26 +358,63 @@ class Standing:
                 self.since = max(self.since, bound)
 
 
-def _scores(
-    asked: list[str], standing: Standing, layers: list[_Said], lengths: array[int]
-) -> tuple[dict[int, float], list[str]]:
-    """The score of each version that stands and says one of the words, and the words that none says."""
+def _fitting(
+    index: Index, kinds: frozenset[str], seen: Callable[[int], bool] | None
+) -> Callable[[int], bool] | None:
+    """Which versions may be found; None: all."""
+    v_ent, kind = index.v_ent, index.kind
+    if seen is None:
+        return (lambda ver: kind[v_ent[ver]] in kinds) if kinds else None
+    if not kinds:
+        return lambda ver: seen(v_ent[ver])
+    return lambda ver: kind[v_ent[ver]] in kinds and seen(v_ent[ver])
+
+
+class _Word(NamedTuple):
+    """A word that is asked for: what it can bring at most, and how often each version that stands says it."""
+
+    weight: float
+    times: Counter[int]
+
+
+def _asked(asked: list[str], standing: Standing, layers: list[_Said]) -> tuple[list[_Word], list[str]]:
+    """The words that are said by something that stands, those that bring most first, and the words that nothing says."""
     count, alive = len(standing.version_of), standing.alive.__getitem__
-    scores: dict[int, float] = {}
-    unknown = []
-    mean = sum(map(lengths.__getitem__, standing.version_of.values())) / max(count, 1)
-    slope = K1 * B / (mean or 1)
+    found, unknown = [], []
     for word in dict.fromkeys(asked):
-        said = chain.from_iterable(layer.by.get(word, ()) for layer in layers)
-        times = Counter(filter(alive, said))
-        if not times:
+        times = Counter(filter(alive, chain.from_iterable(layer.by.get(word, ()) for layer in layers)))
+        if times:
+            weight = log(1 + (count - len(times) + 0.5) / (len(times) + 0.5)) * (K1 + 1)
+            found.append(_Word(weight, times))
+        else:
             unknown.append(word)
-            continue
-        weight = log(1 + (count - len(times) + 0.5) / (len(times) + 0.5)) * (K1 + 1)
-        for ver, often in times.items():
+    found.sort(key=lambda word: -word.weight)
+    return found, unknown
+
+
+def _scores(
+    asked: list[_Word], slope: float, lengths: array[int], most: int, fits: Callable[[int], bool] | None
+) -> dict[int, float]:
+    """The score of each version that fits and says one of the words: of all that may be among the `most` best.
+
+    Common words are said by nearly everything and bring little: once so many score more than all words that are left can bring, nothing else is looked at.
+    """
+    scores: dict[int, float] = {}
+    left, closed = sum(word.weight for word in asked), False
+    for weight, times in asked:
+        left -= weight
+        for ver in times.keys() & scores.keys() if closed else times:
+            often = times[ver]
             score = weight * often / (often + K1 * (1 - B) + slope * lengths[ver])
             scores[ver] = scores.get(ver, 0.0) + score
-    return scores, unknown
+        if not closed and left > 0 and len(scores) >= most:
+            if fits is not None:
+                scores = {ver: score for ver, score in scores.items() if fits(ver)}
+            least = nlargest(most, scores.values())[-1] if len(scores) >= most else 0.0
+            if least > left * _SURELY:
+                scores = {ver: score for ver, score in scores.items() if (score + left) * _SURELY >= least}
+                closed = True
+    return scores if closed or fits is None else {ver: score for ver, score in scores.items() if fits(ver)}
 
 
 def _best(scores: dict[int, float], index: Index, most: int) -> list[tuple[int, float]]:
