@@ -23,6 +23,7 @@ from benchmarks import data as history
 from benchmarks import duckdb_twin, ours, raw_kuzu, sqlite_twin
 from benchmarks.data import CUT, DAY, LATEST, Data
 from benchmarks.event_log import event_log
+from benchmarks.memory import memory
 from benchmarks.resting import resting
 from benchmarks.timing import BareFile, apart, once, process, race, together
 from graphstore.search import words, words_of_event, words_of_node
@@ -491,6 +492,7 @@ GROUPS: dict[str, Group] = {
     "load": load,
     "events": event_log,
     "resting": resting,
+    "memory": memory,
     "writes": writes,
     "batches": batches,
     "catch_up": catch_up,
