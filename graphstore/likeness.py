@@ -351,14 +351,16 @@ class Likeness:
 
     def fill(self, progress: Callable[[int, int], None] | None = None) -> int:
         """Embed every version that has no vector yet, a batch at a time, each kept when it is done. Gives how many. Raises what the embedder raises."""
-        total = self.lacking()
+        total = left = self.lacking()
         while texts := self._texts():
             self.prepare(texts)
-            left = self.lacking()
+            left, before = self.lacking(), left
+            total = max(total, left)
             if progress:
-                total = max(total, left)
                 progress(total - left, total)
-        return total
+            if left == before == total and texts == self._texts():
+                break  # nothing came of it: what is told meanwhile is for the next time
+        return total - left
 
     def _texts(self) -> list[str]:
         """The texts of the next batch that has no vectors."""

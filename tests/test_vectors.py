@@ -385,6 +385,22 @@ def test_a_model_that_changed_its_dimension_is_another(path):
     assert 4 * Other.dimension == len(rows(path)[0].vector)
 
 
+def test_a_dimension_that_was_never_declared_may_change_too(path):
+    def flat(texts):
+        return [[1.0, 0.0]] * len(texts)
+
+    def flatter(texts):
+        return [[0.0, 0.0, 1.0]] * len(texts)
+
+    flat.model = flatter.model = "flat"
+    told(path, flat)
+    with graphstore.open(path) as store:
+        memory = Memory(store, flatter)
+        assert [1.0] * 4 == [hit.vector_score for hit in memory.recall("anything")]
+        assert ["made anew"] == [notice[-10:-1] for notice in store.notices]
+    assert 4 == len(rows(path)) and 3 * 4 == len(rows(path)[0].vector)
+
+
 def test_a_dimension_nobody_declared_is_found_out(path):
     told(path, signs)
     with graphstore.open(path) as store:
