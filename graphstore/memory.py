@@ -331,9 +331,10 @@ class _Meaning:
         self.vector: Any = None
         self.failed = ""
         try:
+            vector = likeness.vectors([text_of("text", text, empty=True)])[0]
             if 0 < likeness.lacking() <= likeness.batch:
                 likeness.fill()  # a few that were told otherwise
-            self.vector = likeness.vectors([text_of("text", text, empty=True)])[0]
+            self.vector = vector
         except GraphStoreError:
             raise
         except Exception as error:
