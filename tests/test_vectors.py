@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -562,7 +563,19 @@ POOL = ("login", "signin", "cat", "dog", "bread", "cake")
 steps = st.lists(
     st.tuples(
         st.sampled_from(
-            ("tell", "tell", "tell", "keyed", "supersede", "end", "retract", "revise", "evict", "late")
+            (
+                "tell",
+                "tell",
+                "tell",
+                "keyed",
+                "supersede",
+                "end",
+                "retract",
+                "revise",
+                "evict",
+                "late",
+                "link",
+            )
         ),
         st.lists(st.sampled_from(POOL), min_size=1, max_size=3).map(" ".join),
         st.sampled_from(("soul", "tool", "conversation")),
@@ -592,6 +605,10 @@ def act(store, memory: Memory, clock: Clock, step) -> None:
                 step.node and step.node.id == name for step in store.what_superseded(new.id).chain
             ):
                 store.supersede(name, by=new.id)
+        elif what == "link":
+            other = memory.remember(f"{text} beside", layer=layer, user=user).id
+            if other != name:
+                store.link(name, "derived_from", other)
         elif what == "end":
             store.end(name)
         elif what == "retract":
@@ -650,6 +667,27 @@ def test_recall_at_any_coordinate_equals_a_scan_of_the_view(steps, query, k):
                     found = room.recall(query, k, layers=layers, user=user, hops=0, **at)
                     assert scanned(view, query, k, names, user, embed) == [hit.node.id for hit in found]
                     assert all(view.node(hit.node.id) == hit.node for hit in found)
+                    near = room.recall(query, 50, layers=layers, user=user, **at)
+                    assert {hit.node.id for hit in near} <= set(
+                        scanned(view, query, 1_000, names, user, signs)
+                    )
+
+
+def test_threads_remember_and_recall_at_once(path):
+    with graphstore.open(path) as store:
+        memory = Memory(store, signs)
+
+        def talk(who: int) -> None:
+            for number in range(15):
+                memory.remember(f"{who} says {number}", layer="conversation", user=f"u{who}")
+                hit = memory.recall(f"{who} says {number}", 1, user=f"u{who}").hits[0]
+                assert (f"{who} says {number}", 1.0) == (hit.node.text, hit.vector_score)
+
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(talk, range(4)))
+        assert 0 == memory.reembed()
+        assert [] == store.notices
+    assert 60 == len({row.key for row in rows(path)})
 
 
 def test_batches_are_as_large_as_the_embedder_likes(store):
