@@ -69,7 +69,7 @@ FLOORS = {
         "sweeping",
         "bulk",
         "walks",
-        "likeness",
+        "meanings",
         "view",
         "transacting",
         "store",

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from test_search import bm25
 
 import graphstore
-from graphstore import InvalidError, likeness, vectors
+from graphstore import InvalidError, meanings, vectors
 from graphstore.memory import Memory
 from graphstore.recall import fuse
 
@@ -699,4 +699,4 @@ def test_batches_are_as_large_as_the_embedder_likes(store):
 
     Memory(store, embed).remember_many({"text": f"n {number}", "layer": "tool"} for number in range(150))
 
-    assert [likeness.BATCH, likeness.BATCH, 150 - 2 * likeness.BATCH] == sizes
+    assert [meanings.BATCH, meanings.BATCH, 150 - 2 * meanings.BATCH] == sizes

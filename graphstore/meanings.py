@@ -165,7 +165,7 @@ class Shelf:
         return disk.Row(key, self.matrix[at].astype(np.dtype("<f4")).tobytes())
 
 
-class Likeness:
+class Meanings:
     """The vectors of the chunks of one store. It follows the store's index when asked, and embeds nothing while it holds the lock."""
 
     def __init__(
