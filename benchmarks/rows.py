@@ -24,6 +24,7 @@ from benchmarks import duckdb_twin, ours, raw_kuzu, sqlite_twin
 from benchmarks.coordinates import decayed, long_histories
 from benchmarks.data import CUT, DAY, LATEST, Data
 from benchmarks.event_log import event_log
+from benchmarks.memory import memory
 from benchmarks.resting import resting
 from benchmarks.sessions import sessions
 from benchmarks.timing import BareFile, apart, once, process, race, together
@@ -497,6 +498,7 @@ GROUPS: dict[str, Group] = {
     "resting": resting,
     "topics": topics,
     "sessions": sessions,
+    "memory": memory,
     "writes": writes,
     "batches": batches,
     "catch_up": catch_up,

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from graphstore import cli_files, cli_read, cli_sessions, cli_topics, cli_write
+from graphstore import cli_files, cli_memory, cli_read, cli_sessions, cli_topics, cli_write
 from graphstore.cli_common import with_as_of
 
 
@@ -55,6 +55,7 @@ imports = typer.Typer(
 sessions = typer.Typer(
     cls=Door, help="Sessions of coding agents.", no_args_is_help=True, rich_markup_mode=None
 )
+memories = typer.Typer(cls=Door, help="Look into memory.", no_args_is_help=True, rich_markup_mode=None)
 
 # In the order of --help.
 COMMANDS: tuple[Callable[..., None], ...] = (
@@ -78,6 +79,9 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     cli_sessions.connect,
     cli_write.evict,
     cli_write.erase,
+    cli_memory.remember,
+    cli_memory.lifecycle,
+    cli_memory.reembed,
     cli_read.show,
     cli_read.links,
     cli_read.history,
@@ -125,6 +129,7 @@ SESSIONS: dict[str, Callable[..., None]] = {
     "costs": cli_sessions.costs,
     "stats": cli_sessions.stats,
 }
+MEMORY: dict[str, Callable[..., None]] = {"stats": cli_memory.stats}
 
 
 def _version(asked: bool) -> None:
@@ -152,6 +157,9 @@ for _name, _session in SESSIONS.items():
     sessions.command(_name)(_session)
 app.add_typer(imports, name="import")
 app.add_typer(sessions, name="sessions")
+for _name, _look in MEMORY.items():
+    memories.command(_name)(_look)
+app.add_typer(memories, name="memory")
 
 
 def main() -> None:

@@ -30,6 +30,7 @@ COMMANDS = [
     "memorize", "topic", "latest", "snapshot", "snapshots", "consolidate",
     "sessions", "reanalyze",
     "connect",
+    "remember", "lifecycle", "reembed", "memory",
 ]  # fmt: skip
 
 
