@@ -294,14 +294,29 @@ class Contradiction(Value):
     decision: str | None = None
 
 
+class BranchInfo(Value):
+    """A branch: what it began with (what the trunk knew at `forked_at`), when it was made, and what was done with it since.
+
+    `transactions` are its own, `last_tx` is that of the last; `merged_at` is when it was merged last.
+    """
+
+    name: str
+    forked_at: datetime
+    made_at: datetime
+    transactions: int
+    last_tx: datetime | None
+    merged_at: datetime | None
+
+
 class Change(Value):
-    """One operation of one transaction, in the order it was done."""
+    """One operation of one transaction, in the order it was done. `branch` is the one it was told on, None for the trunk."""
 
     tx: datetime
     verb: str
     subject: str
     author: str | None
     reason: str | None
+    branch: str | None = None
 
 
 class Problem(Value):
