@@ -14,10 +14,12 @@ from graphstore.index import Index
 from graphstore.inputs import text_of
 from graphstore.line import FORGETTING
 from graphstore.linking import CONTROL
-from graphstore.models import BranchInfo, Problem, Verification, ViewDiff
+from graphstore.merging import Decide, Planning
+from graphstore.models import BranchInfo, Merge, Problem, Verification, ViewDiff
 from graphstore.period import Instant, TimeLike, moment
 from graphstore.strands import Strand
 from graphstore.view import Reader, View
+from graphstore.weaving import Weaving
 from graphstore.whole import WholeStore
 
 if TYPE_CHECKING:
@@ -93,6 +95,26 @@ class Branching(WholeStore):
                 work.op("delete_branch", name, reason)
             for line in self._lines[1:]:
                 line._follow_trunk(anew=False)
+
+    def merge(self, name: str, *, decide: Decide = None, reason: str | None = None) -> Merge:
+        """Bring over what was told on a branch since it began, or was merged last: all of it at one new instant, or nothing.
+
+        What only the branch changed holds by its word; what both changed, and not alike, is a conflict. `decide` says whose word holds: for each id
+        `trunk` or `branch`, one of the two for all, or a function of a conflict. With a conflict undecided nothing is written, and the answer has them
+        all. What was believed at any earlier tx stays as it was; the branch goes on. Raises NotFoundError for an unknown branch.
+        """
+        reason = None if reason is None else text_of("reason", reason)
+        with self._by_itself("merge()"), self._core.lock:
+            strand = self._found(name)
+            branch = self.on(name)._core
+            if strand.last is None or strand.last <= strand.base:
+                return Merge(merged=True)
+            now = self._coordinate()[1]
+            plan = Planning(self._core, branch, strand.base, now, decide).made()
+            if plan.undecided:
+                return Merge(merged=False, conflicts=tuple(plan.conflicts))
+            with self._transact(None, None, reason) as work:
+                return Weaving(self._core, branch, work, plan).write()
 
     @overload
     def compare(self, other: Reader) -> ViewDiff: ...

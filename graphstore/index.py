@@ -325,6 +325,13 @@ class Index:
             self.gone[ent] = op
         self.left = self.left or []
 
+    def note_branches(self, told: list[list[Any]], tx: Instant) -> None:
+        """Branches were made, merged or deleted. A new one takes the refs of an older one of its name."""
+        self.strands.note(told, tx)
+        made = {name for verb, name, *_ in told if verb == "branch"}
+        for alias in [alias for alias in self.aliases if alias[0] in made] if made else ():
+            del self.aliases[alias]
+
     def tell_elsewhere(self, branch: str, tx: Instant, at: tuple[int, int], *, whole: bool = True) -> None:
         """Something was told on a branch: it lies at `at`."""
         self.strands.tell(branch, tx, at, whole=whole)
@@ -338,7 +345,7 @@ class Index:
             self.tell_elsewhere(head["branch"], tx, lies, whole=not head.get("more"))
             return
         if "branches" in head:
-            self.strands.note(head["branches"], tx)
+            self.note_branches(head["branches"], tx)
         author = head.get("author")
         first_op = len(self.o_tx)
         why = head.get("why")

@@ -159,20 +159,25 @@ class Transaction:
             self._takes.append((ent, period, op))
         return gone
 
-    def describe(self, ent: int, periods: Iterable[Period], body: Json, op: int) -> int:
+    def describe(self, ent: int, periods: Iterable[Period], body: Json, op: int, number: int = 0) -> int:
         """Write a new version of an entity over periods that its earlier versions lose. Gives the row written last.
 
-        Raises ConflictError for what was forgotten.
+        `number`: the one it is to have, if no version has it or a higher one. Raises ConflictError for what was forgotten.
         """
         refuse_forgotten(self.index, ent)
         wanted = list(periods)
         for period in wanted:
             self.take(ent, period, op)
-        ver = self.index.add_version(ent, self._next_number(ent), *self.body(body))
+        ver = self.index.add_version(ent, max(number, self._next_number(ent)), *self.body(body))
         row = -1
         for period in wanted:
             row = self.index.open_row(ver, period, self.tx, op)
         return row
+
+    def believe_again(self, ent: int, ver: int, period: Period, op: int) -> None:
+        """Believe a version that is there over a period that the others lose."""
+        self.take(ent, period, op)
+        self._restore(ent, ver, period, op)
 
     def happen_again(self, ent: int, at: Instant, op: int) -> None:
         """Note an occurrence of an event that is believed. One earlier than all before makes it stand from then on."""
@@ -306,7 +311,7 @@ class Transaction:
         for link, before in self._took.items():
             if link in index.taken:
                 index.retake(link, before, self.tx)
-        index.strands.note(self.branches, self.tx)
+        index.note_branches(self.branches, self.tx)
         for branch, number, name, ver in self._named_aliases():
             index.aliases[branch, number, name] = ver
 

@@ -458,3 +458,351 @@ def test_a_branch_keeps_the_settings_of_its_own(rule):
     assert 1000 == branch.retention["days"]
     assert "feeds" not in rule.vocabulary.kinds
     assert branch.sweep().evicted == ()
+
+
+# ---------------------------------------------------------------- merging
+
+
+def says(store: GraphStore, id: str, **at: str) -> object:
+    return store.as_of(**at).node(id).content
+
+
+def test_what_only_the_branch_changed_comes_over(rule, clock):
+    clock.move(days=1)
+    before = clock.now
+    rule.add_node("fact", {"n": 1}, id="trunk0")
+    branch = rule.on("try")
+    branch.add_node("fact", {"n": 2}, id="aside0", tags=["new"], source="user:ana")
+    branch.retract("freeze", reason="nobody needs it")
+    clock.move(days=1)
+    done = rule.merge("try", reason="it worked")
+
+    assert done.merged
+    assert (("aside0",), ("release",), ("freeze",)) == (done.added, done.changed, done.ended)
+    assert THURSDAYS == rule.node("release").content
+    assert (("new",), "user:ana") == (rule.node("aside0").tags, rule.node("aside0").source)
+    assert "retracted" == rule.inspect("freeze").node.standing
+    assert {"n": 1} == rule.node("trunk0").content
+    assert TUESDAYS == says(rule, "release", tx=before.isoformat())
+    told = {(change.verb, change.subject): change.reason for change in rule.changes(since=before)}
+    assert "it worked" == told["merge", "try"]
+    assert "nobody needs it" == told["retract", "freeze"]
+    assert "Tuesday is meeting day" == told["revise", "release"]
+    assert rule.verify().ok
+
+
+def test_a_merge_leaves_both_lines_alike_and_a_second_one_has_nothing_to_do(rule):
+    branch = rule.on("try")
+    branch.add_node("rule", FRIDAYS, id="fridays", key="release_day")
+    branch.record_event("error", "it broke", id="broke0", occurred_at="2026-01-05")
+    branch.record_event("error", "it broke", occurred_at="2026-01-03")
+    branch.record_event("fix", "mended", id="mended", occurred_at="2026-01-07", related_to="broke0")
+    branch.define_kind("feeds", inverse="fed_by")
+    branch.link("mended", "feeds", "fridays", reason="so it was", strength=4, metadata={"n": 1})
+    branch.confirm("freeze", reason="looked")
+    branch.set_trust({"user": 3})
+    assert rule.merge("try").merged
+
+    assert not rule.compare("try")
+    for id in ("release", "fridays", "broke0", "mended", "freeze"):
+        one, other = rule.inspect(id), branch.inspect(id)
+        assert one.confirmations == other.confirmations
+        assert (one.node.standing, {link.id for link in one.links}) == (
+            other.node.standing,
+            {link.id for link in other.links},
+        )
+    assert (2, "resolved") == (rule.event("broke0").count, rule.event("broke0").status)
+    assert (
+        str(branch.what_superseded("release")).split("recorded")[0]
+        == str(rule.what_superseded("release")).split("recorded")[0]
+    )
+    assert {"user": 3} == rule.trust
+    again = rule.merge("try")
+    assert (True, None) == (again.merged, again.tx)
+    assert rule.verify().ok
+
+
+def test_what_both_changed_is_a_conflict_and_nothing_is_written(rule):
+    rule.revise("release", FRIDAYS)
+    rule.on("try").add_node("fact", {"n": 1}, id="aside0")
+    told = rule.stats()["last_tx"]
+    found = rule.merge("try")
+
+    assert not found.merged
+    (conflict,) = found.conflicts
+    assert ("release", "node", None) == (conflict.id, conflict.what, conflict.decision)
+    assert [TUESDAYS, FRIDAYS, THURSDAYS] == [
+        thing.content for thing in (conflict.base, conflict.ours, conflict.theirs)
+    ]
+    assert day("2026-01-01") == conflict.valid_from
+    assert "the trunk says {'says': 'releases go out on Fridays'}, the branch" in str(conflict)
+    assert told == rule.stats()["last_tx"]
+    with pytest.raises(NotFoundError):
+        rule.node("aside0")
+
+
+@pytest.mark.parametrize("how", [{"release": "branch"}, "branch", lambda conflict: "branch"])
+def test_a_conflict_decided_for_the_branch(rule, how):
+    rule.revise("release", FRIDAYS)
+    done = rule.merge("try", decide=how, reason="asked Ana")
+
+    assert THURSDAYS == rule.node("release").content
+    assert "branch" == done.conflicts[0].decision
+    (decided,) = [change for change in rule.changes() if change.verb == "decide"]
+    assert "of the trunk and branch 'try' the branch is followed" in decided.reason
+    assert [1, 2, 3] == [version.number for version in rule.versions("release")]
+
+
+def test_a_conflict_decided_for_the_trunk_is_none_the_next_time(rule):
+    rule.revise("release", FRIDAYS)
+    assert rule.merge("try", decide={"release": "trunk"}).merged
+    assert FRIDAYS == rule.node("release").content
+    rule.on("try").add_node("fact", {"n": 1}, id="aside0")
+    done = rule.merge("try")
+
+    assert ((), ("aside0",)) == (done.conflicts, done.added)
+    assert FRIDAYS == rule.node("release").content
+
+
+def test_a_wrong_decision_is_an_error_that_names_the_choices(rule):
+    rule.revise("release", FRIDAYS)
+    with pytest.raises(InvalidError, match="branch, trunk"):
+        rule.merge("try", decide={"release": "mine"})
+    with pytest.raises(InvalidError, match="branch, trunk"):
+        rule.merge("try", decide=lambda _: 7)
+    assert not rule.merge("try").merged
+
+
+def test_conflicts_are_decided_instant_by_instant_of_valid_time(rule):
+    branch = rule.branch("months")
+    branch.revise("release", THURSDAYS, valid_from="2026-03-01")
+    rule.revise("release", FRIDAYS, valid_from="2026-02-01", valid_to="2026-04-01")
+    (conflict,) = rule.merge("months").conflicts
+    assert (day("2026-03-01"), day("2026-04-01")) == (conflict.valid_from, conflict.valid_to)
+    assert rule.merge("months", decide="trunk").merged
+
+    assert [TUESDAYS, FRIDAYS, FRIDAYS, THURSDAYS] == [
+        says(rule, "release", valid=at) for at in ("2026-01-15", "2026-02-15", "2026-03-15", "2026-04-15")
+    ]
+
+
+def test_the_same_change_on_both_sides_is_no_conflict(rule):
+    rule.revise("release", THURSDAYS)
+    done = rule.merge("try")
+
+    assert (True, ()) == (done.merged, done.changed)
+    assert 2 == rule.node("release").number
+
+
+def test_version_numbers_of_a_branch_stay_where_they_are_free_and_are_aliases_where_not(rule):
+    branch = rule.on("try")
+    branch.revise("release", FRIDAYS)
+    branch.revise("freeze", {"freeze": "never"})
+    rule.revise("release", {"says": "no releases"})
+    rule.revise("release", {"says": "some"})
+    rule.revise("release", {"says": "more"})
+    rule.merge("try", decide="branch")
+
+    assert 2 == rule.node("freeze").number
+    assert 5 == rule.node("release").number
+    assert FRIDAYS == rule.node("release-v3@try").content
+    assert {"says": "some"} == rule.node("release-v3").content
+    with pytest.raises(NotFoundError):
+        rule.node("release-v2@try")
+    with pytest.raises(NotFoundError):
+        rule.as_of(tx=branch.info.last_tx).node("release-v3@try")
+
+
+def test_a_merged_branch_lives_on_and_a_version_that_came_over_is_the_same_one_later(rule, clock):
+    branch = rule.on("try")
+    branch.add_node("fact", {"n": 1}, id="aside0", valid_from="2026-01-01", valid_to="2026-02-01")
+    rule.merge("try")
+    clock.move(days=1)
+    branch.add_node("fact", {"n": 2}, id="newer0", supersedes=["aside0"], valid_from="2026-01-10")
+    rule.merge("try")
+    branch.unlink(branch.what_superseded("aside0").chain[0].link.id)
+    done = rule.merge("try")
+
+    assert {"n": 1} == says(rule, "aside0", valid="2026-01-20")
+    assert [1] * 3 == [version.number for version in rule.versions("aside0")]
+    assert ("aside0",) == done.changed
+    assert not rule.compare("try")
+
+
+def test_a_supersession_that_came_over_gives_back_what_it_took(rule):
+    branch = rule.on("try")
+    branch.add_node("rule", FRIDAYS, id="fridays", supersedes=["release"], valid_from="2026-02-01")
+    rule.merge("try")
+    assert ["fridays"] == [node.id for node in rule.what_superseded("release").current]
+    assert "superseded" == rule.inspect("release").node.standing
+    rule.unlink(rule.what_superseded("release").chain[0].link.id)
+
+    assert THURSDAYS == says(rule, "release", valid="2026-03-01")
+    assert rule.verify().ok
+
+
+def test_taken_back_here_and_described_anew_there(rule):
+    rule.retract("release", reason="wrong")
+    (conflict,) = rule.merge("try").conflicts
+    assert (None, THURSDAYS) == (conflict.ours, conflict.theirs.content)
+    rule.merge("try", decide="branch")
+
+    assert THURSDAYS == rule.node("release").content
+
+
+def test_superseded_there_and_described_anew_here_decided_for_the_trunk_it_stands(rule):
+    branch = rule.branch("late")
+    branch.add_node("rule", FRIDAYS, id="fridays", supersedes=["release"])
+    rule.revise("release", THURSDAYS)
+    (conflict,) = rule.merge("late").conflicts
+    assert "release" == conflict.id
+    rule.merge("late", decide="trunk")
+
+    assert ("stands", []) == (rule.node("release").standing, list(rule.what_superseded("release").chain))
+    assert FRIDAYS == rule.node("fridays").content
+
+
+@pytest.mark.parametrize("side", ["trunk", "branch"])
+def test_two_values_of_one_slot(rule, side, clock):
+    branch = rule.branch("late")
+    clock.move(days=1)
+    branch.add_node("rule", FRIDAYS, id="fridays", key="release_day", valid_from="2026-02-01")
+    rule.add_node("rule", THURSDAYS, id="thursday", key="release_day", valid_from="2026-02-01")
+    (conflict,) = rule.merge("late").conflicts
+    assert ("fridays", "slot", "thursday") == (conflict.id, conflict.what, conflict.other)
+    assert "would hold the slot that thursday holds" in str(conflict)
+    clock.move(days=1)
+    done = rule.merge("late", decide={"fridays": side})
+
+    assert [{"trunk": "thursday", "branch": "fridays"}[side]] == [
+        node.id for node in rule.nodes(key="release_day")
+    ]
+    if side == "trunk":
+        assert done.left_out
+        with pytest.raises(NotFoundError):
+            rule.inspect("fridays")
+    else:
+        assert {"fridays", "thursday"} >= {node.id for node in rule.what_superseded("release").current}
+        assert "superseded" == rule.inspect("thursday").node.standing
+    assert rule.verify().ok
+
+
+def test_one_id_for_two_things(rule):
+    branch = rule.branch("late")
+    branch.add_node("fact", {"n": 1}, id="same00")
+    branch.record_event("error", "it broke", id="event0")
+    branch.link("same00", "derived_from", "release")
+    rule.add_node("plan", {"n": 1}, id="same00")
+    rule.add_node("plan", {"n": 1}, id="event0")
+    found = rule.merge("late")
+    assert [("same00", "identity", ("trunk",)), ("event0", "identity", ("trunk",))] == [
+        (each.id, each.what, each.choices) for each in found.conflicts
+    ]
+    assert not rule.merge("late", decide="branch").merged
+    rule.merge("late", decide="trunk")
+
+    assert "plan" == rule.node("same00").kind
+
+
+def test_the_same_link_said_with_other_attributes(rule):
+    branch = rule.branch("late")
+    branch.link("freeze", "caused_by", "release", reason="theirs", valid_from="2026-01-01")
+    rule.link("freeze", "caused_by", "release", reason="ours", valid_from="2026-01-15")
+    (conflict,) = rule.merge("late").conflicts
+    assert ("link", "ours", "theirs") == (conflict.what, conflict.ours.reason, conflict.theirs.reason)
+    rule.merge("late", decide="branch")
+
+    for at in ("2026-01-02", "2026-01-20"):
+        assert ["theirs"] == [link.reason for link in rule.as_of(valid=at).links_from("freeze", "caused_by")]
+
+
+def test_a_supersession_that_would_close_a_cycle(rule):
+    rule.add_node("fact", {"n": 1}, id="one000", valid_from="2026-01-01")
+    rule.add_node("fact", {"n": 2}, id="two000", valid_from="2026-01-01")
+    branch = rule.branch("late")
+    branch.supersede("one000", by="two000")
+    rule.supersede("two000", by="one000")
+    (conflict,) = rule.merge("late").conflicts
+    assert ("cycle", ("trunk",)) == (conflict.what, conflict.choices)
+    assert rule.merge("late", decide={conflict.id: "trunk"}).merged
+
+    assert ["one000"] == [node.id for node in rule.what_superseded("two000").current]
+    assert {"n": 1} == rule.node("one000").content
+    assert rule.verify().ok
+
+
+def test_what_was_forgotten_on_the_trunk_does_not_come_back(rule):
+    branch = rule.on("try")
+    branch.add_node("fact", {"n": 1}, id="other0", derived_from="release")
+    rule.erase("release", reason="asked for")
+    done = rule.merge("try")
+
+    assert (("other0",), ()) == (done.added, done.conflicts)
+    assert "erased" == rule.inspect("release").node.standing
+    assert "erased" == rule.links_from("other0")[0].target_standing
+
+
+def test_an_event_taken_back_there_that_happened_again_here(rule):
+    rule.record_event("error", "it broke", id="broke0", occurred_at="2026-01-05")
+    branch = rule.branch("late")
+    branch.retract("broke0", reason="no error")
+    rule.record_event("error", "it broke", occurred_at="2026-01-06")
+    (conflict,) = rule.merge("late").conflicts
+    assert ("event", 2) == (conflict.what, conflict.ours.count)
+    rule.merge("late", decide="branch")
+
+    assert "retracted" == rule.inspect("broke0").node.standing
+
+
+def test_occurrences_of_both_sides_count(rule):
+    rule.record_event("error", "it broke", id="broke0", occurred_at="2026-01-05")
+    branch = rule.branch("late")
+    for line, at in ((branch, "2026-01-03"), (branch, "2026-01-07"), (rule, "2026-01-04")):
+        line.record_event("error", "it broke", occurred_at=at)
+    rule.merge("late")
+    rule.merge("late")
+
+    assert (4, day("2026-01-03")) == (rule.event("broke0").count, rule.event("broke0").first_seen)
+    assert rule.verify().ok
+
+
+def test_a_merge_is_in_the_journal_like_all_else(rule, clock):
+    rule.revise("release", FRIDAYS)
+    rule.on("try").revise("freeze", {"freeze": "never"})
+    rule.merge("try", decide="branch")
+    path, told, versions = rule.path, rule.branches(), rule.versions("release")
+    assert told[0].merged_at == rule.stats()["last_tx"]
+    rule.close()
+    (path / "index.bin").unlink()
+
+    with graphstore.open(path, clock=clock) as again:
+        assert told == again.branches()
+        assert versions == again.versions("release")
+        assert THURSDAYS == again.node("release-v2@try").content
+        assert again.merge("try").tx is None
+        again.evict(ids=["freeze"], keep_audit=False)
+        assert [] == files_with(path, '"freeze"')
+        assert THURSDAYS == again.node("release-v2@try").content
+        assert again.verify().ok
+
+
+def test_a_bare_end_of_a_link_comes_with_what_was_said_of_it(rule):
+    branch = rule.on("try")
+    branch.add_node("fact", {"n": 1}, id="brief0", valid_from="2026-01-01")
+    branch.add_node("fact", {"n": 2}, id="after0", valid_from="2026-01-01", supersedes=["brief0"])
+    rule.merge("try")
+
+    assert ["after0"] == [node.id for node in rule.what_superseded("brief0").current]
+    assert "superseded" == rule.inspect("brief0").node.standing
+    assert rule.verify().ok
+
+
+def test_a_merge_of_a_thousand_changes_is_one_transaction(rule):
+    branch = rule.on("try")
+    branch.bulk_load(versions=[{"node_id": f"n{n:04}", "content": {"n": n}} for n in range(2000)])
+    done = rule.merge("try")
+
+    assert 2000 == len(done.added)
+    assert {done.tx} == {rule.node(f"n{n:04}").tx_from for n in range(0, 2000, 100)}
+    assert not rule.compare("try")
+    assert rule.verify().ok
