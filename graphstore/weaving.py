@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 
 from graphstore.comparing import said
-from graphstore.linking import Claim, Linking
+from graphstore.linking import Claim, Ends, Linking
 from graphstore.merging import NodePlan, Plan, Sentence, Win, between, claimed
 from graphstore.models import Merge
 from graphstore.period import BEGINNING, OPEN, Instant, Period, coalesce, moment, overlap, without_all
@@ -48,10 +48,8 @@ class Weaving:
         for sentence, wins in self.plan.links.items():
             self._link(sentence, wins)
         for plan in self.plan.nodes.values():
-            for other, (start, stop) in plan.closes:
-                linking = Linking(self.trunk, work)
-                mine = self.mine.ids[self.theirs.names[plan.ent]]
-                linking.supersede(mine, other, Claim(created_by="store"), since=start, until=stop)
+            for other, period in plan.closes:
+                self._close(self.mine.ids[self.theirs.names[plan.ent]], other, period)
         for told in self.plan.confirmed:
             if self.theirs.o_subject[told] in self.mine.ids:
                 self._op("confirm", self.theirs.o_subject[told], told)
@@ -174,6 +172,15 @@ class Weaving:
             else:
                 found.append(((start, stop), told))
         return found
+
+    def _close(self, new: int, old: int, period: Period) -> None:
+        """A value of a slot gives way to one of the branch, and a link says so where there can be one."""
+        linking = Linking(self.trunk, self.work)
+        ends = Ends(new, linking.kind("supersedes"), old)
+        if linking.closes_cycle(ends, self.work.tx) or linking.overlapping(ends, period, self.work.tx):
+            self.work.take(old, period, self.work.op("supersede", self.mine.names[old]))
+        else:
+            linking.supersede(new, old, Claim(created_by="store"), since=period[0], until=period[1])
 
     # ------------------------------------------------------------------ events
 
