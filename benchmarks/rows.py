@@ -21,6 +21,7 @@ from typing import Any
 
 from benchmarks import data as history
 from benchmarks import duckdb_twin, ours, raw_kuzu, sqlite_twin
+from benchmarks.branches import branches
 from benchmarks.data import CUT, DAY, LATEST, Data
 from benchmarks.event_log import event_log
 from benchmarks.resting import resting
@@ -491,6 +492,7 @@ GROUPS: dict[str, Group] = {
     "load": load,
     "events": event_log,
     "resting": resting,
+    "branches": branches,
     "writes": writes,
     "batches": batches,
     "catch_up": catch_up,

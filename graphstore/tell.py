@@ -17,6 +17,7 @@ import typer
 from pydantic import BaseModel
 
 from graphstore.models import (
+    BranchInfo,
     Chain,
     Change,
     Contradiction,
@@ -196,6 +197,18 @@ def _several(values: Sequence[Any], out: Console) -> None:
                 for one in values
             ]
             table(("id", "shaky", "rests on", "which is", "since", "why", "by"), shaken, out)
+        case [BranchInfo(), *_]:
+            told = [
+                (
+                    each.name,
+                    when(each.forked_at),
+                    each.transactions,
+                    when(each.last_tx, ""),
+                    when(each.merged_at, ""),
+                )
+                for each in values
+            ]
+            table(("branch", "begins with", "transactions", "last", "merged"), told, out)
         case [Chain(), *_]:
             for chain in values:
                 _chain(chain, out)

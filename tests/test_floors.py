@@ -101,7 +101,16 @@ FLOORS = {
         "chains",
     },
     "doors": {"tell", "git_history", "imports", "demo", "mcp", "notebook", "server", "__main__"}
-    | {"cli", "cli_common", "cli_files", "cli_read", "cli_write", "gasoline", "gasoline_lines"},
+    | {
+        "cli",
+        "cli_branches",
+        "cli_common",
+        "cli_files",
+        "cli_read",
+        "cli_write",
+        "gasoline",
+        "gasoline_lines",
+    },
 }
 ORDER = {module: floor for floor, name in enumerate(FLOORS) for module in FLOORS[name]}
 
@@ -270,6 +279,11 @@ VERBS = [
     "promote_kind",
     "rebuild",
     "stats",
+    "branch",
+    "on",
+    "branches",
+    "merge",
+    "delete_branch",
 ]
 READS = [
     "node",
