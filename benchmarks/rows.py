@@ -21,6 +21,7 @@ from typing import Any
 
 from benchmarks import data as history
 from benchmarks import duckdb_twin, ours, raw_kuzu, sqlite_twin
+from benchmarks.branches import branches
 from benchmarks.coordinates import decayed, long_histories
 from benchmarks.data import CUT, DAY, LATEST, Data
 from benchmarks.event_log import event_log
@@ -499,6 +500,7 @@ GROUPS: dict[str, Group] = {
     "topics": topics,
     "sessions": sessions,
     "memory": memory,
+    "branches": branches,
     "writes": writes,
     "batches": batches,
     "catch_up": catch_up,

@@ -16,6 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from graphstore.branch import Branch
     from graphstore.engine import Result
     from graphstore.errors import (
         ConflictError,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
         QueryError,
     )
     from graphstore.models import (
+        BranchInfo,
         Chain,
         Change,
         Contradiction,
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
         FieldChange,
         Inspection,
         Link,
+        Merge,
+        MergeConflict,
         Node,
         NodeChange,
         Problem,
@@ -55,13 +59,14 @@ __version__ = "0.1.0"
 
 _HOME = {
     "graphstore.opening": ("open", "restore", "verify"),
+    "graphstore.branch": ("Branch",),
     "graphstore.engine": ("Result",),
     "graphstore.errors": (
         "ConflictError", "DamageError", "EngineError", "GraphStoreError", "InvalidError", "LockedError", "NotFoundError", "QueryError",
     ),
     "graphstore.models": (
-        "Chain", "Change", "Contradiction", "Coordinate", "Event", "FieldChange", "Inspection", "Link", "Node", "NodeChange", "Problem",
-        "Recorded", "Snapshot", "Step", "Supersession", "Verification", "Version", "ViewDiff",
+        "BranchInfo", "Chain", "Change", "Contradiction", "Coordinate", "Event", "FieldChange", "Inspection", "Link", "Merge", "MergeConflict",
+        "Node", "NodeChange", "Problem", "Recorded", "Snapshot", "Step", "Supersession", "Verification", "Version", "ViewDiff",
     ),
     "graphstore.store": ("GraphStore",),
     "graphstore.view": ("View",),
@@ -72,9 +77,10 @@ _ROOMS = (
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
-    "Chain", "Change", "ConflictError", "Contradiction", "Coordinate", "DamageError", "EngineError", "Event", "FieldChange", "GraphStore",
-    "GraphStoreError", "Inspection", "InvalidError", "Link", "LockedError", "Node", "NodeChange", "NotFoundError", "Problem", "QueryError",
-    "Recorded", "Result", "Snapshot", "Step", "Supersession", "Verification", "Version", "View", "ViewDiff", "open", "restore", "verify",
+    "Branch", "BranchInfo", "Chain", "Change", "ConflictError", "Contradiction", "Coordinate", "DamageError", "EngineError", "Event", "FieldChange",
+    "GraphStore", "GraphStoreError", "Inspection", "InvalidError", "Link", "LockedError", "Merge", "MergeConflict", "Node", "NodeChange",
+    "NotFoundError", "Problem", "QueryError", "Recorded", "Result", "Snapshot", "Step", "Supersession", "Verification", "Version", "View", "ViewDiff",
+    "open", "restore", "verify",
 ]  # fmt: skip
 
 

@@ -10,7 +10,16 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from graphstore import cli_files, cli_memory, cli_read, cli_sessions, cli_topics, cli_write
+from graphstore import (
+    cli_branches,
+    cli_common,
+    cli_files,
+    cli_memory,
+    cli_read,
+    cli_sessions,
+    cli_topics,
+    cli_write,
+)  # fmt: skip
 from graphstore.cli_common import with_as_of
 
 
@@ -22,6 +31,12 @@ class Door(TyperGroup):
         if option is not None:
             option.default = False  # typer would import pydantic (60 ms) to make sense of a None here
         return option
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        # not an option of typer's: that would import pydantic for any option that has a value
+        if ctx.parent is None:
+            args = cli_common.choose_branch(args)
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
         from graphstore.errors import GraphStoreError
@@ -46,7 +61,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     help="What was true, what did we believe, what superseded it, and why.",
-    epilog="Times are dates (midnight UTC) or ISO 8601 instants such as 2026-01-30T12:00:00Z. "
+    epilog="graphstore --branch NAME COMMAND … reads and writes on a branch (or set GRAPHSTORE_BRANCH). Times are dates (midnight UTC) or ISO 8601 instants such as 2026-01-30T12:00:00Z. "
     "Exit codes: 0 done, 1 refused or problems found, 2 wrong usage.",
 )
 imports = typer.Typer(
@@ -101,6 +116,11 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     cli_read.shaky,
     cli_write.snapshot,
     cli_read.snapshots,
+    cli_branches.branch,
+    cli_branches.branches,
+    cli_branches.compare,
+    cli_branches.merge,
+    cli_branches.delete_branch,
     cli_files.export,
     cli_files.restore,
     cli_files.verify,

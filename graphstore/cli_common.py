@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from enum import StrEnum
 from functools import wraps
 from pathlib import Path
@@ -51,6 +52,13 @@ class Best(StrEnum):
 
     hops = "hops"
     arrival = "arrival"
+
+
+class Side(StrEnum):
+    """Whose word holds in a merge."""
+
+    trunk = "trunk"
+    branch = "branch"
 
 
 class Direction(StrEnum):
@@ -104,11 +112,28 @@ Depth = Annotated[int, typer.Option("--depth", help="How many steps to follow.")
 # ---- opening and answering --------------------------------------------------------------------
 
 
+# The branch that `graphstore --branch NAME` names for the command, None for the trunk.
+CHOSEN: ContextVar[str | None] = ContextVar("branch", default=None)
+
+
+def choose_branch(words: list[str]) -> list[str]:
+    """The words of a command line without the `--branch NAME` they may begin with, which is noted."""
+    name = os.environ.get("GRAPHSTORE_BRANCH")
+    if words[:1] == ["--branch"]:
+        if len(words) < 2:
+            raise typer.BadParameter("--branch wants a name: graphstore --branch NAME COMMAND …")
+        name, words = words[1], words[2:]
+    elif words and words[0].startswith("--branch="):
+        name, words = words[0].partition("=")[2], words[1:]
+    CHOSEN.set(name or None)
+    return words
+
+
 @contextmanager
 def open_store(
     path: Path, *, author: str | None = None, read_only: bool = False, create: bool = False
 ) -> Iterator["GraphStore"]:
-    """The store, closed afterwards; what it had to mend on the way is told on standard error."""
+    """The store, or the branch of it that was chosen, closed afterwards; what it had to mend on the way is told on standard error."""
     import graphstore
 
     driver: Any = os.environ.get("GRAPHSTORE_DRIVER", "kuzu")
@@ -116,7 +141,8 @@ def open_store(
     store = graphstore.open(path, read_only=read_only, create=create, author=who, driver=driver)
     try:
         with store:
-            yield store
+            name = CHOSEN.get()
+            yield store if name is None else store.on(name)
     finally:
         for notice in store.notices:
             typer.echo(f"note: {notice}", err=True)

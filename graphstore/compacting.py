@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -16,7 +17,7 @@ import orjson
 
 from graphstore.errors import EngineError
 from graphstore.files import sync_folder
-from graphstore.journal import SEGMENT_BYTES, Journal, Line
+from graphstore.journal import SEGMENT_BYTES, Journal
 from graphstore.line import (
     COUNTS,
     FORGOTTEN,
@@ -29,6 +30,9 @@ from graphstore.line import (
     header,
     lay_out,
 )
+from graphstore.period import Instant, instant
+from graphstore.places import Line
+from graphstore.strands import Strands
 
 Head = dict[str, Any]
 Transaction = list[tuple[Head, list[bytes]]]  # its lines: head and bodies
@@ -50,21 +54,60 @@ _BY = (
 )  # lists whose entries end with an operation
 
 
-class Compacting:
-    """One pass over all transactions, leaving out the things of these ids and their links. A link may have the id of a thing: they are apart."""
+class _Rows:
+    """The rows of one line of belief: old number -> new number, -1 when left out; and how many there were when, on the trunk."""
 
-    def __init__(self, gone: set[str]) -> None:
+    def __init__(self) -> None:
+        self.numbers: dict[str, list[int]] = {"rows": [], "link_rows": []}
+        self.kept = {"rows": 0, "link_rows": 0}
+        self.told: list[tuple[Instant, int, int]] = []
+
+    def told_at(self, tx: Instant) -> None:
+        self.told.append((tx, len(self.numbers["rows"]), len(self.numbers["link_rows"])))
+
+    def forked(self, at: Instant) -> _Rows:
+        """Those of a branch that begins here with what was known at an instant."""
+        fresh = _Rows()
+        so_far = bisect_right(self.told, at, key=lambda told: told[0])
+        counts = self.told[so_far - 1][1:] if so_far else (0, 0)
+        for (name, numbers), count in zip(self.numbers.items(), counts, strict=True):
+            fresh.numbers[name] = numbers[:count]
+            fresh.kept[name] = sum(number >= 0 for number in fresh.numbers[name])
+        return fresh
+
+
+class Compacting:
+    """One pass over all transactions, leaving out the things of these ids and their links, and what was told on deleted branches.
+
+    A link may have the id of a thing: they are apart.
+    """
+
+    def __init__(self, gone: set[str], strands: Strands) -> None:
         self.gone = gone
         self.links: set[str] = set()  # those that are left out
-        self._rows: dict[str, list[int]] = {
-            "rows": [],
-            "link_rows": [],
-        }  # old number -> new number, -1 when left out
+        self._trunk = self._rows = _Rows()
+        self._branches: dict[str, _Rows | None] = {}  # None: deleted
+        self._deleted = {(strand.name, strand.made) for strand in strands if strand.deleted is not None}
         self._said: set[str] = set()  # hashes of what was said of links left out, in one transaction
-        self._kept = {"rows": 0, "link_rows": 0}
 
     def transaction(self, heads: list[Head]) -> list[tuple[Head, list[int]]]:
         """The lines that are left of a transaction, each with the numbers of the bodies it keeps."""
+        tx, branch = instant(heads[0]["tx"]), heads[0].get("branch")
+        rows = self._trunk if branch is None else self._branches[branch]
+        if rows is None:
+            return []
+        self._rows = rows
+        for head in heads:
+            for verb, name, *fork in head.get("branches", ()):
+                if verb == "branch":
+                    over = (name, tx) in self._deleted
+                    self._branches[name] = None if over else self._trunk.forked(instant(fork[0]))
+        kept = self._transaction(heads)
+        if branch is None:
+            self._trunk.told_at(tx)
+        return kept
+
+    def _transaction(self, heads: list[Head]) -> list[tuple[Head, list[int]]]:
         for head in heads:
             self.links |= {
                 name for name, source, _, target in head.get("links", ()) if {source, target} & self.gone
@@ -89,22 +132,26 @@ class Compacting:
         }
         numbers = self._operations(heads, firsts, used)
         self._renumber(heads, firsts, numbers)
-        left = [head for head in heads if set(head) - {"tx", "author", "why", "body", "prev", "more"}]
+        left = [
+            head for head in heads if set(head) - {"tx", "author", "why", "body", "prev", "more", "branch"}
+        ]
         return [(head, _bodies(head)) for head in left]
 
     def _leave_out(self, head: Head) -> None:
         for closed, rows in (("closed", "rows"), ("link_closed", "link_rows")):
-            numbers = self._rows[rows]
+            numbers = self._rows.numbers[rows]
             if closed in head:
                 _keep(head, closed, [[numbers[row], op] for row, op in head[closed] if numbers[row] >= 0])
             for entry in head.get(rows, ()):
                 gone = entry[0] in (self.gone if rows == "rows" else self.links)
-                numbers.append(-1 if gone else self._kept[rows])
-                self._kept[rows] += not gone
+                numbers.append(-1 if gone else self._rows.kept[rows])
+                self._rows.kept[rows] += not gone
         for names, left_out in ((_OF_THINGS, self.gone), (_OF_LINKS, self.links)):
             for name in names:
                 if name in head:
                     _keep(head, name, [entry for entry in head[name] if entry[0] not in left_out])
+        if "aliases" in head:
+            _keep(head, "aliases", [entry for entry in head["aliases"] if entry[2] not in self.gone])
         for name in self.links.intersection(head.get("took", ())):
             del head["took"][name]
         if not head.get("took", True):
@@ -158,9 +205,9 @@ def _bodies(head: Head) -> list[int]:
     return list(order)
 
 
-def left(journal: Journal, gone: set[str]) -> Iterator[Transaction]:
+def left(journal: Journal, gone: set[str], strands: Strands) -> Iterator[Transaction]:
     """What is left of each transaction of a journal that stands at its beginning."""
-    compacting = Compacting(gone)
+    compacting = Compacting(gone, strands)
     lines: list[Line] = []
     for group in journal.read():
         lines += group

@@ -22,14 +22,16 @@ from pathlib import Path
 
 import orjson
 
-from graphstore import compacting, forgetting, saved, vectors
+from graphstore import compacting, forgetting, laying, saved, vectors
 from graphstore.collecting import no_collecting
 from graphstore.errors import DamageError, EngineError, InvalidError, LockedError, NotFoundError
 from graphstore.files import remove_cut, sync_folder
 from graphstore.index import Index
-from graphstore.journal import Journal, Position
+from graphstore.journal import Journal
 from graphstore.line import GENESIS
 from graphstore.models import Problem, Verification
+from graphstore.places import Position
+from graphstore.strands import Strands
 
 try:
     import fcntl
@@ -123,23 +125,26 @@ class Folder:
             return
         if self.path is not None:
             try:
+                gone = forgetting.names(index)
                 self._remove_copies()
-                vectors.forget(self.path, (index.names[ent] for ent in index.gone))
-                self._remove_torn(list(forgetting.names(index)))
+                vectors.forget(self.path, gone)
+                self._remove_torn(list(forgetting.as_written(gone)))
             except OSError as error:
                 raise EngineError(
                     f"cannot remove {error.filename or self.path}: {error.strerror}. What was forgotten is not shown any more, but its content "
                     "is still in the files. Open the store again: that finishes it."
                 ) from error
         journal.settle()
-        forgetting.finish(index, journal)
+        forgetting.finish(index, journal, laying.remaining(index, journal))
 
-    def compact(self, journal: Journal, gone: set[str], last: compacting.Transaction) -> None:
+    def compact(
+        self, strands: Strands, journal: Journal, gone: set[str], last: compacting.Transaction
+    ) -> None:
         """Put a journal in the old one's place that never knew the things of these ids, with one transaction more. Raises EngineError when the
         disk refuses; everything is then as it was."""
         if self.path is None or self.journal is None:
             journal.start_at(Position(0, 0), GENESIS)
-            told = [*compacting.left(journal, gone), last]
+            told = [*compacting.left(journal, gone, strands), last]
             for _ in compacting.chained(told):
                 pass
             journal.hold(told)
@@ -147,7 +152,7 @@ class Folder:
         old = Journal(self.journal, writer=False)
         try:
             compacting.write(
-                compacting.chained(chain(compacting.left(old, gone), [last])),
+                compacting.chained(chain(compacting.left(old, gone, strands), [last])),
                 self._fresh,
                 journal.generation + 1,
             )
@@ -235,7 +240,7 @@ class Folder:
         with no_collecting():
             for lines in journal.read():
                 for line in lines:
-                    index.apply(line.head, line.places)
+                    index.apply(*line)
                 count += len(lines)
                 if upto is not None and index.transactions >= upto:
                     break
@@ -330,7 +335,9 @@ def _holds_other_things(place: Path) -> bool:
 
 
 # bounds and copies that depend on what was asked, not only on the journal
-_NOT_COMPARED = frozenset({"changed", "taken", "rests", "based", "prints", "printed", "looked", "left"})
+_NOT_COMPARED = frozenset(
+    {"changed", "taken", "rests", "based", "prints", "printed", "looked", "left", "retaken"}
+)
 
 
 def _may_tell_of(torn: bytes, names: list[bytes]) -> bool:
@@ -353,7 +360,7 @@ def verify_index(place: Folder, index: Index, journal: Journal) -> list[Problem]
     if fresh is None or problems:
         return problems
     if fresh.unfinished:
-        left = forgetting.hide(fresh)
+        left = [*forgetting.hide(fresh), *laying.remaining(fresh, journal)]
         if left and not place.read_only:
             problems.append(
                 Problem(
@@ -362,22 +369,25 @@ def verify_index(place: Folder, index: Index, journal: Journal) -> list[Problem]
                     message=f"{len(left)} forgotten contents are in it still. Reopen the store.",
                 )
             )
-    problems += _unexplained(fresh)
-    for name, value in vars(fresh).items():
-        if name.startswith("_") or name in _NOT_COMPARED:
-            continue
-        if getattr(index, name) != value and _plain(getattr(index, name)) != _plain(value):
-            problems.append(
-                Problem(
-                    file=_INDEX,
-                    line=None,
-                    message=f"the index in memory differs from the journal in {name!r}. Reopen the store.",
-                )
-            )
-    return problems
+    return [*problems, *unexplained(fresh), *differing(index, fresh)]
 
 
-def _unexplained(index: Index) -> list[Problem]:
+def differing(index: Index, fresh: Index) -> list[Problem]:
+    """What differs between an index and the same laid anew."""
+    return [
+        Problem(
+            file=_INDEX,
+            line=None,
+            message=f"the index in memory differs from the journal in {name!r}. Reopen the store.",
+        )
+        for name, value in vars(fresh).items()
+        if not (name.startswith("_") or name in _NOT_COMPARED)
+        and getattr(index, name) != value
+        and _plain(getattr(index, name)) != _plain(value)
+    ]
+
+
+def unexplained(index: Index) -> list[Problem]:
     """Contents that are missing though nothing says they were evicted or erased."""
     return [
         Problem(

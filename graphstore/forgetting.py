@@ -11,9 +11,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from graphstore.files import Moves
-from graphstore.index import FORGETTING, Index
-from graphstore.journal import Journal, Place, segment_of
-from graphstore.line import OF_LINKS, OF_THE_STORE, dumps
+from graphstore.index import Index
+from graphstore.journal import Journal
+from graphstore.line import FORGETTING, OF_LINKS, OF_THE_STORE, dumps
+from graphstore.places import Place, segment_of
 
 
 def remaining(index: Index) -> list[Place]:
@@ -107,10 +108,12 @@ def hide(index: Index) -> list[Place]:
     return index.left
 
 
-def finish(index: Index, journal: Journal) -> None:
-    """Write every segment anew that holds what is forgotten. Raises EngineError when the disk refuses; what is done stays done."""
+def finish(index: Index, journal: Journal, elsewhere: Iterable[Place]) -> None:
+    """Write every segment anew that holds what is forgotten: on the trunk, and `elsewhere`. Raises EngineError when the disk refuses; what is
+    done stays done."""
     by_segment: dict[int, list[Place]] = defaultdict(list)
-    for place in hide(index):
+    index.left = list(dict.fromkeys([*hide(index), *elsewhere]))
+    for place in index.left:
         by_segment[segment_of(place)].append(place)
     for segment, places in by_segment.items():
         _move(index, segment, journal.blank(segment, places))
@@ -123,6 +126,7 @@ def _move(index: Index, segment: int, moves: Moves) -> None:
         for at, pos in enumerate(column):
             if lengths[at] and segment_of(Place(pos, 0)) == segment:
                 column[at] = moves.to(pos)
+    index.strands.move(segment, moves.to)
 
 
 def _columns(index: Index) -> tuple[tuple[array[int], array[int]], ...]:
@@ -130,9 +134,12 @@ def _columns(index: Index) -> tuple[tuple[array[int], array[int]], ...]:
     return (index.v_pos, index.v_len), (index.c_pos, index.c_len), (index.o_pos, index.o_len)
 
 
-def names(index: Index) -> Iterator[bytes]:
-    """The ids of what is forgotten, as they stand in a line."""
-    return as_written(index.names[ent] for ent in index.gone)
+def names(index: Index) -> list[str]:
+    """The ids of what is forgotten, here or on a branch."""
+    told = (
+        subject for verb, subject in zip(index.o_verb, index.o_subject, strict=True) if verb in FORGETTING
+    )
+    return list(dict.fromkeys(filter(None, told)))
 
 
 def as_written(names: Iterable[str]) -> Iterator[bytes]:

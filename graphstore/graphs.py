@@ -36,7 +36,7 @@ class Graphs:
         notify: Callable[[str], None],
     ) -> None:
         self._folder, self._index, self._journal, self._vocabulary = folder, index, journal, vocabulary
-        self._driver, self._notify = driver, notify
+        self.driver, self._notify = driver, notify
         self._projection: Projection | None = None
         self._views: OrderedDict[tuple[Instant, Instant, Instant], Engine] = OrderedDict()
 
@@ -59,7 +59,7 @@ class Graphs:
 
         if self._projection is None:
             self._projection = Projection(
-                self._folder, self._index, self._journal, driver=self._driver, notify=self._notify
+                self._folder, self._index, self._journal, driver=self.driver, notify=self._notify
             )
         return self._projection
 
@@ -88,7 +88,7 @@ class Graphs:
                 self._views.move_to_end(span)
                 return self._views[span]
         engine = build(
-            self._index, self._journal, valid, tx, self._vocabulary, driver=self._driver, pending=pending
+            self._index, self._journal, valid, tx, self._vocabulary, driver=self.driver, pending=pending
         )
         if not self._index.pending:  # a transaction still open may change its own view
             self._views[(*self._valid_span(valid), told)] = engine
@@ -117,7 +117,7 @@ class Graphs:
         if self._index.pending:
             from graphstore.queries import text
 
-            return self.view(valid, tx, pending).arrow(text("view_nodes", driver=self._driver))
+            return self.view(valid, tx, pending).arrow(text("view_nodes", driver=self.driver))
         return self.projection.nodes_at(valid, tx)
 
     def close(self) -> None:

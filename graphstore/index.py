@@ -12,33 +12,20 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from graphstore.blocks import Blocks
+from graphstore.cutting import Mark, cut_back
+from graphstore.line import FORGETTING
 from graphstore.links import KINDS
 from graphstore.period import OPEN, Instant, Period, instant
+from graphstore.strands import Strands
 
 _OF_LINKS = frozenset({"links", "claims", "link_rows", "link_closed", "took", "kinds"})
 _FEW = 48
 SYMMETRIC = frozenset(name for name, kind in KINDS.items() if kind.symmetric)
 RESTING = frozenset({"derived_from", "caused_by", "part_of"})  # kinds whose source rests on its target
 RESTED = frozenset({"supports"})  # and one whose target rests on its source
-FORGETTING = {"evict": "evicted", "erase": "erased"}
-
-
-class Mark(NamedTuple):
-    """How long each group of columns is: the state of an index, or how far a projection has followed."""
-
-    entities: int = 0
-    versions: int = 0
-    rows: int = 0
-    closings: int = 0
-    links: int = 0
-    claims: int = 0
-    link_rows: int = 0
-    link_closings: int = 0
-    ops: int = 0
-    seen: int = 0
 
 
 def _numbers() -> array[int]:
@@ -117,6 +104,15 @@ class Index:
         self.settings: list[dict[str, Any]] = []
         self.gone: dict[int, int] = {}  # forgotten entity -> the operation that evicted or erased it
         self.confirmed: dict[str, list[int]] = {}  # id -> the operations that confirmed it
+        self.branch: str | None = None  # whose lines this index follows; None: the trunk's
+        self.forked: Mark | None = None  # how much of it a branch has from the trunk
+        self.strands = Strands()
+        self.aliases: dict[tuple[str, int, str], int] = {}  # (branch, number there, id) -> version
+        # what it takes to cut this back to any instant: when each transaction was told, and how many versions there were then,
+        self.t_tx, self.t_ver = _numbers(), _numbers()
+        # how many kinds, promoted ones and settings there were from when on, and what each change of an older `taken` replaced
+        self.noted: list[tuple[Instant, int, int, int]] = []
+        self.retaken: list[tuple[Instant, int, list[tuple[int, Instant, Instant]]]] = []
         # places of forgotten contents that are in the journal still and nothing leads to; None: surely none
         self.left: list[Any] | None = None
 
@@ -156,114 +152,13 @@ class Index:
     def keep(self, tx: Instant) -> None:
         """What is pending is committed."""
         self._committed = None
-        self.last_tx = tx
-        self.transactions += 1
+        self._seal(tx)
 
     def undo(self, mark: Mark, *, open_still: bool = False) -> None:
         """Cut everything back to `mark`. With `open_still` the transaction goes on from there."""
-        self._undo_links(mark)
-        self._undo_rows(mark)
-        self._undo_seen(mark)
-        for ent in range(len(self.names) - 1, mark.entities - 1, -1):
-            del self.ids[self.names[ent]]
-            self.gaps.pop(ent, None)
-            self._drop_slot(ent)
-            self._blocks.pop(ent, None)
-        for column in (self.names, self.is_event, self.born, self.changed, self.kind, self.key, self.scope,
-                       self.versions_of, self.rows_of, self.now_of):  # fmt: skip
-            del column[mark.entities :]
-        if any(op >= mark.ops for op in self.gone.values()):
-            self.gone.clear()
-            for op, verb in enumerate(self.o_verb[: mark.ops]):
-                if verb in FORGETTING and self.o_subject[op]:  # nothing is named where no tombstone was left
-                    self.forget(self.ids[self.o_subject[op]], op)
-        for op in range(len(self.o_tx) - 1, mark.ops - 1, -1):
-            if self.o_verb[op] == "confirm":
-                self.confirmed[self.o_subject[op]].pop()
-        for column in (self.o_tx, self.o_pos, self.o_len, self.o_verb, self.o_subject, self.o_author):
-            del column[mark.ops :]
-        self._sorted.clear()
+        cut_back(self, mark)
         if not open_still:
             self._committed = None
-
-    def _undo_rows(self, mark: Mark) -> None:
-        for at in range(len(self.closings) - 1, mark.closings - 1, -1):
-            row = self.closings[at]
-            self.r_end[row], self.r_close[row] = OPEN, -1
-            insort(self.now_of[self.r_ent[row]], row, key=self.r_from.__getitem__)
-        del self.closings[mark.closings :]
-        for row in range(len(self.r_ent) - 1, mark.rows - 1, -1):
-            ent = self.r_ent[row]
-            self.rows_of[ent].pop()
-            self.now_of[ent].remove(row)
-            self._blocks.pop(ent, None)
-        for column in (self.r_ent, self.r_ver, self.r_from, self.r_to,
-                       self.r_tx, self.r_end, self.r_op, self.r_close):  # fmt: skip
-            del column[mark.rows :]
-        for ver in range(len(self.v_ent) - 1, mark.versions - 1, -1):
-            self.versions_of[self.v_ent[ver]].pop()
-        for column in (self.v_ent, self.v_num, self.v_pos, self.v_len):
-            del column[mark.versions :]
-
-    def _undo_links(self, mark: Mark) -> None:
-        for at in range(len(self.link_closings) - 1, mark.link_closings - 1, -1):
-            row = self.link_closings[at]
-            self.k_end[row], self.k_close[row] = OPEN, -1
-        del self.link_closings[mark.link_closings :]
-        for row in range(len(self.k_link) - 1, mark.link_rows - 1, -1):
-            self.rows_of_link[self.k_link[row]].pop()
-        for column in (
-            self.k_link,
-            self.k_claim,
-            self.k_from,
-            self.k_to,
-            self.k_tx,
-            self.k_end,
-            self.k_op,
-            self.k_close,
-        ):
-            del column[mark.link_rows :]
-        for claim in range(len(self.c_link) - 1, mark.claims - 1, -1):
-            self.claims_of[self.c_link[claim]].pop()
-        for claims in (
-            self.c_link,
-            self.c_num,
-            self.c_strength,
-            self.c_inferred,
-            self.c_pos,
-            self.c_len,
-            self.c_by,
-        ):
-            del claims[mark.claims :]
-        for link in range(len(self.l_name) - 1, mark.links - 1, -1):
-            del self.link_ids[self.l_name[link]]
-            self.taken.pop(link, None)
-            self.out[self.l_src[link]].pop()
-            self.into[self.l_tgt[link]].pop()
-            if self.l_kind[link] == "supersedes":
-                self.successors[self.l_tgt[link]].pop()
-            for end in (self.l_src[link], self.l_tgt[link]):
-                if self.even.get(end, ())[-1:] == [link]:  # not by its kind: that may be cut back already
-                    self.even[end].pop()
-        for links in (self.l_name, self.l_kind, self.l_src, self.l_tgt, self.rows_of_link, self.claims_of):
-            del links[mark.links :]
-
-    def _undo_seen(self, mark: Mark) -> None:
-        for row in range(len(self.s_ent) - 1, mark.seen - 1, -1):
-            rows = self.seen_of[self.s_ent[row]]
-            rows.pop()
-            if not rows:
-                del self.seen_of[self.s_ent[row]]
-        for column in (self.s_ent, self.s_at, self.s_tx, self.s_op, self.s_first, self.s_last):
-            del column[mark.seen :]
-        while self.printed and self.printed[-1][0] >= mark.entities:
-            self.prints[self.printed.pop()[1]].pop()
-        self.looked = min(self.looked, mark.entities)
-
-    def _drop_slot(self, ent: int) -> None:
-        key = self.key[ent]
-        if key is not None:
-            self.slots[self.kind[ent], key, self.scope[ent]].pop()
 
     # ------------------------------------------------------------------ growing
 
@@ -425,13 +320,32 @@ class Index:
         return self.left is not None
 
     def forget(self, ent: int, op: int) -> None:
-        """From now on an entity is evicted or erased, at every coordinate."""
-        self.gone[ent] = op
+        """From now on an entity is evicted or erased, at every coordinate. -1: one that only a branch knows."""
+        if ent >= 0:
+            self.gone[ent] = op
         self.left = self.left or []
 
-    def apply(self, head: dict[str, Any], places: list[Any]) -> None:
-        """Follow one line of the journal."""
+    def note_branches(self, told: list[list[Any]], tx: Instant) -> None:
+        """Branches were made, merged or deleted. A new one takes the refs of an older one of its name."""
+        self.strands.note(told, tx)
+        made = {name for verb, name, *_ in told if verb == "branch"}
+        for alias in [alias for alias in self.aliases if alias[0] in made] if made else ():
+            del self.aliases[alias]
+
+    def tell_elsewhere(self, branch: str, tx: Instant, at: tuple[int, int], *, whole: bool = True) -> None:
+        """Something was told on a branch: it lies at `at`."""
+        self.strands.tell(branch, tx, at, whole=whole)
+        self.last_tx = tx
+        self.transactions += whole
+
+    def apply(self, head: dict[str, Any], places: list[Any], lies: tuple[int, int] = (0, 0)) -> None:
+        """Follow one line of the journal, which lies there. Of a line of another branch only where it lies is noted."""
         tx = instant(head["tx"])
+        if head.get("branch") != self.branch:
+            self.tell_elsewhere(head["branch"], tx, lies, whole=not head.get("more"))
+            return
+        if "branches" in head:
+            self.note_branches(head["branches"], tx)
         author = head.get("author")
         first_op = len(self.o_tx)
         why = head.get("why")
@@ -439,8 +353,8 @@ class Index:
             at = body[0] if body else why
             pos, length = places[at] if at is not None else (0, 0)
             op = self.add_op(tx, verb, subject, author, pos, length)
-            if verb in FORGETTING and subject in self.ids:
-                self.forget(self.ids[subject], op)
+            if verb in FORGETTING and subject:
+                self.forget(self.ids.get(subject, -1), op)
         for name, *more in head.get("entities", ()):
             if len(more) == 1:
                 self.add_entity(name, True, more[0], None, "", tx)
@@ -460,11 +374,21 @@ class Index:
             gap = (tx, instant(start), OPEN if stop is None else instant(stop), first_op + op)
             self.gaps.setdefault(ids[name], []).append(gap)
         self.settings += head.get("settings", ())
+        for branch, there, name, number in head.get("aliases", ()):
+            self.aliases[branch, there, name] = self.version(ids[name], number)
         if not _OF_LINKS.isdisjoint(head):
             self._apply_links(head, places, tx, first_op)
-        self.last_tx = tx
         if not head.get("more"):
-            self.transactions += 1
+            self._seal(tx)
+
+    def _seal(self, tx: Instant) -> None:
+        self.last_tx = tx
+        self.transactions += 1
+        self.t_tx.append(tx)
+        self.t_ver.append(len(self.v_ent))
+        there = len(self.kinds), len(self.promoted), len(self.settings)
+        if any(there) and (not self.noted or self.noted[-1][1:] != there):
+            self.noted.append((tx, *there))
 
     def _apply_links(self, head: dict[str, Any], places: list[Any], tx: Instant, first_op: int) -> None:
         ids, link_ids = self.ids, self.link_ids
@@ -495,10 +419,16 @@ class Index:
         for name, pieces in head.get("took", {}).items():
             link = link_ids[name]
             old = self.l_tgt[link]
+            self.retake(link, self.taken.get(link), tx)
             self.taken[link] = [
                 (self.version(old, number), instant(start), OPEN if stop is None else instant(stop))
                 for number, start, stop in pieces
             ]
+
+    def retake(self, link: int, before: list[tuple[int, Instant, Instant]] | None, tx: Instant) -> None:
+        """What a supersession took is said anew."""
+        if self.k_tx[self.rows_of_link[link][0]] < tx:
+            self.retaken.append((tx, link, before or []))
 
     # ------------------------------------------------------------------ reading
 

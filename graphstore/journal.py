@@ -18,7 +18,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, Any, NamedTuple, NoReturn
+from typing import IO, Any, NoReturn
 from zlib import crc32
 
 import orjson
@@ -35,41 +35,11 @@ from graphstore.files import (
     write_all,
 )
 from graphstore.line import FORGOTTEN, GENESIS, SCHEMA, check, compose, generation_of, header, lay_out
+from graphstore.places import NOWHERE, OFFSET, SHIFT, Line, Place, Position, in_memory, placed, segment_of
 
 SEGMENT_BYTES = 64 << 20
-_SHIFT = 40
-_OFFSET = (1 << _SHIFT) - 1
 _REMAP_BYTES = 1 << 20
 _CHUNK = 1 << 22
-
-
-class Place(NamedTuple):
-    """Where a body lies: `pos` is segment and offset in one number, `length` is in bytes. (0, 0): it was forgotten."""
-
-    pos: int
-    length: int
-
-
-class Line(NamedTuple):
-    """One verified line: its head, and where its bodies lie."""
-
-    head: dict[str, Any]
-    places: list[Place]
-
-
-NOWHERE = Place(0, 0)
-
-
-def segment_of(place: Place) -> int:
-    """The number of the segment a body lies in."""
-    return place.pos >> _SHIFT
-
-
-class Position(NamedTuple):
-    """How far a reader has come: the whole segments before, and the bytes of the one it is in."""
-
-    segment: int
-    offset: int
 
 
 Ticket = tuple[int, Position]
@@ -96,6 +66,7 @@ class Journal:
         self._durable: State = self._state
         self.torn: Torn | None = None
         self._writer = writer
+        self.appended = NOWHERE  # where the lines lie that were appended last
         self._memory: list[bytes] = [b""]  # bodies by number; a place is never 0
         self._memory_lines: list[tuple[dict[str, Any], list[bytes], int]] = []
         self._files: list[IO[bytes]] = []
@@ -195,9 +166,10 @@ class Journal:
         self.torn = None
         if self.path is None:
             while self.end.offset < len(self._memory_lines):
-                head, bodies, first = self._memory_lines[self.end.offset]
-                self._state = (Position(0, self.end.offset + 1), lay_out(head, bodies)[1], None)
-                yield [Line(head, [_in_memory(first + i, body) for i, body in enumerate(bodies)])]
+                number = self.end.offset
+                head, bodies, _ = self._memory_lines[number]
+                self._state = (Position(0, number + 1), lay_out(head, bodies)[1], None)
+                yield list(self.again(Place(number, 1)))
         while self.path is not None:
             yield from self._read_segment(progress)
             if self.torn is not None or self.end.segment + 1 >= self.segments():
@@ -222,10 +194,7 @@ class Journal:
                 head, digest, spans = check(data[at:stop], digest)
             except ValueError as error:
                 self._refuse(segment, self._line_number(segment, offset) + count, str(error))
-            base = (segment << _SHIFT) | (offset + at)
-            pending.append(
-                Line(head, [Place(base + start, length) if length else NOWHERE for start, length in spans])
-            )
+            pending.append(placed(head, spans, (segment << SHIFT) | (offset + at), stop + 1 - at))
             last, at, count = at, stop + 1, count + 1
             if head.get("more"):
                 continue
@@ -240,6 +209,33 @@ class Journal:
             if segment + 1 < self.segments():
                 self._refuse(segment, number, "it has no end, though another segment follows")
             self.torn = Torn(str(self._name(segment)), number, len(data) - begin, None)
+
+    def again(self, place: Place) -> Iterator[Line]:
+        """The lines that lie at a place, read once more and each checked by itself. Raises DamageError."""
+        if self.path is None:
+            for number in range(place.pos, place.pos + place.length):
+                yield in_memory(*self._memory_lines[number], number)
+            return
+        segment, at = segment_of(place), place.pos
+        data = read_at(self._file(segment).fileno(), place.pos & OFFSET, place.length)
+        for raw in data.split(b"\n")[:-1]:
+            try:
+                head, _, spans = check(raw)
+            except ValueError as error:
+                self._refuse(segment, self._line_number(segment, at & OFFSET), str(error))
+            yield placed(head, spans, at, len(raw) + 1)
+            at += len(raw) + 1
+
+    def whole(self) -> Iterator[Place]:
+        """Where all lines lie that were read or written so far."""
+        if self.path is None:
+            yield Place(0, len(self._memory_lines))
+            return
+        for segment in range(self.end.segment + 1):
+            fd = self._file(segment).fileno()
+            stop = self.end.offset if segment == self.end.segment else os.fstat(fd).st_size
+            start = len(header(segment + 1, self._generations[segment]))
+            yield Place((segment << SHIFT) | start, stop - start)
 
     def _load(self, segment: int, offset: int) -> bytes:
         fd = self._file(segment).fileno()
@@ -351,7 +347,7 @@ class Journal:
 
     def raw(self, pos: int, length: int) -> bytes:
         """The bytes of the body at a place."""
-        segment, offset = pos >> _SHIFT, pos & _OFFSET
+        segment, offset = pos >> SHIFT, pos & OFFSET
         if self.path is None:
             return self._memory[offset]
         mapped = self._maps.get(segment)
@@ -390,7 +386,8 @@ class Journal:
             return self._keep_in_memory(lines, digest)
         segment, offset = self._room()
         self._commit(segment, offset, parts)
-        base = (segment << _SHIFT) | offset
+        base = (segment << SHIFT) | offset
+        self.appended = Place(base, at)
         last = (segment, offset + at - len(parts[-1]), len(parts[-1]))
         self._state = (Position(segment, offset + at), digest, last)
         return [[Place(base + pos, length) for pos, length in places] for places in placed]
@@ -399,6 +396,7 @@ class Journal:
         self, lines: list[tuple[dict[str, Any], list[bytes]]], digest: str
     ) -> list[list[Place]]:
         placed = []
+        self.appended = Place(len(self._memory_lines), len(lines))
         for head, bodies in lines:
             start = len(self._memory)
             self._memory.extend(
@@ -584,7 +582,7 @@ class Journal:
             at, shift = len(old), len(fresh) - len(old)
             moves = Moves([], [shift])
             for pos, length in sorted(places):
-                offset = pos & _OFFSET
+                offset = pos & OFFSET
                 parts += (data[at:offset], FORGOTTEN)
                 at = offset + length
                 shift += len(FORGOTTEN) - length
@@ -613,7 +611,7 @@ class Journal:
     def _shifted(self, segment: int, moves: Moves) -> None:
         def moved(state: State) -> State:
             end, digest, last = state
-            base = segment << _SHIFT
+            base = segment << SHIFT
             if end.segment == segment:
                 end = Position(segment, moves.to(base + end.offset) - base)
             if last is not None and last[0] == segment:
@@ -679,7 +677,3 @@ class Journal:
 
 def _generation(file: IO[bytes], segment: int) -> int:
     return generation_of(os.pread(file.fileno(), 300, 0).partition(b"\n")[0], segment + 1)
-
-
-def _in_memory(number: int, body: bytes) -> Place:
-    return NOWHERE if body == FORGOTTEN else Place(number, len(body))

@@ -15,8 +15,10 @@ from graphstore.errors import InvalidError
 SCHEMA = 1
 GENESIS = "0" * 32
 FORGOTTEN = b"null"
-OF_LINKS = frozenset({"link", "unlink", "resolve"})  # operations whose subject is a link
-OF_THE_STORE = frozenset({"define_kind", "promote_kind", "set_retention"})  # whose subject is no thing
+OF_LINKS = frozenset({"link", "unlink", "resolve", "decide_link"})  # operations whose subject is a link
+OF_BRANCHES = frozenset({"branch", "merge", "delete_branch"})  # whose subject is the name of a branch
+OF_THE_STORE = OF_BRANCHES | {"define_kind", "promote_kind", "set_retention"}  # whose subject is no thing
+FORGETTING = {"evict": "evicted", "erase": "erased"}
 TOUCH, COUNTS = (
     "touch",
     "accesses",
@@ -80,15 +82,18 @@ def lay_out(head: dict[str, Any], bodies: list[bytes]) -> tuple[bytes, str, list
     return line, digest, offsets
 
 
-def check(line: bytes, prev: str) -> tuple[dict[str, Any], str, list[tuple[int, int]]]:
-    """The head, digest and body spans of one line; a forgotten body has the span (0, 0). Raises ValueError saying what is wrong with it."""
+def check(line: bytes, prev: str | None = None) -> tuple[dict[str, Any], str, list[tuple[int, int]]]:
+    """The head, digest and body spans of one line; a forgotten body has the span (0, 0). `prev`: the digest before it, where that is known.
+
+    Raises ValueError saying what is wrong with it.
+    """
     try:
         record = orjson.loads(line)
         head, digest, bodies = record["head"], record["digest"], record["body"]
         hashes, said = head["body"], head["prev"]
     except (orjson.JSONDecodeError, KeyError, TypeError):
         raise ValueError("it is no line of a journal") from None
-    if said != prev:
+    if prev is not None and said != prev:
         raise ValueError("it does not follow the line before it (digest chain broken)")
     head_bytes = orjson.dumps(head, option=_CANONICAL)
     if _hash(head_bytes) != digest:

@@ -307,14 +307,88 @@ class Contradiction(Value):
     decision: str | None = None
 
 
+class BranchInfo(Value):
+    """A branch: what it began with (what the trunk knew at `forked_at`), when it was made, and what was done with it since.
+
+    `transactions` are its own, `last_tx` is that of the last; `merged_at` is when it was merged last.
+    """
+
+    name: str
+    forked_at: datetime
+    made_at: datetime
+    transactions: int
+    last_tx: datetime | None
+    merged_at: datetime | None
+
+
+class MergeConflict(Value):
+    """What the trunk and a branch both said anew since they had the same, and not alike, over one period; or what cannot be beside what the
+    trunk has (`other`: the thing or link it collides with).
+
+    `id` names the thing, link or kind. `base`, `ours` and `theirs` are what was, what the trunk says and what the branch says; None: nothing, or
+    no more. `choices`: what may be decided.
+    """
+
+    id: str
+    what: Literal["node", "link", "event", "identity", "slot", "cycle", "kind", "trust"]
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
+    base: Node | Event | Link | None = None
+    ours: Node | Event | Link | None = None
+    theirs: Node | Event | Link | None = None
+    other: str | None = None
+    choices: tuple[Literal["trunk", "branch"], ...] = ("trunk", "branch")
+    decision: Literal["trunk", "branch"] | None = None
+
+    def __str__(self) -> str:
+        since = "" if self.valid_from is None else f" from {_show(self.valid_from)}"
+        until = "" if self.valid_to is None else f" to {_show(self.valid_to)}"
+        told = {
+            "slot": f"would hold the slot that {self.other} holds on the trunk",
+            "cycle": f"would close a cycle with {self.other} of the trunk",
+            "identity": "is something else on the trunk",
+            "kind": "is defined otherwise on the trunk",
+        }.get(self.what)
+        if told is None:
+            was, ours, theirs = (_said(thing) for thing in (self.base, self.ours, self.theirs))
+            told = f"was {was}; the trunk says {ours}, the branch {theirs}"
+        decided = "" if self.decision is None else f" Decided: the {self.decision}'s."
+        return f"{self.what} {self.id}{since}{until} {told}.{decided}"
+
+
+class Merge(Value):
+    """What merging a branch did. Not `merged`: there are conflicts to decide first, and nothing was written.
+
+    `added`, `changed` and `ended` are the ids of things, `links` those of links made, changed or taken back, all on the trunk. `left_out`: links of
+    the branch that were not made, since what they name was kept out.
+    """
+
+    merged: bool
+    conflicts: tuple[MergeConflict, ...] = ()
+    added: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    ended: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    tx: datetime | None = None
+
+    def __str__(self) -> str:
+        if not self.merged:
+            lines = "\n".join(f"  {conflict}" for conflict in self.conflicts)
+            return f"not merged: {len(self.conflicts)} to decide.\n{lines}"
+        counts = {name: len(getattr(self, name)) for name in ("added", "changed", "ended", "links")}
+        return "merged: " + ", ".join(f"{count} {name}" for name, count in counts.items()) + "."
+
+
 class Change(Value):
-    """One operation of one transaction, in the order it was done."""
+    """One operation of one transaction, in the order it was done. `branch` is the one it was told on, None for the trunk."""
 
     tx: datetime
     verb: str
     subject: str
     author: str | None
     reason: str | None
+    branch: str | None = None
 
 
 class Problem(Value):
@@ -342,6 +416,14 @@ def _show(at: datetime) -> str:
 def _name(thing: Node | Event) -> str:
     text = thing.text if isinstance(thing, Node) else thing.description
     return f"{thing.id} ({text})" if text else thing.id
+
+
+def _said(thing: Node | Event | Link | None) -> str:
+    if thing is None:
+        return "nothing"
+    if isinstance(thing, Node):
+        return thing.text or repr(thing.content)
+    return thing.description if isinstance(thing, Event) else str(thing)
 
 
 def _tell(found: Supersession) -> str:

@@ -12,8 +12,10 @@ from heapq import heappop, heappush
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
+from graphstore.cutting import Mark
 from graphstore.fingerprints import CONFIRMATION
-from graphstore.index import FORGETTING, RESTED, RESTING, Index, Mark
+from graphstore.index import RESTED, RESTING, Index
+from graphstore.line import FORGETTING
 from graphstore.period import OPEN, Instant
 
 FALLEN = frozenset({"superseded", "retracted", "evicted", "erased"})

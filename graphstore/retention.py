@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from graphstore.errors import NotFoundError
 from graphstore.index import Index
 from graphstore.line import GENESIS, compose, dumps
 from graphstore.period import BEGINNING, OPEN, Instant, moment
@@ -19,17 +17,6 @@ DAY = 86_400_000_000
 AFTER_EVICTION = 0.8  # of the size allowed: so that not every commit evicts
 _TOMBSTONE = 64  # bytes that an eviction adds for each thing, about
 _LINE = 512  # bytes that it adds once, about
-
-
-def chosen(index: Index, names: Iterable[str]) -> list[int]:
-    """The things of these whole ids. Raises NotFoundError for one that is unknown."""
-    found = []
-    for name in names:
-        ent = index.ids.get(name, -1)
-        if ent < 0:
-            raise NotFoundError.nearest("node or event", name, index.ids)
-        found.append(ent)
-    return found
 
 
 def candidates(
@@ -66,18 +53,26 @@ def enough(index: Index, ents: list[int], bytes_over: int, keep_audit: bool) -> 
     for ent in ents:
         if bytes_over <= 0:
             break
-        contents = sum(index.v_len[ver] for ver in index.versions_of[ent])
-        bytes_over -= max(contents - _TOMBSTONE, 0) if keep_audit else contents + 4 * _TOMBSTONE
+        bytes_over -= freed(index, [ent], keep_audit)
         taken.append(ent)
     return taken
 
 
-def forget(work: Transaction, verb: str, ents: list[int]) -> None:
-    """Note that things are forgotten, and stop believing them."""
+def freed(index: Index, ents: list[int], keep_audit: bool) -> int:
+    """How many bytes are free when their contents are taken away, about."""
+    contents = [sum(index.v_len[ver] for ver in index.versions_of[ent]) for ent in ents]
+    if keep_audit:
+        return sum(max(size - _TOMBSTONE, 0) for size in contents)
+    return sum(contents) + 4 * _TOMBSTONE * len(ents)
+
+
+def forget(work: Transaction, verb: str, names: list[str]) -> None:
+    """Note that things are forgotten, here or on a branch, and stop believing them."""
     index = work.index
-    for ent in ents:
-        op = work.op(verb, index.names[ent])
-        work.take(ent, (BEGINNING, OPEN), op)
+    for name in names:
+        op, ent = work.op(verb, name), index.ids.get(name, -1)
+        if ent >= 0:
+            work.take(ent, (BEGINNING, OPEN), op)
         index.forget(ent, op)
 
 

@@ -14,15 +14,16 @@ import orjson
 
 from graphstore.collecting import no_collecting
 from graphstore.index import Index
-from graphstore.journal import Position
 from graphstore.line import SCHEMA
+from graphstore.places import Position
+from graphstore.strands import Strands
 
-_MAGIC = b"graphstore index 5\n"
+_MAGIC = b"graphstore index 6\n"
 _NUMBERS = (
     "born", "changed", "v_ent", "v_num", "v_pos", "v_len", "r_ent", "r_ver", "r_from", "r_to", "r_tx", "r_end", "r_op", "r_close",
     "closings", "l_src", "l_tgt", "c_link", "c_num", "c_strength", "c_inferred", "c_pos", "c_len", "k_link", "k_claim", "k_from",
     "k_to", "k_tx", "k_end", "k_op", "k_close", "link_closings", "o_tx", "o_pos", "o_len",
-    "s_ent", "s_at", "s_tx", "s_op", "s_first", "s_last",
+    "s_ent", "s_at", "s_tx", "s_op", "s_first", "s_last", "t_tx", "t_ver",
 )  # fmt: skip
 _CODED = ("kind", "scope", "l_kind", "c_by", "o_verb", "o_author")
 
@@ -37,6 +38,7 @@ def write(path: Path, index: Index, position: Position, digest: str, journal_crc
         "last_tx": index.last_tx, "transactions": index.transactions, "names": index.names, "key": index.key,
         "is_event": [ent for ent, event in enumerate(index.is_event) if event], "l_name": index.l_name,
         "taken": {str(link): pieces for link, pieces in index.taken.items()}, "gaps": {str(ent): gaps for ent, gaps in index.gaps.items()}, "kinds": index.kinds, "promoted": index.promoted,
+        "strands": index.strands.saved(), "aliases": [[*alias, ver] for alias, ver in index.aliases.items()], "noted": index.noted, "retaken": index.retaken,
         "settings": index.settings, "gone": {str(ent): op for ent, op in index.gone.items()},
         "lengths": {name: len(getattr(index, name)) for name in _NUMBERS},
     }  # fmt: skip
@@ -126,6 +128,10 @@ def _load(header: dict[str, Any], data: memoryview) -> Index:
     index.names, index.key, index.l_name = header["names"], header["key"], header["l_name"]
     index.kinds, index.promoted = header["kinds"], header["promoted"]
     index.settings = header["settings"]
+    index.strands = Strands.loaded(header["strands"])
+    index.aliases = {(branch, number, name): ver for branch, number, name, ver in header["aliases"]}
+    index.noted = [tuple(noted) for noted in header["noted"]]
+    index.retaken = [(tx, link, [tuple(piece) for piece in before]) for tx, link, before in header["retaken"]]
     index.gone = {int(ent): op for ent, op in header["gone"].items()}
     index.taken = {int(link): [tuple(piece) for piece in pieces] for link, pieces in header["taken"].items()}
     index.gaps = {int(ent): [tuple(gap) for gap in gaps] for ent, gaps in header["gaps"].items()}

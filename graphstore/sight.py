@@ -25,6 +25,7 @@ from graphstore.search import Search
 if TYPE_CHECKING:
     from graphstore.graphs import Graphs
 
+_ALIAS = re.compile(r"(.+)-v([1-9][0-9]*)@(.+)\Z", re.DOTALL)
 _REF = re.compile(r"(.+)-v([1-9][0-9]*)\Z", re.DOTALL)
 SHORTEST_PREFIX = 6
 Periods = tuple[Instant, Instant, Instant, Instant]  # valid from, to; tx from, to
@@ -86,6 +87,9 @@ class Sight:
         ent = index.ids.get(id, -1)
         if ent >= 0 and index.born[ent] <= self.tx:
             return ent, 0
+        ver = self._alias(id)
+        if ver >= 0:
+            return index.v_ent[ver], index.v_num[ver]
         found = _REF.match(id)
         whole = index.ids.get(found[1], -1) if found else -1
         if found and whole >= 0 and index.born[whole] <= self.tx and self.last_row(whole, int(found[2])) >= 0:
@@ -104,6 +108,13 @@ class Sight:
                 )
         known = [name for name, born in zip(index.names, index.born, strict=True) if born <= self.tx]
         raise NotFoundError.nearest("node or event", id, known)
+
+    def _alias(self, id: str) -> int:
+        """The version that `{id}-v{n}@{branch}` names, as known here: it came from there by a merge. -1: none."""
+        index = self.index
+        found = _ALIAS.match(id) if index.aliases else None
+        ver = index.aliases.get((found[3], int(found[2]), found[1]), -1) if found else -1
+        return ver if ver >= 0 and self.last_row(index.v_ent[ver], index.v_num[ver]) >= 0 else -1
 
     def resolve_node(self, id: str) -> int:
         """The node an id names. Raises InvalidError for an event."""

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from graphstore import bulk, conflicts, inputs, retention, sweeping
+from graphstore.branching import Branching
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
 from graphstore.inputs import event_of, ids, json_object, optional_text, part, span, text_of, version_body
 from graphstore.linking import CONTROL, Claim, Ends, Linking, beside
@@ -32,7 +33,7 @@ from graphstore.sight import Sight, slot_name
 from graphstore.slots import TRUST, Filling, Slot, confirm
 from graphstore.sweeping import Swept
 from graphstore.transacting import Clock
-from graphstore.whole import Progress, WholeStore
+from graphstore.whole import Progress
 from graphstore.writing import Transaction, refuse_forgotten, refuse_taken_slot
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 __all__ = ["Clock", "GraphStore", "Progress"]
 
 
-class GraphStore(WholeStore):
+class GraphStore(Branching):
     """An open store. Its reads are those of the view of now; its verbs are the only way to write. Use `graphstore.open`."""
 
     # ------------------------------------------------------------------ verbs: nodes
@@ -532,21 +533,20 @@ class GraphStore(WholeStore):
                 "evict() without before=, larger_than= or ids= would forget everything. Give one of them."
             )
         with self._by_itself("evict()"):
-            index = self._core.index
             if ids is not None:
                 there = ("",) if keep_audit else ("", "evicted")
-                ents = [
-                    ent for ent in retention.chosen(index, inputs.ids("ids", ids)) if index.word(ent) in there
-                ]
+                chosen = self._chosen(inputs.ids("ids", ids))
+                names = [name for name, word in chosen.items() if word in there]
+                if most is not None:
+                    index, over = self._core.index, self._core.journal.size() - most
+                    ents = [index.ids[name] for name in names if name in index.ids]
+                    names = [index.names[ent] for ent in retention.enough(index, ents, over, keep_audit)]
             else:
-                ents = retention.candidates(index, wanted, cut, self._now(), tombstones=not keep_audit)
-            if most is not None:
-                ents = retention.enough(index, ents, self._core.journal.size() - most, keep_audit)
-            names = [index.names[ent] for ent in ents]
-            if ents and keep_audit:
-                self._forget("evict", ents, reason)
-            elif ents:
-                self._purge(ents, reason)
+                names = self._too_old(wanted, cut, most, keep_audit)
+            if names and keep_audit:
+                self._forget("evict", names, reason)
+            elif names:
+                self._purge(set(names), reason)
             return names
 
     def evict_old(self) -> list[str]:
@@ -564,10 +564,8 @@ class GraphStore(WholeStore):
         """
         text_of("reason", reason)
         with self._by_itself("erase()"):
-            index = self._core.index
-            (ent,) = retention.chosen(index, [text_of("id", id)])
-            if index.word(ent) != "erased":
-                self._forget("erase", [ent], reason)
+            if self._chosen([text_of("id", id)]) != {id: "erased"}:
+                self._forget("erase", [id], reason)
 
     def set_trust(self, ranks: Mapping[str, int]) -> None:
         """Rank source classes (what stands before the first `:` of a `source`): one that ranks lower may not close the value of a slot that a higher one gave.

@@ -18,6 +18,7 @@ from pydantic import BaseModel
 
 from graphstore.doubts import Doubt
 from graphstore.models import (
+    BranchInfo,
     Chain,
     Change,
     Contradiction,
@@ -204,6 +205,18 @@ def _several(values: Sequence[Any], out: Console) -> None:
         case [Doubt(), *_]:
             doubted = [(one.ref, one.decision, one.reasoning, one.text) for one in values]
             table(("version", "unsure", "why", "of"), doubted, out)
+        case [BranchInfo(), *_]:
+            told = [
+                (
+                    each.name,
+                    when(each.forked_at),
+                    each.transactions,
+                    when(each.last_tx, ""),
+                    when(each.merged_at, ""),
+                )
+                for each in values
+            ]
+            table(("branch", "begins with", "transactions", "last", "merged"), told, out)
         case [Chain(), *_]:
             for chain in values:
                 _chain(chain, out)

@@ -50,6 +50,8 @@ class Writer(Reader):
         self._too_big: int = 0  # a journal up to this size is left alone, for eviction does not help
         self._waiting: dict[Ticket, Instant] = {}  # committed, and not durable yet
         self._writer = threading.RLock()
+        self._named = "the trunk"
+        self._lines: list[Writer] = [self]  # the trunk, then the branches that somebody holds
         self.notices: list[str] = []
         journal = Journal(place.journal, writer=not place.read_only, durability=durability)
         try:
@@ -81,16 +83,22 @@ class Writer(Reader):
         with self._writer, self._core.lock:
             if self._core.closed:
                 return
-            if self._open is not None:
-                raise InvalidError("close() inside transaction(). Leave the block first.")
-            self._tell_accesses()
+            self._refuse_open("close()")
+            for line in self._lines:
+                line._tell_accesses()
             self._core.closed = "the store is closed. Open it again with graphstore.open(…)."
             try:
-                self._core.graphs.close()
+                for line in reversed(self._lines):
+                    line._let_go(self._core.closed)
                 self._place.save(self._core.index, self._core.journal)
             finally:
                 self._core.journal.close()
                 self._place.release()
+
+    def _let_go(self, why: str) -> None:
+        """Nothing can be read here any more."""
+        self._core.closed = why
+        self._core.graphs.close()
 
     def __enter__(self) -> Self:
         return self
@@ -111,7 +119,12 @@ class Writer(Reader):
             clock = time.time_ns() // 1000
         else:
             clock = instant(self._clock(), "the clock's time")
-        return max(clock, self._core.index.last_tx)
+        return max(clock, self._last_tx)
+
+    @property
+    def _last_tx(self) -> Instant:
+        """When something was told last, on the trunk or on any branch."""
+        return self._core.index.last_tx
 
     def _coordinate(self) -> tuple[Instant, Instant]:
         self._usable()
@@ -125,7 +138,7 @@ class Writer(Reader):
             if end > self._core.journal.durable:
                 known = min(known, tx - 1)  # nor before it is durable
         if self.read_only:
-            known = self._core.index.last_tx  # what the writer does now is not known here before refresh()
+            known = self._last_tx  # what the writer does now is not known here before refresh()
         return now, known
 
     def as_of(
@@ -183,6 +196,7 @@ class Writer(Reader):
                 raise InvalidError(
                     "a transaction is open in this thread already: one block is one transaction. End it first."
                 )
+            self._refuse_open(f"a verb of {self._named}")
             self._writable()
             author = self._author if author is None else text_of("author", author)
             reason = None if reason is None else text_of("reason", reason, empty=True)
@@ -242,6 +256,7 @@ class Writer(Reader):
                     work.relay(lines, placed)
                 else:
                     work.settle(lines, placed)
+                self._told()
             except Exception:
                 work.spoiled = True
                 core.journal.rewind(before)
@@ -277,14 +292,17 @@ class Writer(Reader):
                 raise
             return len(told)
 
+    def _told(self) -> None:
+        """A transaction was just written. A branch tells the trunk where it lies."""
+
     def _next_tx(self, at: Instant | None) -> Instant:
-        last = max(self._core.index.last_tx, self._handed)
+        last = max(self._last_tx, self._handed)
         if at is None:
             return max(self._now(), last + 1)
         clock = time.time_ns() // 1000 if self._clock is None else instant(self._clock(), "the clock's time")
-        if self._core.index.transactions and at <= self._core.index.last_tx:
+        if self._core.index.transactions and at <= self._last_tx:
             raise InvalidError(
-                f"at {iso(at)} runs backwards: the last transaction was at {iso(self._core.index.last_tx)}. Give a later instant."
+                f"at {iso(at)} runs backwards: the last transaction was at {iso(self._last_tx)}. Give a later instant."
             )
         if at <= self._handed:
             raise InvalidError(
@@ -349,24 +367,37 @@ class Writer(Reader):
                 except EngineError as error:
                     self.notices.append(str(error))
             core.vocabulary.reset(core.index.kinds)
+            for line in self._lines[1:]:
+                line._follow_trunk(anew=True)
         core.closed = None
+
+    def _follow_trunk(self, *, anew: bool) -> None:
+        """A branch follows what was told on it elsewhere; all of it `anew` when the trunk was laid anew, or something was forgotten there."""
+        raise NotImplementedError
 
     @contextlib.contextmanager
     def _by_itself(self, what: str) -> Iterator[None]:
         """Nobody else writes; no transaction is open."""
         with self._writer:
             self._writable()
-            if self._open is not None:
-                raise InvalidError(f"{what} inside transaction(). Leave the block first.")
+            self._refuse_open(what)
             yield
 
-    def _forget(self, verb: str, ents: list[int], reason: str | None) -> None:
+    def _refuse_open(self, what: str) -> None:
+        """Raise InvalidError when a transaction is open: whoever asks holds the writer's lock, so it is this thread's."""
+        for line in self._lines:
+            if line._open is not None:
+                where = "" if line is self else f" of {line._named}"
+                raise InvalidError(f"{what} inside transaction(){where}. Leave the block first.")
+
+    def _forget(self, verb: str, names: list[str], reason: str | None) -> None:
         """First the line that says so, then the files. Nobody sees it half way."""
         core = self._core
         with core.lock, self._left_alone():
             with self._transact(None, None, reason) as work:
-                retention.forget(work, verb, ents)
-            self._waiting.clear()  # what was told before is durable now, and its place in the journal is about to move
+                retention.forget(work, verb, names)
+            for line in self._lines:
+                line._waiting.clear()  # what was told before is durable now, and its place in the journal is about to move
             try:
                 core.search.drop(core.index)
                 core.graphs.forget()
@@ -376,6 +407,9 @@ class Writer(Reader):
             except BaseException:
                 self._relay()
                 raise
+            finally:
+                for line in self._lines[1:]:
+                    line._follow_trunk(anew=True)
 
     @contextlib.contextmanager
     def _left_alone(self) -> Iterator[None]:
@@ -386,18 +420,18 @@ class Writer(Reader):
         finally:
             self._too_big = before
 
-    def _purge(self, ents: list[int], reason: str | None) -> None:
+    def _purge(self, names: set[str], reason: str | None) -> None:
         """Write the journal anew without these things, and lay the index anew from it."""
         core = self._core
-        names = {core.index.names[ent] for ent in ents}
         with core.lock:
             tx = self._next_tx(None)
             core.journal.settle()
             core.graphs.forget()
             last = retention.without_trace(tx, len(names), self._author, reason)
-            self._waiting.clear()
+            for line in self._lines:
+                line._waiting.clear()
             try:
-                self._place.compact(core.journal, names, [last])
+                self._place.compact(core.index.strands, core.journal, names, [last])
             finally:
                 self._relay()
 
@@ -417,7 +451,7 @@ class Writer(Reader):
         if size <= max(kept["bytes"], self._too_big):
             return
         with self._writer:
-            if self._open is not None or self._deferring or core.closed:
+            if core.closed or any(line._open is not None or line._deferring for line in self._lines):
                 return
             over = core.journal.size() - int(kept["bytes"] * retention.AFTER_EVICTION)
             index = core.index
@@ -427,7 +461,11 @@ class Writer(Reader):
                 ents = ents[: len(ents) // 2]
             try:
                 if ents:
-                    self._forget("evict", ents, f"the journal passed {kept['bytes']} bytes")
+                    self._forget(
+                        "evict",
+                        [index.names[ent] for ent in ents],
+                        f"the journal passed {kept['bytes']} bytes",
+                    )
             except EngineError as error:  # what was committed stays committed
                 self.notices.append(str(error))
             finally:  # where tombstones alone pass the size, only growth makes trying again worth while
@@ -454,11 +492,14 @@ class Writer(Reader):
             if core.journal.renewed() or not core.journal.unchanged() or not self._read_on():
                 self._relay()
                 return max(core.index.transactions - before, 0)
-            if core.index.unfinished:
+            forgotten = core.index.unfinished
+            if forgotten:
                 core.search.drop(core.index)
                 core.graphs.forget()
                 self._place.forget(core.index, core.journal)
             core.vocabulary.reset(core.index.kinds)
+            for line in self._lines[1:]:
+                line._follow_trunk(anew=forgotten)
             return core.index.transactions - before
 
     def _read_on(self) -> bool:
@@ -467,7 +508,7 @@ class Writer(Reader):
         try:
             for lines in core.journal.read():
                 for line in lines:
-                    core.index.apply(line.head, line.places)
+                    core.index.apply(*line)
         except (FileNotFoundError, DamageError):
             if not core.journal.renewed():
                 raise
@@ -526,6 +567,10 @@ def _after_fork() -> None:
             store._core.closed = "this store was opened before a fork. Open it anew in the child: graphstore.open(…, read_only=True)."
             store._core.lock = threading.RLock()
             store._writer = threading.RLock()
+            for line in store._lines[1:]:
+                line._writer = store._writer
+                if "_core" in vars(line):
+                    line._core.closed, line._core.lock = store._core.closed, store._core.lock
 
 
 if hasattr(os, "register_at_fork"):

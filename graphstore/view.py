@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from graphstore import conflicts, glance, hops, walks
+from graphstore import comparing, conflicts, glance, hops, walks
 from graphstore import diff as differences
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.inputs import whole_number
@@ -23,7 +23,6 @@ from graphstore.models import (
     Inspection,
     Link,
     Node,
-    NodeChange,
     Shaky,
     Supersession,
     Version,
@@ -212,40 +211,14 @@ class Reader:
         return [event for _, _, event in sorted(found, key=lambda each: each[:2])]
 
     def compare(self, other: Reader) -> ViewDiff:
-        """What `other` has that this has not (added), the other way round (removed), and nodes described by another version (changed)."""
-        if not isinstance(other, Reader) or other._core is not self._core:
+        """What `other` has that this has not (added), the other way round (removed), and nodes described by another version (changed).
+
+        `other` may be a view of a branch: then a node is changed when it says something else there, whatever the number of its version.
+        """
+        if not isinstance(other, Reader) or other._core.journal is not self._core.journal:
             raise InvalidError("compare wants another view of the same store.")
         with self._core.lock:
-            here, there = self._sight(), other._sight()
-            index = here.index
-            added: list[Node | Event] = []
-            removed: list[Node | Event] = []
-            changed: list[NodeChange] = []
-            for ent, born in enumerate(index.born):
-                before = here.find(ent) if born <= here.tx else -1
-                after = there.find(ent) if born <= there.tx else -1
-                if before == after:
-                    continue
-                if before < 0:
-                    added.append(there.shown(after))
-                elif after < 0:
-                    removed.append(here.shown(before))
-                elif index.r_ver[before] != index.r_ver[after]:
-                    changed.append(
-                        _change(here.node(before, here.upright(ent)), there.node(after, there.upright(ent)))
-                    )
-            links = [(here.held(link), there.held(link)) for link in range(len(index.l_name))]
-            fresh = [there.link(now) for was, now in links if was < 0 <= now]
-            gone = [here.link(was) for was, now in links if now < 0 <= was]
-        return ViewDiff(
-            added=tuple(each for each in added if isinstance(each, Node)),
-            removed=tuple(each for each in removed if isinstance(each, Node)),
-            changed=tuple(changed),
-            events_added=tuple(each for each in added if isinstance(each, Event)),
-            events_removed=tuple(each for each in removed if isinstance(each, Event)),
-            links_added=tuple(fresh),
-            links_removed=tuple(gone),
-        )
+            return comparing.compare(self._sight(), other._sight())
 
     # ------------------------------------------------------------------ links
 
@@ -459,9 +432,3 @@ class View(Reader):
 
 def _attributes(thing: Node | Event) -> dict[str, Any]:
     return thing.model_dump(exclude={"links"})  # they are the edges
-
-
-def _change(old: Node, new: Node) -> NodeChange:
-    return NodeChange(
-        id=old.id, before=old, after=new, fields=tuple(differences.diff(old.content, new.content))
-    )

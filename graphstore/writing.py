@@ -9,17 +9,18 @@ from __future__ import annotations
 import os
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from graphstore.cutting import Mark
 from graphstore.errors import ConflictError
-from graphstore.index import Index, Mark
+from graphstore.index import Index
 from graphstore.inputs import text_of
-from graphstore.journal import Place
 from graphstore.line import dumps
 from graphstore.models import Json
 from graphstore.period import OPEN, Instant, Period, coalesce, moment, overlap, without, without_all
+from graphstore.places import Place
 
 AT_ONCE = 1000  # operations, rows or links in one line of a large transaction
 Taken = tuple[int, Instant, Instant]  # a version and a period of it that a supersession took
@@ -35,6 +36,7 @@ class _Point(NamedTuple):
     promoted: int
     settings: int
     takes: int
+    aliases: int
 
 
 class Transaction:
@@ -45,6 +47,8 @@ class Transaction:
     ) -> None:
         self.index = index
         self.tx = tx
+        self.branches: list[list[Any]] = []  # what was done to branches: verb, name, where one begins
+        self.aliases: list[tuple[int, int]] = []  # (number on a branch, version) of what came from there
         self.author = author
         self.spoiled = False  # a verb was interrupted between two steps
         self._bodies = pending
@@ -92,6 +96,7 @@ class Transaction:
             len(index.promoted),
             len(index.settings),
             len(self._takes),
+            len(self.aliases),
         )
 
     def back(self, point: _Point) -> None:
@@ -99,6 +104,7 @@ class Transaction:
         self._untake(point.undo)
         del self._bodies[point.bodies :]
         del self._takes[point.takes :]
+        del self.aliases[point.aliases :]
         del self.index.kinds[point.kinds :]
         del self.index.promoted[point.promoted :]
         del self.index.settings[point.settings :]
@@ -112,6 +118,11 @@ class Transaction:
         del self.index.settings[self._settings :]
         self.index.undo(self._mark)
         self._bodies.clear()
+
+    def give_up(self, index: Index) -> None:
+        """Undo in a copy of the index what this transaction did to what supersessions took."""
+        for link, before in self._took.items():
+            index.taken[link] = before
 
     def _untake(self, upto: int) -> None:
         while len(self._log) > upto:
@@ -148,20 +159,25 @@ class Transaction:
             self._takes.append((ent, period, op))
         return gone
 
-    def describe(self, ent: int, periods: Iterable[Period], body: Json, op: int) -> int:
+    def describe(self, ent: int, periods: Iterable[Period], body: Json, op: int, number: int = 0) -> int:
         """Write a new version of an entity over periods that its earlier versions lose. Gives the row written last.
 
-        Raises ConflictError for what was forgotten.
+        `number`: the one it is to have, if no version has it or a higher one. Raises ConflictError for what was forgotten.
         """
         refuse_forgotten(self.index, ent)
         wanted = list(periods)
         for period in wanted:
             self.take(ent, period, op)
-        ver = self.index.add_version(ent, self._next_number(ent), *self.body(body))
+        ver = self.index.add_version(ent, max(number, self._next_number(ent)), *self.body(body))
         row = -1
         for period in wanted:
             row = self.index.open_row(ver, period, self.tx, op)
         return row
+
+    def believe_again(self, ent: int, ver: int, period: Period, op: int) -> None:
+        """Believe a version that is there over a period that the others lose."""
+        self.take(ent, period, op)
+        self._restore(ent, ver, period, op)
 
     def happen_again(self, ent: int, at: Instant, op: int) -> None:
         """Note an occurrence of an event that is believed. One earlier than all before makes it stand from then on."""
@@ -287,7 +303,22 @@ class Transaction:
             for column, at, body in line.bodied:
                 column[at] = places[body].pos
         self._bodies.clear()
+        self._settle_branches()
         self.index.keep(self.tx)
+
+    def _settle_branches(self) -> None:
+        index = self.index
+        for link, before in self._took.items():
+            if link in index.taken:
+                index.retake(link, before, self.tx)
+        index.note_branches(self.branches, self.tx)
+        for branch, number, name, ver in self._named_aliases():
+            index.aliases[branch, number, name] = ver
+
+    def _named_aliases(self) -> Iterator[tuple[str, int, str, int]]:
+        index = self.index
+        for number, ver in self.aliases:
+            yield self.branches[0][1], number, index.names[index.v_ent[ver]], ver
 
     def relay(self, lines: list[Line], placed: list[list[Place]]) -> None:
         """The lines left out what died here: lay the index anew from them."""
@@ -384,12 +415,15 @@ class _Composer:
             self._gaps(lines[-1].head, set(entities))
         self._took(lines[-1].head, set(links), set(versions))
         self._kinds(lines[0].head)
+        self._branches(lines[-1].head)
         return lines, dropped
 
     def _fill(self, lists: list[_List]) -> Line:
         self.order = {}
         self.line = Line({"tx": moment(self.work.tx)})
         head = self.line.head
+        if self.index.branch is not None:
+            head["branch"] = self.index.branch
         if self.work.author is not None:
             head["author"] = self.work.author
         for name, numbers, write in lists:
@@ -419,6 +453,13 @@ class _Composer:
             head["kinds"] = new
         if self.index.settings[self.work._settings :]:
             head["settings"] = self.index.settings[self.work._settings :]
+
+    def _branches(self, head: dict[str, Any]) -> None:
+        if self.work.branches:
+            head["branches"] = self.work.branches
+        if self.work.aliases:
+            named, numbers = self.work._named_aliases(), self.index.v_num
+            head["aliases"] = [[branch, there, name, numbers[ver]] for branch, there, name, ver in named]
 
     def _took(self, head: dict[str, Any], links: set[int], versions: set[int]) -> None:
         index, mark = self.index, self.mark

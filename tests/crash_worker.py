@@ -17,6 +17,7 @@ from typing import Any
 
 import graphstore
 
+BRANCH = "aside"
 ACCOUNTS = [f"account-{number}" for number in range(5)]
 
 
@@ -37,7 +38,17 @@ class Writer:
     def step(self) -> None:
         self.count += 1
         verb = self.random.choice(
-            (self.add, self.add, self.transfer, self.transfer, self.head, self.load, self.take_back)
+            (
+                self.add,
+                self.add,
+                self.transfer,
+                self.transfer,
+                self.head,
+                self.load,
+                self.take_back,
+                self.aside,
+                self.aside,
+            )
         )
         work = verb(f"{verb.__name__}-{self.run}-{self.count}")
         facts = next(work)
@@ -80,6 +91,13 @@ class Writer:
             versions=[{"node_id": name, "content": {"name": name}} for name in names],
         )
 
+    def aside(self, id: str) -> Any:
+        """Told on a branch: one more in a chain of its own."""
+        yield {"verb": "aside", "aside": [id]}
+        branch = self.store.on(BRANCH)
+        heads = [node.id for node in branch.nodes(kind="head")]
+        branch.add_node("head", {"n": self.count}, id=id, supersedes=heads)
+
     def take_back(self, id: str) -> Any:
         if not self.mine:
             yield {"verb": "nothing"}
@@ -95,6 +113,8 @@ def begin(store: graphstore.GraphStore) -> None:
         with store.transaction():
             for name in ACCOUNTS:
                 store.add_node("account", {"balance": 0}, id=name, valid_from="2025-01-01")
+    if not store.branches():
+        store.branch(BRANCH)
 
 
 def count_in_tables(store: graphstore.GraphStore) -> None:

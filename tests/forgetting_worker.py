@@ -39,6 +39,8 @@ def exit_at(function: str, number: int) -> None:
 def main(path: str, how: str, first: int, function: str = "", number: int = 0) -> None:
     with graphstore.open(path) as store:
         names = [event.id for event in reversed(store.events())]
+        for branch in store.branches():
+            names += [event.id for event in store.on(branch.name).events() if event.id not in names]
         store.query_tables("MATCH (n) RETURN count(*)")
         say("ready")
         sys.stdin.readline()

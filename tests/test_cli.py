@@ -31,6 +31,7 @@ COMMANDS = [
     "sessions", "reanalyze",
     "connect",
     "remember", "lifecycle", "reembed", "memory",
+    "branch", "branches", "compare", "merge", "delete-branch",
 ]  # fmt: skip
 
 
@@ -711,3 +712,42 @@ def test_reading_works_beside_a_writer(folder: Path) -> None:
         locked = process("add", folder, "fact", "{}")
     assert locked.returncode == 1
     assert str(os.getpid()) in locked.stderr
+
+
+# ---- branches ---------------------------------------------------------------------------------
+
+
+def test_a_branch_is_made_written_to_compared_and_merged(folder: Path) -> None:
+    assert "branch trial begins" in run("branch", folder, "trial", "--reason", "what if")
+    run("--branch", "trial", "revise", folder, "limits", '{"limit": 500}', "--reason", "more")
+
+    assert {"limit": 500} == answer("--branch", "trial", "show", folder, "limits")["node"]["content"]
+    assert {"limit": 300, "by": "ben"} == answer("show", folder, "limits")["node"]["content"]
+    assert ["limits"] == [each["id"] for each in answer("compare", folder, "trial")["changed"]]
+    assert ["trial"] == [each["name"] for each in answer("branches", folder)]
+    assert "trial" in run("branches", folder)
+    assert "merged: 0 added, 1 changed" in run("merge", folder, "trial")
+    assert {"limit": 500} == answer("show", folder, "limits")["node"]["content"]
+    assert "deleted branch trial" in run("delete-branch", folder, "trial")
+    assert "no branch 'trial'" in refused("--branch", "trial", "show", folder, "limits")
+
+
+def test_a_merge_with_conflicts_tells_them_and_writes_nothing(folder: Path) -> None:
+    run("branch", folder, "trial")
+    run("--branch", "trial", "revise", folder, "limits", '{"limit": 500}')
+    run("revise", folder, "limits", '{"limit": 400}')
+
+    said = run("merge", folder, "trial", code=1)
+    assert "not merged: 2 to decide." in said
+    assert "node limits from 2026-01-10" in said
+    assert "is no decision" in refused("merge", folder, "trial", "--decide", "limits=mine", code=2)
+    assert {"limit": 400} == answer("show", folder, "limits")["node"]["content"]
+    assert answer("merge", folder, "trial", "--decide", "limits=branch")["merged"]
+    assert {"limit": 500} == answer("show", folder, "limits")["node"]["content"]
+
+
+def test_what_concerns_the_whole_store_is_refused_on_a_branch(folder: Path) -> None:
+    run("branch", folder, "trial")
+    assert "on the store itself" in refused(
+        "--branch", "trial", "erase", folder, "limits", "--reason", "x", "--yes"
+    )

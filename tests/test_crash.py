@@ -13,7 +13,7 @@ from pathlib import Path
 from queue import Empty, Queue
 
 import pytest
-from crash_worker import ACCOUNTS
+from crash_worker import ACCOUNTS, BRANCH
 
 import graphstore
 
@@ -99,6 +99,7 @@ class Ledger:
             is_known(store, id)
             for id in (*self.under_way.get("nodes", ()), *self.under_way.get("events", ()))
         ]
+        marks += [is_known(store.on(BRANCH), id) for id in self.under_way.get("aside", ())]
         if "retracted" in self.under_way:
             marks = [store.inspect(self.under_way["retracted"]).node.standing == "retracted"]
         assert len(set(marks)) == 1, f"half a transaction: {self.under_way}"
@@ -120,6 +121,7 @@ def hold_against(store: graphstore.GraphStore, ledger: Ledger) -> None:
     nodes = {id for line in ledger.done for id in line.get("nodes", ())}
     events = {id for line in ledger.done for id in line.get("events", ())}
     retracted = {line["retracted"] for line in ledger.done if "retracted" in line}
+    aside = [id for line in ledger.done for id in line.get("aside", ())]
     standing = {node.id: node for node in store.nodes()}
 
     loaded = {id for id in nodes if id.startswith(("add", "load"))}
@@ -128,6 +130,11 @@ def hold_against(store: graphstore.GraphStore, ledger: Ledger) -> None:
     heads = [line["nodes"][0] for line in ledger.done if line["verb"] == "head"]
     assert heads[-1:] == [id for id, node in standing.items() if node.kind == "head"]
     assert all(store.inspect(id).node.standing == "superseded" for id in heads[:-1])
+    assert not any(is_known(store, id) for id in aside)
+    if aside:
+        branch = store.on(BRANCH)
+        assert aside[-1:] == [node.id for node in branch.nodes() if node.id.startswith("aside")]
+        assert all(is_known(branch, id) for id in aside)
     assert events == {event.id for event in store.events()}
     assert all(2 == len(store.links_from(id, kinds=["uses"])) for id in events)
     if set(ACCOUNTS) <= standing.keys():

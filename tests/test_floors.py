@@ -30,6 +30,7 @@ FLOORS = {
         "strategies",
         "pairing",
         "decay",
+        "threeway",
         "wording",
         "scenes",
         "drawing",
@@ -47,6 +48,10 @@ FLOORS = {
         "journal",
         "dump",
         "index",
+        "cutting",
+        "strands",
+        "laying",
+        "places",
         "saved",
         "forgetting",
         "vectors",
@@ -84,6 +89,11 @@ FLOORS = {
         "view",
         "transacting",
         "store",
+        "branch",
+        "branching",
+        "comparing",
+        "merging",
+        "weaving",
         "opening",
         "retention",
         "hops",
@@ -123,8 +133,17 @@ FLOORS = {
         "chains",
     },
     "doors": {"tell", "git_history", "imports", "demo", "mcp", "notebook", "server", "__main__"}
-    | {"cli", "cli_common", "cli_files", "cli_memory", "cli_read", "cli_sessions", "cli_topics", "cli_write"}
-    | {"gasoline", "gasoline_lines", "memobrain", "pi_brain"},
+    | {
+        "cli",
+        "cli_branches",
+        "cli_common",
+        "cli_files",
+        "cli_memory",
+        "cli_read",
+        "cli_sessions",
+        "cli_topics",
+    }
+    | {"cli_write", "gasoline", "gasoline_lines", "memobrain", "pi_brain"},
 }
 ORDER = {module: floor for floor, name in enumerate(FLOORS) for module in FLOORS[name]}
 
@@ -297,6 +316,11 @@ VERBS = [
     "promote_kind",
     "rebuild",
     "stats",
+    "branch",
+    "on",
+    "branches",
+    "merge",
+    "delete_branch",
 ]
 READS = [
     "node",

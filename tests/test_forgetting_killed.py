@@ -116,6 +116,34 @@ def test_killed_at_random_moments_the_next_opening_finishes(path, how):
         done = holds(path, done | said, under_way, how)
 
 
+@pytest.mark.parametrize("how", HOWS)
+def test_killed_while_it_forgets_what_only_branches_say(path, how):
+    aside = [f"aside-{number}" for number in range(20)]
+    with graphstore.open(path) as store:
+        for number, name in enumerate(aside):
+            there = {branch.name for branch in store.branches()}
+            branch = (store.on if f"branch {number % 3}" in there else store.branch)(f"branch {number % 3}")
+            branch.record_event("deploy", secret(name), id=name)
+    chance, done = random.Random(how), set()
+    for _ in range(4):
+        process = run(path, how, COUNT)
+        process.stdin.write(b"go\n")
+        process.stdin.flush()
+        time.sleep(chance.uniform(0.005, 0.15))
+        process.send_signal(signal.SIGKILL)
+        said, under_way, _ = heard(process)
+        done |= said
+        with graphstore.open(path) as store:
+            known = {event.id for branch in store.branches() for event in store.on(branch.name).events()}
+            kept = known & set(aside)
+            forgotten = set(aside) - kept
+            assert done & set(aside) <= forgotten <= done | under_way
+            assert [] == [name for name in forgotten if files_with(path, secret(name))]
+            assert all(files_with(path, secret(name)) for name in kept)
+            done |= forgotten
+            assert () == store.verify().problems
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("how", HOWS)
 @pytest.mark.parametrize("function", ("replace", "rename", "unlink", "fsync", "fdatasync", "truncate"))
