@@ -42,7 +42,7 @@ from graphstore.models import Json, Problem
 from graphstore.period import OPEN, Instant, moment
 from graphstore.queries import schema, text
 
-SCHEMA = 2
+SCHEMA = 3
 CHUNK = 2 * 131_072
 """Rows written at once: whole groups of the engine, which makes a COPY twice as fast."""
 CLOSINGS = 16_384

@@ -6,9 +6,14 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+import orjson
+
+from graphstore import spans
 from graphstore.errors import NotFoundError
+from graphstore.happened import Raw
 from graphstore.index import Index
 from graphstore.line import GENESIS, compose, dumps
+from graphstore.models import Json
 from graphstore.period import BEGINNING, OPEN, Instant, moment
 
 if TYPE_CHECKING:
@@ -72,13 +77,21 @@ def enough(index: Index, ents: list[int], bytes_over: int, keep_audit: bool) -> 
     return taken
 
 
-def forget(work: Transaction, verb: str, ents: list[int]) -> None:
-    """Note that things are forgotten, and stop believing them."""
+def forget(work: Transaction, verb: str, ents: list[int], raw: Raw) -> None:
+    """Note that things are forgotten, and stop believing them. Of what is evicted the place in its trace stays."""
     index = work.index
     for ent in ents:
         op = work.op(verb, index.names[ent])
+        if verb == "evict" and index.is_event[ent] and (place := _place(index, raw, ent)):
+            work.leave(op, place)
         work.take(ent, (BEGINNING, OPEN), op)
         index.forget(ent, op)
+
+
+def _place(index: Index, raw: Raw, ent: int) -> Json:
+    ver = index.versions_of[ent][0]
+    body = bytes(raw(index.v_pos[ver], index.v_len[ver])) if index.v_len[ver] else b""
+    return spans.place(orjson.loads(body)) if b'"trace_id":"' in body else {}
 
 
 def without_trace(

@@ -24,6 +24,7 @@ FLOORS = {
         "inputs",
         "result",
         "fingerprints",
+        "spans",
         "statements",
         "pairing",
         "wording",
@@ -58,6 +59,7 @@ FLOORS = {
     "core": {
         "glance",
         "search",
+        "postings",
         "sight",
         "succession",
         "writing",
@@ -91,7 +93,20 @@ FLOORS = {
         "chains",
     },
     "doors": {"tell", "git_history", "imports", "demo", "mcp", "notebook", "server", "__main__"}
-    | {"cli", "cli_common", "cli_files", "cli_read", "cli_write", "gasoline", "gasoline_lines"},
+    | {
+        "cli",
+        "cli_common",
+        "cli_files",
+        "cli_read",
+        "cli_write",
+        "cli_timeline",
+        "gasoline",
+        "gasoline_lines",
+        "otlp",
+        "otlp_json",
+        "new_file",
+        "cloud_events",
+    },
 }
 ORDER = {module: floor for floor, name in enumerate(FLOORS) for module in FLOORS[name]}
 
