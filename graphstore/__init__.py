@@ -65,7 +65,7 @@ _HOME = {
     "graphstore.store": ("GraphStore",),
     "graphstore.view": ("View",),
 }  # fmt: skip
-_ROOMS = ("events", "recall")  # modules whose functions take a view or a store
+_ROOMS = ("events", "recall", "timeline")  # modules whose functions take a view or a store
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
