@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from graphstore import cli_files, cli_read, cli_write
+from graphstore import cli_files, cli_read, cli_timeline, cli_write
 
 
 class Door(TyperGroup):
@@ -66,6 +66,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     cli_write.link,
     cli_write.unlink,
     cli_write.event,
+    cli_timeline.message,
     cli_write.resolve,
     cli_write.sweep,
     cli_write.evict,
@@ -83,6 +84,8 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     cli_read.query,
     cli_read.changes,
     cli_read.events,
+    cli_timeline.timeline,
+    cli_timeline.trace,
     cli_read.review,
     cli_read.shaky,
     cli_files.export,
@@ -97,6 +100,7 @@ IMPORTS: dict[str, Callable[..., None]] = {
     "jsonl": cli_files.import_jsonl,
     "csv": cli_files.import_csv,
     "gasoline": cli_files.import_gasoline,
+    "otlp": cli_files.import_otlp,
 }
 
 

@@ -33,6 +33,14 @@ class DumpFormat(StrEnum):
 
     graphstore = "graphstore"
     gasoline = "gasoline"
+    otlp = "otlp"
+
+
+class ChangeFormat(StrEnum):
+    """How changes are printed."""
+
+    table = "table"
+    cloudevents = "cloudevents"
 
 
 class Along(StrEnum):

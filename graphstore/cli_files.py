@@ -87,6 +87,19 @@ def import_gasoline(
     _import("import_gasoline", store, author, as_json, path, room="gasoline")
 
 
+def import_otlp(
+    store: Store,
+    path: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="OTLP/JSON, or protobuf bytes.", exists=True, dir_okay=False),
+    ],
+    author: Author = None,
+    as_json: Json = False,
+) -> None:
+    """Traces of OpenTelemetry: an event for each span."""
+    _import("import_otlp", store, author, as_json, path, room="otlp")
+
+
 def _import(
     name: str, path: Path, author: str | None, as_json: bool, *sources: Path, room: str = "imports"
 ) -> None:
@@ -100,6 +113,8 @@ def _import(
         done = getattr(importers, name)(opened, *sources, progress=progress)
     for damage in getattr(done, "damaged", ()):
         typer.echo(f"left out: {damage}", err=True)
+    for place in getattr(done, "unknown", ()):
+        typer.echo(f"unknown field left out: {place}", err=True)
     for warning in getattr(done, "warnings", ()):
         typer.echo(f"warning: {warning}", err=True)
     answer(done, as_json, str(done))
@@ -109,23 +124,31 @@ def export(
     store: Store,
     dump: Annotated[Path, typer.Argument(metavar="DUMP", help="Where to write it.")],
     form: Annotated[
-        DumpFormat, typer.Option("--format", help="The whole store, or its events as a Gasoline log.")
+        DumpFormat,
+        typer.Option(
+            "--format", help="The whole store, its events as a Gasoline log, or its traces as OTLP."
+        ),
     ] = DumpFormat.graphstore,
     valid: Valid = None,
     tx: Tx = None,
     as_json: Json = False,
 ) -> None:
-    """Write the whole store to a dump that `restore` reads, or its events as a log that `import gasoline` reads."""
+    """Write the whole store to a dump that `restore` reads, or its events or traces for `import gasoline` or `import otlp`."""
     if form is DumpFormat.graphstore and (valid or tx):
-        raise typer.BadParameter("a dump is the whole history; --valid and --tx are for --format gasoline.")
+        raise typer.BadParameter("a dump is the whole history; --valid and --tx are for the other formats.")
+    what = "lines"
     with open_store(store, read_only=True) as opened, progress_bar(f"exporting {store}"):
         if form is DumpFormat.gasoline:
             from graphstore.gasoline import export_gasoline
 
             lines = export_gasoline(view_at(opened, valid, tx), dump)
+        elif form is DumpFormat.otlp:
+            from graphstore.otlp import export_otlp
+
+            lines, what = export_otlp(view_at(opened, valid, tx), dump), "spans"
         else:
             lines = opened.export(dump)
-    answer({"exported": str(dump), "lines": lines}, as_json, f"exported {store} to {dump}, {lines} lines.")
+    answer({"exported": str(dump), what: lines}, as_json, f"exported {store} to {dump}, {lines} {what}.")
 
 
 def restore(
