@@ -24,6 +24,7 @@ from benchmarks import duckdb_twin, ours, raw_kuzu, sqlite_twin
 from benchmarks.data import CUT, DAY, LATEST, Data
 from benchmarks.event_log import event_log
 from benchmarks.resting import resting
+from benchmarks.timeline import timeline
 from benchmarks.timing import BareFile, apart, once, process, race, together
 from graphstore.search import words, words_of_event, words_of_node
 
@@ -490,6 +491,7 @@ GROUPS: dict[str, Group] = {
     "query": query,
     "load": load,
     "events": event_log,
+    "timeline": timeline,
     "resting": resting,
     "writes": writes,
     "batches": batches,
