@@ -26,13 +26,7 @@ MESSAGES, PAGE = 100_000, 50
 DEEP = 1_000
 END = datetime(2026, 6, 30, tzinfo=UTC)
 MILLI = 1e-3
-_FIELDS = {
-    "sender": "sender",
-    "thread": "thread",
-    "trace": "trace_id",
-    "type": "type",
-    "authorized": "authorized",
-}
+_FIELDS = {name: name for name in ("sender", "thread", "type", "classification", "authorized")}
 
 
 def talk(count: int) -> list[dict[str, Any]]:
@@ -41,10 +35,12 @@ def talk(count: int) -> list[dict[str, Any]]:
     found = []
     for number in range(count):
         thread = chance.randrange(1_000)
+        kind = chance.choices(("TEXT", "AUDIO", "IMAGE", "SYSTEM"), (55, 40, 4, 1))[0]
         found.append(
             {
                 "id": f"msg_{number:06}",
-                "type": chance.choices(("TEXT", "AUDIO", "IMAGE", "SYSTEM"), (90, 5, 4, 1))[0],
+                "type": kind,
+                "classification": "written" if kind == "TEXT" else "spoken",
                 "description": f"message {number} says what such a message says, in about as many words as one has",
                 "sender": f"user-{2 * chance.randrange(25) + thread % 2}",
                 "thread": f"thread-{thread}",
@@ -75,7 +71,7 @@ QUESTIONS: dict[str, dict[str, Any]] = {
         "thread": "thread-8",
         "type": "TEXT",
     },
-    "two filters of many messages, few of both": {"type": "TEXT", "authorized": False},
+    "two filters of many messages, none of both": {"type": "TEXT", "classification": "spoken"},
 }
 
 

@@ -28,8 +28,10 @@ if TYPE_CHECKING:
 FIELDS = ("trace", "sender", "thread", "type", "classification", "authorized")
 """What messages are found by. By their trace other events are found too."""
 _BATCH = 4_096
-_FIRST = 256  # rows looked at at once, and twice as many each time after
+_FIRST = 256  # rows looked at at once, then four times as many
+_MANY = 4_096  # rows that are looked at in columns
 _Place = tuple[Instant, str]
+_Test = tuple["array[int]", int]  # a column, and the number in it; 0: any number but that
 
 Said = dict[str, Any]
 """The fields that an event has of these; no message has no `authorized`."""
@@ -94,13 +96,12 @@ class Postings:
     def _committed(
         self, index: Index, wanted: Mapping[str, Any], since: Instant, until: Instant, before: _Place | None
     ) -> Iterator[int]:
-        shortest, tests = self._messages, []
-        for field, value in wanted.items():
-            number = self._numbers[field].get(value, 0)
-            if len(self._lists[field][number]) < len(shortest):
-                shortest = self._lists[field][number]
-            tests.append((self._columns[field], number))
-        if "trace" in wanted:
+        numbers = {field: self._numbers[field].get(value, 0) for field, value in wanted.items()}
+        lists = {field: self._lists[field][number] for field, number in numbers.items()}
+        by = min(lists, key=lambda field: len(lists[field]), default="")
+        shortest = lists.get(by, self._messages)
+        tests = [(self._columns[field], number) for field, number in numbers.items() if field != by]
+        if by == "trace":  # the only list with events that are no messages
             tests.append((self._columns["authorized"], 0))
         starts = index.r_from.__getitem__
         low, high = bisect_left(shortest, since, key=starts), bisect_left(shortest, until, key=starts)
@@ -109,11 +110,8 @@ class Postings:
         step = _FIRST
         while high > low:
             rows = shortest[max(low, high - step) : high][::-1]
-            high, step = high - len(rows), step * 2
-            for column, number in tests:
-                same = number.__eq__ if number else (0).__ne__
-                rows = array("q", compress(rows, map(same, map(column.__getitem__, rows))))
-            yield from rows
+            high, step = high - len(rows), step * 4 if step < _MANY else len(shortest)
+            yield from _passing_many(rows, tests) if len(rows) > _MANY else _passing(rows, tests)
 
     def _pending(
         self, core: Core, wanted: Mapping[str, Any], since: Instant, until: Instant, before: _Place | None
@@ -195,6 +193,31 @@ class Postings:
                 column[row] = 0
             for value in [value for value, number in self._numbers[field].items() if not lists[number]]:
                 del self._numbers[field][value]
+
+
+def _passing(rows: array[int], tests: list[_Test]) -> array[int]:
+    for column, number in tests:
+        same = number.__eq__ if number else (0).__ne__
+        rows = array("q", compress(rows, map(same, map(column.__getitem__, rows))))
+    return rows
+
+
+def _passing_many(rows: array[int], tests: list[_Test]) -> array[int]:
+    """The same over whole columns: a tenth of the time, where there are many rows."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    def whole(values: array[int]) -> pa.Array:
+        kind = pa.int64() if values.typecode == "q" else pa.uint32()
+        return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(values)])
+
+    left = whole(rows)
+    for column, number in tests:
+        values = whole(column[:]).take(left)  # a copy: an array that is looked into cannot grow
+        left = left.filter(pc.equal(values, number) if number else pc.not_equal(values, 0))
+    found = array("q")
+    found.frombytes(memoryview(left.buffers()[1])[: 8 * len(left)] if len(left) else b"")
+    return found
 
 
 def _said(core: Core, rows: range) -> Iterator[tuple[int, Said]]:

@@ -530,7 +530,8 @@ class GraphStore(WholeStore):
         ids: Iterable[str] | None = None,
         reason: str | None = None,
     ) -> list[str]:
-        """Forget the contents of what is too old to keep, in every file of the store; tombstones stay. Gives the ids, oldest first.
+        """Forget the contents of what is too old to keep, in every file of the store; tombstones stay, with the place in its trace of an
+        event. Gives the ids, oldest first.
 
         `before`: events that happened last before then, and nodes of the named `kinds` that ended before then. `larger_than`: the oldest of these until the
         journal is smaller than so many bytes. `ids`: these things, whatever their age. `keep_audit=False` removes the tombstones too. Views of earlier

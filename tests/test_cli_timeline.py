@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 from pathlib import Path
 
 import pytest
@@ -82,3 +83,27 @@ def test_trace_draws_the_tree(folder: Path) -> None:
     assert said.splitlines()[1:4] == ["├─ TEXT ana: hello", "│  └─ TEXT bot: good day", "└─ TEXT ana: no"]
     assert ["s0", "s1", "s2"] == [span["span_id"] for span in answer("trace", folder, "request-1")["spans"]]
     assert "no trace 'unknown'" in refused("trace", folder, "unknown")
+
+
+@pytest.mark.parametrize(
+    ("module", "missing", "words", "extra"),
+    [
+        ("graphstore.otlp", "opentelemetry.proto.trace.v1.trace_pb2", ("export", "--format", "otlp"), "graphstore[otel]"),
+        ("graphstore.cloud_events", "cloudevents.core.v1.event", ("changes", "--format", "cloudevents"), "graphstore[cloudevents]"),
+    ],
+)  # fmt: skip
+def test_what_needs_an_extra_says_which(
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    module: str,
+    missing: str,
+    words: tuple[str, ...],
+    extra: str,
+) -> None:
+    monkeypatch.delitem(sys.modules, module, raising=False)
+    monkeypatch.setitem(sys.modules, missing, None)
+    command, *options = words
+    out = (folder.with_name("out.json"),) if command == "export" else ()
+
+    assert f"pip install '{extra}'" in refused(command, folder, *out, *options)
+    assert not folder.with_name("out.json").exists()

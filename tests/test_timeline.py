@@ -337,6 +337,32 @@ def test_messages_are_there_after_opening_anew(disk_store: GraphStore, clock: Cl
         assert ["one"] == says(messages(again, sender="ana", authorized=False))
 
 
+@pytest.mark.parametrize(
+    ("filters", "expected"),
+    [
+        ({"sender": "even", "thread": "odd"}, []),
+        ({"sender": "even", "thread": "rare"}, [0, 7_000]),
+        ({"sender": "odd", "type": "TEXT"}, range(1, 10_000, 2)),
+        ({"sender": "odd", "type": "TEXT", "until": after(9_000)}, range(1, 9_000, 2)),
+        ({"sender": "odd", "authorized": False}, [1]),
+    ],
+)
+def test_what_is_rare_is_found_among_many(
+    store: GraphStore, clock: Clock, filters: dict[str, Any], expected: list[int]
+) -> None:
+    clock.move(days=1)
+    rows = [
+        {"type": "TEXT", "description": "x", "id": f"m{number:05}", "occurred_at": after(number), "authorized": number != 1,
+         "sender": ("even", "odd")[number % 2], "thread": "rare" if number % 7_000 == 0 else ("even", "odd")[number % 2]}
+        for number in range(10_000)
+    ]  # fmt: skip
+    store.bulk_load(events=rows)
+    first = messages(store, limit=30, **filters)
+    rest = messages(store, limit=None, cursor=first.cursor, **filters) if first.cursor else ()
+
+    assert [f"m{number:05}" for number in reversed(expected)] == [event.id for event in (*first, *rest)]
+
+
 # ---- against a plain scan ---------------------------------------------------------------------
 
 _SOME = st.sampled_from(["a", "b"]) | st.none()
