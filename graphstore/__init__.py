@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         NodeChange,
         Problem,
         Recorded,
+        Snapshot,
         Step,
         Supersession,
         Verification,
@@ -60,18 +61,20 @@ _HOME = {
     ),
     "graphstore.models": (
         "Chain", "Change", "Contradiction", "Coordinate", "Event", "FieldChange", "Inspection", "Link", "Node", "NodeChange", "Problem",
-        "Recorded", "Step", "Supersession", "Verification", "Version", "ViewDiff",
+        "Recorded", "Snapshot", "Step", "Supersession", "Verification", "Version", "ViewDiff",
     ),
     "graphstore.store": ("GraphStore",),
     "graphstore.view": ("View",),
 }  # fmt: skip
-_ROOMS = ("events", "recall", "timeline")  # modules whose functions take a view or a store
+_ROOMS = (
+    "analysing", "consolidation", "embedders", "events", "lifecycle", "memory", "recall", "sessions", "timeline", "topics", "transcripts",
+)  # fmt: skip  # modules whose functions take a view or a store
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
     "Chain", "Change", "ConflictError", "Contradiction", "Coordinate", "DamageError", "EngineError", "Event", "FieldChange", "GraphStore",
     "GraphStoreError", "Inspection", "InvalidError", "Link", "LockedError", "Node", "NodeChange", "NotFoundError", "Problem", "QueryError",
-    "Recorded", "Result", "Step", "Supersession", "Verification", "Version", "View", "ViewDiff", "open", "restore", "verify",
+    "Recorded", "Result", "Snapshot", "Step", "Supersession", "Verification", "Version", "View", "ViewDiff", "open", "restore", "verify",
 ]  # fmt: skip
 
 

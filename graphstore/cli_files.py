@@ -1,7 +1,7 @@
 """Commands about whole stores and files: the demo, history from elsewhere, dumps, checks."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -10,7 +10,9 @@ from graphstore.cli_common import (
     DumpFormat,
     Json,
     Mapping,
+    Session,
     Store,
+    Timezone,
     Tx,
     Valid,
     answer,
@@ -100,8 +102,48 @@ def import_otlp(
     _import("import_otlp", store, author, as_json, path, room="otlp")
 
 
+def import_messages(
+    store: Store,
+    path: Annotated[Path, typer.Argument(metavar="FILE", help="Messages: a JSON list, or an object a line.")],
+    session: Session = None,
+    timezone: Timezone = None,
+    author: Author = None,
+    as_json: Json = False,
+) -> None:
+    """Messages of chats, with the dates, tags and supersessions written in them."""
+    options = given(session=session, timezone=timezone)
+    _import("import_messages", store, author, as_json, path, room="memobrain", **options)
+
+
+def import_memobrain(
+    store: Store,
+    path: Annotated[Path, typer.Argument(metavar="FILE", help="A graph that MemoBrain saved as JSON.")],
+    timezone: Timezone = None,
+    author: Author = None,
+    as_json: Json = False,
+) -> None:
+    """The thoughts of a MemoBrain graph, what they supersede, and its edges."""
+    _import("import_memobrain", store, author, as_json, path, room="memobrain", **given(timezone=timezone))
+
+
+def import_pi_brain(
+    store: Store,
+    path: Annotated[Path, typer.Argument(metavar="FOLDER", help="One with YYYY/MM/…-v1.json files.")],
+    author: Author = None,
+    as_json: Json = False,
+) -> None:
+    """What is known of agent sessions, as JSON files: every version of each node, and the edges."""
+    _import("import_pi_brain", store, author, as_json, path, room="pi_brain")
+
+
 def _import(
-    name: str, path: Path, author: str | None, as_json: bool, *sources: Path, room: str = "imports"
+    name: str,
+    path: Path,
+    author: str | None,
+    as_json: bool,
+    *sources: Path,
+    room: str = "imports",
+    **options: Any,
 ) -> None:
     from importlib import import_module
 
@@ -110,7 +152,7 @@ def _import(
         open_store(path, author=author, create=True) as opened,
         progress_bar(f"importing {sources[0]}") as progress,
     ):
-        done = getattr(importers, name)(opened, *sources, progress=progress)
+        done = getattr(importers, name)(opened, *sources, progress=progress, **options)
     for damage in getattr(done, "damaged", ()):
         typer.echo(f"left out: {damage}", err=True)
     for place in getattr(done, "unknown", ()):
@@ -126,18 +168,29 @@ def export(
     form: Annotated[
         DumpFormat,
         typer.Option(
-            "--format", help="The whole store, its events as a Gasoline log, or its traces as OTLP."
+            "--format",
+            help="The whole store, its events as a Gasoline log, its traces as OTLP, or its sessions as JSON files.",
         ),
     ] = DumpFormat.graphstore,
     valid: Valid = None,
     tx: Tx = None,
     as_json: Json = False,
 ) -> None:
-    """Write the whole store to a dump that `restore` reads, or its events or traces for `import gasoline` or `import otlp`."""
+    """Write the whole store to a dump that `restore` reads, or a part of it for `import gasoline`, `import otlp` or `import pi-brain`."""
     if form is DumpFormat.graphstore and (valid or tx):
         raise typer.BadParameter("a dump is the whole history; --valid and --tx are for the other formats.")
     what = "lines"
     with open_store(store, read_only=True) as opened, progress_bar(f"exporting {store}"):
+        if form is DumpFormat.pi_brain:
+            from graphstore.pi_brain import export_pi_brain
+
+            done = export_pi_brain(view_at(opened, valid, tx), dump)
+            for warning in done.warnings:
+                typer.echo(f"left out: {warning}", err=True)
+            answer(
+                {"exported": str(dump), **done.model_dump()}, as_json, f"exported {store} to {dump}: {done}."
+            )
+            return
         if form is DumpFormat.gasoline:
             from graphstore.gasoline import export_gasoline
 

@@ -28,9 +28,14 @@ class NotFoundError(GraphStoreError, LookupError):
     @classmethod
     def nearest(cls, what: str, got: str, known: Iterable[str]) -> NotFoundError:
         """`no {what} 'got'`, with the closest known ids."""
-        near = difflib.get_close_matches(got, _alike(got, known), n=3, cutoff=0.6)
+        near = closest(got, known)
         hint = f" Nearest: {', '.join(map(repr, near))}." if near else ""
         return cls(f"no {what} {got!r}.{hint}")
+
+
+def closest(got: str, known: Iterable[str]) -> list[str]:
+    """At most three of the known names that are like what was got, the most alike first."""
+    return difflib.get_close_matches(got, _alike(got, known), n=3, cutoff=0.6)
 
 
 def _alike(got: str, known: Iterable[str]) -> list[str]:

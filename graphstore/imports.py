@@ -377,7 +377,7 @@ class _Plan:
         for kind in self.types.values():
             if kind not in _TYPES:
                 raise InvalidError.choice("type in the mapping's types", kind, _TYPES)
-        self.zone = _zone(mapping.get("timezone"))
+        self.zone = zone_named(mapping.get("timezone"))
         self.links = [_link_plan(link) for link in mapping.get("links", [])]
         self.fields: dict[str, _Template] = {}
 
@@ -470,7 +470,7 @@ class _Plan:
         return instant(text, what)
 
 
-def _zone(name: Any) -> tzinfo | None:
+def zone_named(name: Any) -> tzinfo | None:
     if name is None:
         return None
     try:

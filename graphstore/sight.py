@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from graphstore.accesses import Accesses
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.happened import Happened, tombstone
 from graphstore.index import Index
@@ -17,6 +18,7 @@ from graphstore.inputs import authorized_of
 from graphstore.journal import Journal
 from graphstore.links import Vocabulary
 from graphstore.models import Event, Json, Link, Node, Shaky, Version
+from graphstore.naming import Naming
 from graphstore.period import OPEN, Instant, end_moment, iso, moment
 from graphstore.postings import Postings
 from graphstore.resting import Resting, Shaken, resting_at, within_reach
@@ -48,6 +50,8 @@ class Core:
     memo: dict[Any, Any] = field(default_factory=dict)  # answers that serve again until the next write
     search: Search = field(default_factory=Search)
     postings: Postings = field(default_factory=Postings)
+    naming: Naming = field(default_factory=Naming)
+    accesses: Accesses = field(default_factory=Accesses)
 
     def body(self, pos: int, length: int, holding: bytes = b"") -> Json:
         """A body by its place; one that has no place, or that does not hold those bytes, is empty."""

@@ -20,6 +20,8 @@ def line(text: str, most: int = LINE) -> str:
 
     Control characters and those that reorder the text around them are left out; what no XML may hold becomes "�".
     """
+    if len(text) <= most and text.isascii() and text.isprintable() and "  " not in text:
+        return text.strip()  # as most are
     head = text[: most * _READ]
     shown = "".join(_plain(char) for char in " ".join(head.split()))
     whole = len(head) == len(text)
@@ -65,12 +67,17 @@ def words(thing: Node | Event | Version) -> str:
     """What a thing says, in its own words: its text or description, else what its content holds."""
     if isinstance(thing, Event):
         return thing.description
-    if thing.text:
-        return thing.text
-    values = list(thing.content.values())
+    return described(thing.content, thing.text)
+
+
+def described(content: Mapping[str, Any], text: str | None) -> str:
+    """What a description says: its text, else what its content holds."""
+    if text:
+        return text
+    values = list(content.values())
     if len(values) == 1 and isinstance(values[0], str):
         return values[0]
-    return said(thing.content)
+    return said(content)
 
 
 def said(value: Any) -> str:
