@@ -28,6 +28,7 @@ from benchmarks.event_log import event_log
 from benchmarks.memory import memory
 from benchmarks.resting import resting
 from benchmarks.sessions import sessions
+from benchmarks.timeline import timeline
 from benchmarks.timing import BareFile, apart, once, process, race, together
 from benchmarks.topics import topics
 from graphstore.search import words, words_of_event, words_of_node
@@ -496,6 +497,7 @@ GROUPS: dict[str, Group] = {
     "query": query,
     "load": load,
     "events": event_log,
+    "timeline": timeline,
     "resting": resting,
     "topics": topics,
     "sessions": sessions,

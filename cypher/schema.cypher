@@ -46,7 +46,7 @@ CREATE NODE TABLE Version(
 CREATE REL TABLE HAS_VERSION(FROM Node TO Version);
 
 // Something that happened. Never revised. occurred_at is the instant that was told first, see Occurrence; metadata is
-// JSON text.
+// JSON text. Of a message, description is its text and authorized is true unless told; authorized is NULL of all else.
 CREATE NODE TABLE Event(
   id STRING PRIMARY KEY,
   type STRING,
@@ -60,6 +60,13 @@ CREATE NODE TABLE Event(
   trace_id STRING,
   span_id STRING,
   parent_span_id STRING,
+  sender STRING,
+  sender_name STRING,
+  thread STRING,
+  classification STRING,
+  authorized BOOLEAN,
+  media_path STRING,
+  media_hash STRING,
   tx_from TIMESTAMP,
   tx_to TIMESTAMP,
   opened_by STRING,

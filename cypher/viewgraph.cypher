@@ -47,7 +47,7 @@ CREATE NODE TABLE Absent(
 
 // name: view_event
 // What has happened, and how often by then. occurred_at is first_seen; status is active, resolved or superseded; metadata
-// is JSON text.
+// is JSON text. Of a message, description is its text and authorized is true unless told; authorized is NULL of all else.
 CREATE NODE TABLE Event(
   id STRING PRIMARY KEY,
   type STRING,
@@ -65,6 +65,13 @@ CREATE NODE TABLE Event(
   trace_id STRING,
   span_id STRING,
   parent_span_id STRING,
+  sender STRING,
+  sender_name STRING,
+  thread STRING,
+  classification STRING,
+  authorized BOOLEAN,
+  media_path STRING,
+  media_hash STRING,
   standing STRING,
   tx_from TIMESTAMP
 )

@@ -10,7 +10,16 @@ import orjson
 
 from graphstore.collecting import no_collecting
 from graphstore.errors import ConflictError, GraphStoreError, InvalidError
-from graphstore.inputs import EVENT_FIELDS, event_fields, event_of, ids, json_object, text_of, version_body
+from graphstore.inputs import (
+    EVENT_FIELDS,
+    EVENT_TEXTS,
+    event_fields,
+    event_of,
+    ids,
+    json_object,
+    text_of,
+    version_body,
+)
 from graphstore.period import OPEN, Instant, Period, instant, moment, period, without_all
 from graphstore.recording import Recording, Report
 from graphstore.sight import slot_name
@@ -41,7 +50,6 @@ DEFAULT_KIND = "fact"
 
 _LINK_FIELDS = ("id", "reason", "strength", "confidence", "created_by", "metadata")
 
-_EVENT_TEXTS = ("source", "agent", "fingerprint", "trace_id", "span_id", "parent_span_id")
 _TIMES = frozenset({"valid_from", "valid_to", "tx_from", "tx_to", "occurred_at"})
 
 Row = dict[str, Any]
@@ -270,7 +278,8 @@ class _Loader:
             row["description"],
             row.get("origin") or "agent",
             None if metadata is None else _object(metadata),
-            **{name: row.get(name) for name in _EVENT_TEXTS},
+            row.get("authorized"),
+            **{name: row.get(name) for name in EVENT_TEXTS},
         )
         related = row.get("related_to")
         abouts = () if related is None else tuple(ids("related_to", related))

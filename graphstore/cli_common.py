@@ -36,7 +36,15 @@ class DumpFormat(StrEnum):
 
     graphstore = "graphstore"
     gasoline = "gasoline"
+    otlp = "otlp"
     pi_brain = "pi-brain"
+
+
+class ChangeFormat(StrEnum):
+    """How changes are printed."""
+
+    table = "table"
+    cloudevents = "cloudevents"
 
 
 class Along(StrEnum):

@@ -89,6 +89,19 @@ def import_gasoline(
     _import("import_gasoline", store, author, as_json, path, room="gasoline")
 
 
+def import_otlp(
+    store: Store,
+    path: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="OTLP/JSON, or protobuf bytes.", exists=True, dir_okay=False),
+    ],
+    author: Author = None,
+    as_json: Json = False,
+) -> None:
+    """Traces of OpenTelemetry: an event for each span."""
+    _import("import_otlp", store, author, as_json, path, room="otlp")
+
+
 def import_messages(
     store: Store,
     path: Annotated[Path, typer.Argument(metavar="FILE", help="Messages: a JSON list, or an object a line.")],
@@ -142,6 +155,8 @@ def _import(
         done = getattr(importers, name)(opened, *sources, progress=progress, **options)
     for damage in getattr(done, "damaged", ()):
         typer.echo(f"left out: {damage}", err=True)
+    for place in getattr(done, "unknown", ()):
+        typer.echo(f"unknown field left out: {place}", err=True)
     for warning in getattr(done, "warnings", ()):
         typer.echo(f"warning: {warning}", err=True)
     answer(done, as_json, str(done))
@@ -153,16 +168,18 @@ def export(
     form: Annotated[
         DumpFormat,
         typer.Option(
-            "--format", help="The whole store, its events as a Gasoline log, or its sessions as JSON files."
+            "--format",
+            help="The whole store, its events as a Gasoline log, its traces as OTLP, or its sessions as JSON files.",
         ),
     ] = DumpFormat.graphstore,
     valid: Valid = None,
     tx: Tx = None,
     as_json: Json = False,
 ) -> None:
-    """Write the whole store to a dump that `restore` reads, its events as a log that `import gasoline` reads, or what is known of agent sessions as a folder that `import pi-brain` reads."""
+    """Write the whole store to a dump that `restore` reads, or a part of it for `import gasoline`, `import otlp` or `import pi-brain`."""
     if form is DumpFormat.graphstore and (valid or tx):
         raise typer.BadParameter("a dump is the whole history; --valid and --tx are for the other formats.")
+    what = "lines"
     with open_store(store, read_only=True) as opened, progress_bar(f"exporting {store}"):
         if form is DumpFormat.pi_brain:
             from graphstore.pi_brain import export_pi_brain
@@ -178,9 +195,13 @@ def export(
             from graphstore.gasoline import export_gasoline
 
             lines = export_gasoline(view_at(opened, valid, tx), dump)
+        elif form is DumpFormat.otlp:
+            from graphstore.otlp import export_otlp
+
+            lines, what = export_otlp(view_at(opened, valid, tx), dump), "spans"
         else:
             lines = opened.export(dump)
-    answer({"exported": str(dump), "lines": lines}, as_json, f"exported {store} to {dump}, {lines} lines.")
+    answer({"exported": str(dump), what: lines}, as_json, f"exported {store} to {dump}, {lines} {what}.")
 
 
 def restore(

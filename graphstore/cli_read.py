@@ -8,6 +8,7 @@ import typer
 from graphstore.cli_common import (
     Along,
     Best,
+    ChangeFormat,
     Depth,
     Direction,
     Format,
@@ -221,10 +222,19 @@ def changes(
     since: Annotated[
         str | None, typer.Option("--since", metavar="TIME", help="Only what came after.")
     ] = None,
+    form: Annotated[
+        ChangeFormat, typer.Option("--format", help="A table, or a CloudEvent a line for each transaction.")
+    ] = ChangeFormat.table,
     as_json: Json = False,
 ) -> None:
     """What each transaction did, oldest first."""
+    if form is ChangeFormat.cloudevents:
+        from graphstore.cloud_events import cloud_events, structured
 
+        with open_store(store, read_only=True) as opened:
+            lines = [structured(event).decode() for event in cloud_events(opened, since)]
+        typer.echo(f"[{','.join(lines)}]" if as_json else "\n".join(lines), nl=bool(lines) or as_json)
+        return
     with open_store(store, read_only=True) as opened:
         answer(opened.changes(since=since), as_json)
 

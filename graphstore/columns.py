@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from graphstore.happened import Raw, tombstone
 from graphstore.index import Index
+from graphstore.inputs import authorized_of
 from graphstore.line import dumps
 from graphstore.models import Json
 from graphstore.period import OPEN
@@ -20,7 +22,6 @@ _CONTENT = b'{"content":{'
 _SALT = b',"salt":"'
 
 Place = tuple[int, int]
-Raw = Callable[[int, int], bytes]
 
 
 def node_table(index: Index, nodes: Sequence[int]) -> pa.Table:
@@ -46,8 +47,8 @@ def description_columns(bodies: Sequence[Json]) -> dict[str, pa.Array]:
     }
 
 
-def event_columns(bodies: Sequence[Json]) -> dict[str, pa.Array]:
-    """What an event says beside its id, type and instants."""
+def event_columns(types: Sequence[str], bodies: Sequence[Json]) -> dict[str, pa.Array]:
+    """What events of these types say beside their id, type and instants."""
     return {
         "description": texts(body.get("description", "") for body in bodies),
         "source": texts(body.get("source") for body in bodies),
@@ -58,6 +59,13 @@ def event_columns(bodies: Sequence[Json]) -> dict[str, pa.Array]:
         "trace_id": texts(body.get("trace_id") for body in bodies),
         "span_id": texts(body.get("span_id") for body in bodies),
         "parent_span_id": texts(body.get("parent_span_id") for body in bodies),
+        "sender": texts(body.get("sender") for body in bodies),
+        "sender_name": texts(body.get("sender_name") for body in bodies),
+        "thread": texts(body.get("thread") for body in bodies),
+        "classification": texts(body.get("classification") for body in bodies),
+        "authorized": pa.array(map(authorized_of, types, bodies), pa.bool_()),
+        "media_path": texts(body.get("media_path") for body in bodies),
+        "media_hash": texts(body.get("media_hash") for body in bodies),
     }
 
 
@@ -66,7 +74,8 @@ def event_table(index: Index, raw: Raw, events: Sequence[int], pending: set[int]
     bodies = read_bodies(
         raw, [(index.v_pos[ver], index.v_len[ver]) for ver in (index.versions_of[ent][0] for ent in events)]
     )
-    bodies = [body or index.tombstone(ent) for ent, body in zip(events, bodies, strict=True)]
+    bodies = [body or tombstone(index, raw, ent) for ent, body in zip(events, bodies, strict=True)]
+    types = [index.kind[ent] for ent in events]
     # an event recorded and taken back in one transaction held at no instant, but a link may name it
     firsts = [index.rows_of[ent][0] if index.rows_of[ent] else -1 for ent in events]
     lasts = [last_row(index, ent) for ent in events]
@@ -81,9 +90,9 @@ def event_table(index: Index, raw: Raw, events: Sequence[int], pending: set[int]
     return pa.table(
         {
             "id": texts([index.names[ent] for ent in events]),
-            "type": texts([index.kind[ent] for ent in events]),
+            "type": texts(types),
             "occurred_at": instants(begun),
-            **event_columns(bodies),
+            **event_columns(types, bodies),
             "tx_from": instants([index.born[ent] for ent in events]),
             "tx_to": instants(ends),
             "opened_by": names_of([index.r_op[row] if row >= 0 else -1 for row in firsts]),

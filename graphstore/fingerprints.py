@@ -7,7 +7,9 @@ from hashlib import blake2b
 
 REPEATING = frozenset({"error", "regression", "resolution"})
 """Events of these types have a fingerprint of their own accord."""
-SINGLE = frozenset({"deploy", "fix"})
+MESSAGES = frozenset({"TEXT", "AUDIO", "IMAGE", "SYSTEM"})
+"""Events of these types are messages whatever else is said of them."""
+SINGLE = frozenset({"deploy", "fix"}) | MESSAGES
 """Events of these types are each their own, even with the same fingerprint."""
 CONFIRMATION = "confirmation"
 """The type of event that says a thing still holds."""

@@ -46,8 +46,10 @@ def _reasons(index: Index, forgotten: dict[int, int], kept: set[int]) -> dict[in
         if length == 0:
             continue
         verb, subject = index.o_verb[op], index.o_subject[op]
-        if verb in FORGETTING or verb in OF_THE_STORE:
+        if verb == "erase" or verb in OF_THE_STORE:
             gone = False
+        elif verb == "evict":  # what it left of an event goes when that is erased
+            gone = op < things.get(subject, -1)
         else:
             gone = op in echoes or op < (links if verb in OF_LINKS else things).get(subject, -1)
         if gone:

@@ -6,7 +6,6 @@ here, and what the log says beside its own fields is kept in the metadata.
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -16,12 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from graphstore.errors import ConflictError, EngineError, InvalidError, NotFoundError
+from graphstore.errors import ConflictError, InvalidError, NotFoundError
 from graphstore.fingerprints import BROKEN, MENDING, fingerprint
 from graphstore.gasoline_lines import APART, Record, Stated, is_same, record_of, set_apart, stated_of
 from graphstore.happened import Happened
 from graphstore.imports import Damage, Progress, Row, json_rows
+from graphstore.inputs import EVENT_TEXTS
 from graphstore.models import Event, Link, Value
+from graphstore.new_file import new_file
 from graphstore.period import OPEN, Instant, instant, iso, moment
 from graphstore.recording import occur
 from graphstore.transacting import Writer
@@ -462,22 +463,11 @@ def export_gasoline(view: Reader, path: str | Path) -> int:
     `recorded`, and of a link what an import would not say by itself. Links are those between events, the forgotten among them.
     Raises ConflictError when the file is there already.
     """
-    target = Path(path)
     pinned = view.as_of() if isinstance(view, Writer) else view
-    try:
-        with open(target, "xb") as sink:
-            export = _Export(pinned)
-            for line in export.lines():
-                sink.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
-            sink.flush()
-            os.fsync(sink.fileno())
-    except FileExistsError:
-        raise ConflictError(f"{target} exists. Choose another name, or remove it first.") from None
-    except BaseException as error:
-        target.unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            raise EngineError(f"cannot write {target}: {error.strerror}.") from error
-        raise
+    with new_file(Path(path)) as sink:
+        export = _Export(pinned)
+        for line in export.lines():
+            sink.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
     return len(export.began)
 
 
@@ -521,9 +511,12 @@ class _Export:
             "fingerprint": event.fingerprint,
             "occurrences": self._occurrences(event) or None,
             "recorded": recorded,
-            "trace_id": event.trace_id,
-            "span_id": event.span_id,
-            "parent_span_id": event.parent_span_id,
+            "authorized": event.authorized,
+            **{
+                name: getattr(event, name)
+                for name in EVENT_TEXTS
+                if name not in ("source", "agent", "fingerprint")
+            },
         }
         return {name: value for name, value in line.items() if value is not None}
 

@@ -11,12 +11,12 @@ import orjson
 
 from graphstore.errors import InvalidError
 from graphstore.imports import Row
-from graphstore.inputs import ORIGINS, text_of
+from graphstore.inputs import EVENT_TEXTS, MESSAGE_TEXTS, ORIGINS, authorized_of, text_of
 from graphstore.models import Event
 from graphstore.period import Instant, instant, moment
 
 REQUIRED = ("type", "timestamp", "description")
-TEXTS = ("source", "agent", "fingerprint", "trace_id", "span_id", "parent_span_id")
+TEXTS = tuple(name for name in EVENT_TEXTS if name not in MESSAGE_TEXTS)
 FIELDS = {"id", *REQUIRED, *TEXTS, "origin", "status", "metadata", "links", "occurrences", "recorded"}
 LINK_FIELDS = {"target", "relationship", "confidence", "reason", "strength", "created_by", "metadata", "valid_from", "valid_to"}  # fmt: skip
 STATUSES = ("active", "resolved", "superseded")
@@ -55,13 +55,21 @@ class Record:
 
 def record_of(line: int, row: Row) -> Record:
     """The event of a line. Raises InvalidError for one that cannot be kept."""
-    missing = [name for name in REQUIRED if row.get(name) in (None, "")]
+    texts = _texts_of(row)
+    medium = any(row.get(name) for name in ("media_path", "media_hash") if name in texts)
+    missing = [
+        name
+        for name in REQUIRED
+        if row.get(name) in ((None,) if name == "description" and medium else (None, ""))
+    ]
     if missing:
         raise InvalidError(f"no {', no '.join(missing)}")
     first = instant(row["timestamp"], "timestamp")
     again = row["occurrences"] if isinstance(row.get("occurrences"), list) else []
     origin = row.get("origin")
-    fields = {name: row[name] for name in TEXTS if isinstance(row.get(name), str)}
+    fields = {name: row[name] for name in texts if isinstance(row.get(name), str)}
+    if texts is EVENT_TEXTS:
+        fields["authorized"] = row["authorized"]
     if origin not in ORIGINS:
         origin = "agent" if row.get("agent") else "system"
     status = row.get("status") if row.get("status") in STATUSES else None
@@ -69,11 +77,16 @@ def record_of(line: int, row: Row) -> Record:
         line=line,
         id=_id_of(row, first),
         type=text_of("type", row["type"]),
-        description=text_of("description", row["description"]),
+        description=text_of("description", row["description"], empty=medium),
         instants=tuple(sorted([first, *(instant(at, "occurrence") for at in again)])),
         fields={**fields, "origin": origin, "metadata": _metadata_of(row)},
         status=status,
     )
+
+
+def _texts_of(row: Row) -> tuple[str, ...]:
+    """The texts that are fields in this line: those of a message where it says whether that was authorized, as an export does."""
+    return EVENT_TEXTS if isinstance(row.get("authorized"), bool) else TEXTS
 
 
 def _id_of(row: Row, at: Instant) -> str:
@@ -89,7 +102,8 @@ def _metadata_of(row: Row) -> dict[str, Any]:
     given = row.get("metadata")
     kept = dict(given) if isinstance(given, dict) else {}
     apart = {} if given is None or isinstance(given, dict) else {"metadata": given}
-    for name in (*TEXTS, "origin", "status", "occurrences", "recorded"):
+    texts = _texts_of(row)
+    for name in (*texts, "origin", "status", "occurrences", "recorded"):
         value = row.get(name)
         taken = {
             "origin": value in ORIGINS,
@@ -99,7 +113,7 @@ def _metadata_of(row: Row) -> dict[str, Any]:
         }
         if value is not None and not taken.get(name, isinstance(value, str)):
             apart[name] = value
-    for name in row.keys() - FIELDS:
+    for name in row.keys() - FIELDS - {*texts, *(("authorized",) if texts is EVENT_TEXTS else ())}:
         if row[name] is not None:
             (apart if name in kept else kept)[name] = row[name]
     return set_apart(kept, apart)
@@ -152,13 +166,15 @@ def is_same(record: Record, known: Event) -> bool:
         record.type,
         record.description,
         fields["origin"],
-        *(fields.get(name) for name in TEXTS if name != "fingerprint"),
+        authorized_of(record.type, dict(fields)),
+        *(fields.get(name) for name in EVENT_TEXTS if name != "fingerprint"),
     )
     there = (
         known.type,
         known.description,
         known.origin,
-        *(getattr(known, name) for name in TEXTS if name != "fingerprint"),
+        known.authorized,
+        *(getattr(known, name) for name in EVENT_TEXTS if name != "fingerprint"),
     )
     if said != there or fields.get("fingerprint", known.fingerprint) != known.fingerprint:
         return False

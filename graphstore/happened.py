@@ -6,11 +6,15 @@ All of it is read from the index, nothing of it is stored: a status is a questio
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Callable
+
+import orjson
 
 from graphstore.index import Index
-from graphstore.models import Status
+from graphstore.models import Json, Status
 from graphstore.period import Instant
 
+Raw = Callable[[int, int], bytes]
 Episode = tuple[Instant, Instant | None]
 Seen = tuple[Instant, Instant, int]  # first, last, how many
 
@@ -109,3 +113,17 @@ class Happened:
             if index.l_kind[link] == "resolved_by"
             and (row := index.find_link(link, self.valid, self.tx)) >= 0
         ]
+
+
+def tombstone(index: Index, raw: Raw, ent: int) -> Json:
+    """What is left to say of a forgotten event, in place of its body: of an evicted one also its place in its trace."""
+    return {**index.tombstone(ent), "authorized": None, **kept_place(index, raw, ent)}
+
+
+def kept_place(index: Index, raw: Raw, ent: int) -> Json:
+    """The place in its trace that an evicted event left behind, empty where there is none."""
+    op = index.gone.get(ent, -1)
+    if op < 0 or index.o_len[op] == 0:
+        return {}
+    place: Json = orjson.loads(raw(index.o_pos[op], index.o_len[op])).get("place", {})
+    return place

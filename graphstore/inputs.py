@@ -9,13 +9,16 @@ from typing import Any
 import orjson
 
 from graphstore.errors import InvalidError
-from graphstore.fingerprints import fingerprint_of
+from graphstore.fingerprints import MESSAGES, fingerprint_of
 from graphstore.models import Json
 from graphstore.period import BEGINNING, OPEN, Instant, Period, TimeLike, instant, period
 
 ORIGINS = ("agent", "system")
+MESSAGE_TEXTS = ("sender", "sender_name", "thread", "classification", "media_path", "media_hash")
+"""What a message says beside the fields of any event; of these, and `authorized`, one makes an event a message."""
+EVENT_TEXTS = ("source", "agent", "fingerprint", "trace_id", "span_id", "parent_span_id", *MESSAGE_TEXTS)
 EVENT_FIELDS = ("type", "description", "id", "occurred_at", "source", "origin", "agent", "related_to", "metadata",
-                "fingerprint", "trace_id", "span_id", "parent_span_id")  # fmt: skip
+                "fingerprint", "trace_id", "span_id", "parent_span_id", "authorized", *MESSAGE_TEXTS)  # fmt: skip
 # dates, dataclasses and subclasses would change kind on the way through JSON: refused, not converted
 _STRICT = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_SUBCLASS
 
@@ -105,13 +108,15 @@ def tags_of(tags: Any) -> list[str]:
     return list(dict.fromkeys(text_of("tag", tag) for tag in tags))
 
 
-def event_of(type: Any, description: Any, origin: Any, metadata: Any, **texts: Any) -> tuple[str, Json]:
+def event_of(
+    type: Any, description: Any, origin: Any, metadata: Any, authorized: Any = None, **texts: Any
+) -> tuple[str, Json]:
     """The type and the body of an event, with its fingerprint. What is absent is left out.
 
-    Raises InvalidError that lists the fields an event can have.
+    A message has no fingerprint of its own, and may say nothing when a medium does. Raises InvalidError that lists the fields an event can have.
     """
     try:
-        return _event_of(type, description, origin, metadata, texts)
+        return _event_of(type, description, origin, metadata, authorized, texts)
     except InvalidError as error:
         raise InvalidError(f"{error} {event_fields()}") from None
 
@@ -122,10 +127,11 @@ def event_fields() -> str:
 
 
 def _event_of(
-    type: Any, description: Any, origin: Any, metadata: Any, texts: dict[str, Any]
+    type: Any, description: Any, origin: Any, metadata: Any, authorized: Any, texts: dict[str, Any]
 ) -> tuple[str, Json]:
     type = text_of("type", type)
-    body: Json = {"description": text_of("description", description)}
+    medium = texts.get("media_path") is not None or texts.get("media_hash") is not None
+    body: Json = {"description": text_of("description", description, empty=medium)}
     if origin not in ORIGINS:
         raise InvalidError.choice("origin", origin, ORIGINS)
     body["origin"] = origin
@@ -134,10 +140,23 @@ def _event_of(
     for name, value in texts.items():
         if value is not None:
             body[name] = text_of(name, value, empty=True)
-    fingerprint = fingerprint_of(type, body["description"], body.get("source"), body.get("fingerprint"))
-    if fingerprint is not None:
-        body["fingerprint"] = fingerprint
+    if authorized is not None and not isinstance(authorized, bool):
+        raise InvalidError(f"authorized {authorized!r} is neither true nor false. Give True or False.")
+    if authorized is None and not body.keys().isdisjoint(MESSAGE_TEXTS):
+        authorized = True
+    if authorized is False or (authorized and type not in MESSAGES):
+        body["authorized"] = authorized
+    if authorized_of(type, body) is None:
+        fingerprint = fingerprint_of(type, body["description"], body.get("source"), body.get("fingerprint"))
+        if fingerprint is not None:
+            body["fingerprint"] = fingerprint
     return type, body
+
+
+def authorized_of(type: str, body: Json) -> bool | None:
+    """Whether a message was authorized, true unless told; None for an event that is no message."""
+    authorized: bool | None = body.get("authorized", True if type in MESSAGES else None)
+    return authorized
 
 
 def ids(what: str, value: str | Iterable[str]) -> list[str]:

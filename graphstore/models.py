@@ -177,6 +177,15 @@ class Event(Value):
     trace_id: str | None
     span_id: str | None
     parent_span_id: str | None
+    sender: str | None
+    sender_name: str | None
+    thread: str | None
+    classification: str | None
+    authorized: bool | None
+    """Of a message, true unless told; None of what is no message."""
+    media_path: str | None
+    media_hash: str | None
+    """SHA-256 of the medium, 64 hex characters, where the store could read it."""
     standing: Standing
     tx_from: datetime
     """When the store was first told of it."""

@@ -44,7 +44,7 @@ from graphstore.period import OPEN, Instant, moment
 from graphstore.places import Position
 from graphstore.queries import schema, text
 
-SCHEMA = 2
+SCHEMA = 3
 CHUNK = 2 * 131_072
 """Rows written at once: whole groups of the engine, which makes a COPY twice as fast."""
 CLOSINGS = 16_384

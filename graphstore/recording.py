@@ -112,7 +112,12 @@ class Recording:
     def _alike(self, report: Report) -> int:
         """The event that a report without an id tells of once more, or -1: of several the one recorded last."""
         fingerprint = report.body.get("fingerprint")
-        if report.id is not None or fingerprint is None or report.type in SINGLE:
+        if (
+            report.id is not None
+            or fingerprint is None
+            or report.type in SINGLE
+            or "authorized" in report.body
+        ):
             return -1
         look_for_prints(self.core)
         for ent in reversed(self.index.prints.get(fingerprint, ())):
@@ -159,8 +164,9 @@ def _look_on(core: Core, index: Index) -> None:
         ver = index.versions_of[ent][0]
         raw = core.raw(index.v_pos[ver], index.v_len[ver])
         if b'"fingerprint":"' in raw:  # perhaps only in its metadata
-            fingerprint = orjson.loads(raw).get("fingerprint")
-            if fingerprint is not None:
+            body = orjson.loads(raw)
+            fingerprint = body.get("fingerprint")
+            if fingerprint is not None and "authorized" not in body:  # a message is no report of anything
                 index.add_print(ent, fingerprint)
         ent = index.is_event.find(1, ent + 1)
     index.looked = len(index.names)

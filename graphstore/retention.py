@@ -5,8 +5,13 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+import orjson
+
+from graphstore import spans
+from graphstore.happened import Raw
 from graphstore.index import Index
 from graphstore.line import GENESIS, compose, dumps
+from graphstore.models import Json
 from graphstore.period import BEGINNING, OPEN, Instant, moment
 
 if TYPE_CHECKING:
@@ -66,14 +71,22 @@ def freed(index: Index, ents: list[int], keep_audit: bool) -> int:
     return sum(contents) + 4 * _TOMBSTONE * len(ents)
 
 
-def forget(work: Transaction, verb: str, names: list[str]) -> None:
-    """Note that things are forgotten, here or on a branch, and stop believing them."""
+def forget(work: Transaction, verb: str, names: list[str], raw: Raw) -> None:
+    """Note that things are forgotten, here or on a branch, and stop believing them. Of what is evicted the place in its trace stays."""
     index = work.index
     for name in names:
         op, ent = work.op(verb, name), index.ids.get(name, -1)
         if ent >= 0:
+            if verb == "evict" and index.is_event[ent] and (place := _place(index, raw, ent)):
+                work.leave(op, place)
             work.take(ent, (BEGINNING, OPEN), op)
         index.forget(ent, op)
+
+
+def _place(index: Index, raw: Raw, ent: int) -> Json:
+    ver = index.versions_of[ent][0]
+    body = bytes(raw(index.v_pos[ver], index.v_len[ver])) if index.v_len[ver] else b""
+    return spans.place(orjson.loads(body)) if b'"trace_id":"' in body else {}
 
 
 def without_trace(

@@ -12,13 +12,15 @@ import orjson
 
 from graphstore.accesses import Accesses
 from graphstore.errors import InvalidError, NotFoundError
-from graphstore.happened import Happened
+from graphstore.happened import Happened, tombstone
 from graphstore.index import Index
+from graphstore.inputs import authorized_of
 from graphstore.journal import Journal
 from graphstore.links import Vocabulary
 from graphstore.models import Event, Json, Link, Node, Shaky, Version
 from graphstore.naming import Naming
 from graphstore.period import OPEN, Instant, end_moment, iso, moment
+from graphstore.postings import Postings
 from graphstore.resting import Resting, Shaken, resting_at, within_reach
 from graphstore.search import Search
 
@@ -48,6 +50,7 @@ class Core:
     closed: str | None = None  # why nothing can be read any more
     memo: dict[Any, Any] = field(default_factory=dict)  # answers that serve again until the next write
     search: Search = field(default_factory=Search)
+    postings: Postings = field(default_factory=Postings)
     naming: Naming = field(default_factory=Naming)
     accesses: Accesses = field(default_factory=Accesses)
 
@@ -349,7 +352,7 @@ class Sight:
     ) -> Event:
         index = self.index
         ent = index.v_ent[ver]
-        body = self.core.body(index.v_pos[ver], index.v_len[ver]) or index.tombstone(ent)
+        body = self.core.body(index.v_pos[ver], index.v_len[ver]) or tombstone(index, self.core.raw, ent)
         first, last, count = self.happened.seen(ent)
         get = body.get
         return Event.made(
@@ -371,6 +374,13 @@ class Sight:
                 "trace_id": get("trace_id"),
                 "span_id": get("span_id"),
                 "parent_span_id": get("parent_span_id"),
+                "sender": get("sender"),
+                "sender_name": get("sender_name"),
+                "thread": get("thread"),
+                "classification": get("classification"),
+                "authorized": authorized_of(index.kind[ent], body),
+                "media_path": get("media_path"),
+                "media_hash": get("media_hash"),
                 "standing": standing,
                 "tx_from": moment(index.born[ent]),
                 "tx_to": end_moment(end),

@@ -465,12 +465,20 @@ class GraphStore(Branching):
         trace_id: str | None = None,
         span_id: str | None = None,
         parent_span_id: str | None = None,
+        sender: str | None = None,
+        sender_name: str | None = None,
+        thread: str | None = None,
+        classification: str | None = None,
+        authorized: bool | None = None,
+        media_path: str | None = None,
+        media_hash: str | None = None,
         **unknown: Any,
     ) -> Recorded:
         """Record something that happened at `occurred_at` (default: now). An unknown `related_to` is left out with a warning.
 
         Without an id, the fingerprint of an event that stands makes it an occurrence of that event: `is_new` is false, its `count` grows. The
-        same id with the same content is the same event; with other content it is a ConflictError. Raises InvalidError, with the fields there are.
+        same id with the same content is the same event; with other content it is a ConflictError. From `sender` on: fields of a message, see
+        `timeline.record_message`. Raises InvalidError, with the fields there are.
         """
         if unknown:
             raise InvalidError(f"unknown field {min(unknown)!r} of an event. {inputs.event_fields()}")
@@ -479,12 +487,19 @@ class GraphStore(Branching):
             description,
             origin,
             metadata,
+            authorized,
             source=source,
             agent=agent,
             fingerprint=fingerprint,
             trace_id=trace_id,
             span_id=span_id,
             parent_span_id=parent_span_id,
+            sender=sender,
+            sender_name=sender_name,
+            thread=thread,
+            classification=classification,
+            media_path=media_path,
+            media_hash=media_hash,
         )
         at = None if occurred_at is None else instant(occurred_at, "occurred_at")
         related = tuple(ids("related_to", related_to or ()))
@@ -519,7 +534,8 @@ class GraphStore(Branching):
         ids: Iterable[str] | None = None,
         reason: str | None = None,
     ) -> list[str]:
-        """Forget the contents of what is too old to keep, in every file of the store; tombstones stay. Gives the ids, oldest first.
+        """Forget the contents of what is too old to keep, in every file of the store; tombstones stay, with the place in its trace of an
+        event. Gives the ids, oldest first.
 
         `before`: events that happened last before then, and nodes of the named `kinds` that ended before then. `larger_than`: the oldest of these until the
         journal is smaller than so many bytes. `ids`: these things, whatever their age. `keep_audit=False` removes the tombstones too. Views of earlier

@@ -246,7 +246,8 @@ def _node(node: Node | Event, out: Console) -> None:
         out.print(f"  happened  {when(node.first_seen)}{again}, {node.status}")
     out.print(f"  believed  {when(node.tx_from)} → {when(node.tx_to)}")
     about = dict(node)
-    for name in ("key", "scope", "tags", "trigger", "source", "origin", "agent", "description", "text"):
+    names = "key scope tags trigger source origin agent sender thread classification media_path description text".split()
+    for name in names:
         value = about.get(name)
         if value:
             out.print(f"  {name:<9} {', '.join(value) if isinstance(value, tuple) else value}")
@@ -455,6 +456,16 @@ def report(found: Mapping[str, Any], out: Console | None = None) -> None:
     for pattern in found["patterns"]:
         out.print(pattern["description"], style="yellow")
     out.print(found["summary"])
+
+
+def timeline(messages: Iterable[Event], out: Console | None = None) -> None:
+    """Messages under each other, newest first."""
+    rows = [
+        (when(one.occurred_at), one.type, one.sender_name or one.sender, one.thread, label(one) or one.media_path,
+         "" if one.authorized else "not authorized", one.id)
+        for one in messages
+    ]  # fmt: skip
+    table(("when", "type", "from", "thread", "says", "", "id"), rows, out)
 
 
 def _reported_link(link: Mapping[str, Any]) -> str:

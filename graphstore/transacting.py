@@ -24,6 +24,7 @@ from graphstore.inputs import text_of
 from graphstore.journal import Journal, Ticket
 from graphstore.links import Vocabulary
 from graphstore.period import OPEN, Instant, TimeLike, instant, iso
+from graphstore.postings import Postings
 from graphstore.search import Search
 from graphstore.sight import Core
 from graphstore.view import Reader, View
@@ -357,7 +358,7 @@ class Writer(Reader):
             with core.journal.quiet():
                 core.journal.reopen()  # other files may have been put in their place
                 core.index, _ = self._place.replay(core.journal)
-                core.search = Search()
+                core.search, core.postings = Search(), Postings()
             if not self.read_only:
                 core.journal.make_ready()
             core.graphs.follow(core.index)
@@ -395,11 +396,12 @@ class Writer(Reader):
         core = self._core
         with core.lock, self._left_alone():
             with self._transact(None, None, reason) as work:
-                retention.forget(work, verb, names)
+                retention.forget(work, verb, names, core.raw)
             for line in self._lines:
                 line._waiting.clear()  # what was told before is durable now, and its place in the journal is about to move
             try:
                 core.search.drop(core.index)
+                core.postings.drop(core.index)
                 core.graphs.forget()
                 self._place.forget(core.index, core.journal)
             except EngineError:
@@ -495,6 +497,7 @@ class Writer(Reader):
             forgotten = core.index.unfinished
             if forgotten:
                 core.search.drop(core.index)
+                core.postings.drop(core.index)
                 core.graphs.forget()
                 self._place.forget(core.index, core.journal)
             core.vocabulary.reset(core.index.kinds)

@@ -17,7 +17,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphstore.columns import (
-    Raw,
     claim_columns,
     description_columns,
     end_columns,
@@ -30,7 +29,7 @@ from graphstore.columns import (
 from graphstore.engine import Engine, Result
 from graphstore.errors import QueryError
 from graphstore.guard import parse
-from graphstore.happened import Happened
+from graphstore.happened import Happened, Raw, tombstone
 from graphstore.index import Index
 from graphstore.journal import Journal
 from graphstore.line import dumps
@@ -61,6 +60,12 @@ _EVENT_TEXTS = (
     "trace_id",
     "span_id",
     "parent_span_id",
+    "sender",
+    "sender_name",
+    "thread",
+    "classification",
+    "media_path",
+    "media_hash",
 )
 _RESERVED = frozenset({*_BASE, "occurred_at", "first_seen", "last_seen", "_id", "_label", "_src", "_dst"})
 _UNUSABLE = re.compile(r"[`\x00-\x1f\x7f]")
@@ -271,7 +276,7 @@ class _Things:
             self.told.append(index.r_tx[row] if row >= 0 else born)
         self.bodies = read_bodies(raw, [(index.v_pos[ver], index.v_len[ver]) for ver in self.versions])
         for at, ent in enumerate(self.ents if index.gone else ()):
-            self.bodies[at] = self.bodies[at] or index.tombstone(ent)
+            self.bodies[at] = self.bodies[at] or tombstone(index, raw, ent)
 
     def contents(self) -> list[Json]:
         return [body.get("content") or {} for body in self.bodies]
@@ -302,16 +307,17 @@ class _Things:
         """The rows as events, with what (valid, tx) knows of their occurrences."""
         index, happened = self.index, Happened(self.index, valid, tx)
         seen = [happened.seen(ent) for ent in self.ents]
+        types = [index.kind[ent] for ent in self.ents]
         return pa.table(
             {
                 "id": texts([index.names[ent] for ent in self.ents]),
-                "type": texts([index.kind[ent] for ent in self.ents]),
+                "type": texts(types),
                 "occurred_at": instants([first for first, _, _ in seen]),
                 "first_seen": instants([first for first, _, _ in seen]),
                 "last_seen": instants([last for _, last, _ in seen]),
                 "count": numbers([count for _, _, count in seen]),
                 "status": texts([happened.status(ent) for ent in self.ents]),
-                **event_columns(self.bodies),
+                **event_columns(types, self.bodies),
                 "standing": texts(_uprights(index, self.ents, valid, tx)),
                 "tx_from": instants([index.born[ent] for ent in self.ents]),
             }

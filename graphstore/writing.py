@@ -66,6 +66,7 @@ class Transaction:
         self._kinds = len(index.kinds)
         self._promoted = len(index.promoted)
         self._settings = len(index.settings)
+        self._reason = reason
         self._why = self.body({"reason": reason}) if reason is not None else (0, 0)
 
     # ------------------------------------------------------------------ bodies and operations
@@ -85,6 +86,11 @@ class Transaction:
         """Note one operation; gives its number, which the rows it opens and closes carry."""
         place = self._why if reason is None else self.body({"reason": text_of("reason", reason, empty=True)})
         return self.index.add_op(self.tx, verb, subject, self.author, *place)
+
+    def leave(self, op: int, place: Json) -> None:
+        """Keep with an operation that evicts an event the place it had in its trace."""
+        why = {} if self._reason is None else {"reason": self._reason}
+        self.index.o_pos[op], self.index.o_len[op] = self.body({**why, "place": place})
 
     def point(self) -> _Point:
         index = self.index

@@ -76,7 +76,7 @@ def test_export_as_gasoline_is_of_the_coordinate(folder: Path, tmp_path: Path) -
 
 
 def test_a_dump_takes_no_coordinate(folder: Path, tmp_path: Path) -> None:
-    assert "--format gasoline" in refused("export", folder, tmp_path / "out", "--valid", NOW, code=2)
+    assert "the whole history" in refused("export", folder, tmp_path / "out", "--valid", NOW, code=2)
 
 
 # ---- what happened ----------------------------------------------------------------------------

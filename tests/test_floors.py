@@ -25,6 +25,7 @@ FLOORS = {
         "inputs",
         "result",
         "fingerprints",
+        "spans",
         "statements",
         "conventions",
         "strategies",
@@ -75,6 +76,7 @@ FLOORS = {
         "weighing",
         "glance",
         "search",
+        "postings",
         "naming",
         "sight",
         "succession",
@@ -132,18 +134,10 @@ FLOORS = {
         "consolidation",
         "chains",
     },
-    "doors": {"tell", "git_history", "imports", "demo", "mcp", "notebook", "server", "__main__"}
-    | {
-        "cli",
-        "cli_branches",
-        "cli_common",
-        "cli_files",
-        "cli_memory",
-        "cli_read",
-        "cli_sessions",
-        "cli_topics",
-    }
-    | {"cli_write", "gasoline", "gasoline_lines", "memobrain", "pi_brain"},
+    "doors": {"tell", "git_history", "imports", "demo", "mcp", "notebook", "server", "__main__", "cli"}
+    | {"cli_branches", "cli_common", "cli_files", "cli_memory", "cli_read", "cli_sessions", "cli_timeline"}
+    | {"cli_topics", "cli_write", "gasoline", "gasoline_lines", "otlp", "otlp_json", "new_file"}
+    | {"cloud_events", "memobrain", "pi_brain"},
 }
 ORDER = {module: floor for floor, name in enumerate(FLOORS) for module in FLOORS[name]}
 

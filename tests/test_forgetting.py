@@ -27,6 +27,7 @@ from graphstore import journal as journals
 from graphstore.journal import Journal
 
 SECRET = "SECRET"  # in everything that was said of what is forgotten
+PLACE = "whereabouts"  # in what stays of an evicted event: its place in its trace
 OPEN_WORDS = "plainly"  # in everything that was said of the rest
 
 
@@ -74,9 +75,9 @@ def told(store: GraphStore, clock: Clock) -> None:
             agent=f"{SECRET} agent",
             fingerprint=f"{SECRET} fingerprint",
             metadata={"of": f"{SECRET} metadata"},
-            trace_id=f"{SECRET} trace",
-            span_id=f"{SECRET} span",
-            parent_span_id=f"{SECRET} parent",
+            trace_id=f"{PLACE} trace",
+            span_id=f"{PLACE} span",
+            parent_span_id=f"{PLACE} parent",
             occurred_at="2026-01-02",
         )
     clock.move(days=1)
@@ -154,6 +155,7 @@ def test_what_was_said_is_in_no_file(path, tmp_path, clock, how, segments, reque
         forget_both(store, how)
 
         assert [] == files_with(path)
+        assert (how == "evict") == bool(files_with(path, PLACE))
         assert files_with(path, OPEN_WORDS)
         holds_together(store, tmp_path)
         store.query_tables("MATCH (n:Node) RETURN count(*)")
@@ -268,10 +270,10 @@ def test_it_stands_at_no_coordinate_and_its_tombstone_is_shown(path, clock, how,
                 node.standing, node.content, node.trigger, node.text, node.tags, node.source,
             )  # fmt: skip
             assert ("person", "maria", "home") == (node.kind, node.key, node.scope)
-            assert (word, f"[{word}]", word, None, {}, None, None, None) == (
-                event.standing, event.description, event.origin, event.agent, event.metadata, event.fingerprint,
-                event.trace_id, event.source,
+            assert (word, f"[{word}]", word, None, {}, None, None) == (
+                event.standing, event.description, event.origin, event.agent, event.metadata, event.fingerprint, event.source,
             )  # fmt: skip
+            assert (f"{PLACE} trace" if how == "evict" else None) == event.trace_id
             assert "node-x" not in [each.id for each in view.nodes()]
             assert "event-x" not in [each.id for each in view.events()]
             absent = view.query(

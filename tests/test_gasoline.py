@@ -623,6 +623,41 @@ def test_a_log_comes_back_into_its_own_store_as_nothing_new(full: GraphStore, tm
     assert before == full.changes()
 
 
+def test_a_message_goes_out_and_comes_back_as_one(
+    store: GraphStore, other: GraphStore, tmp_path: Path
+) -> None:
+    fields = {
+        "sender": "ana",
+        "thread": "a",
+        "classification": "private",
+        "media_path": "x.ogg",
+        "media_hash": "ab",
+    }
+    store.record_event("AUDIO", "", id="spoken", occurred_at="2026-01-20", authorized=False, **fields)
+    store.record_event("error", "it broke", id="said", occurred_at="2026-01-21", sender="bot")
+    export_gasoline(store, tmp_path / "out.jsonl")
+    import_gasoline(other, tmp_path / "out.jsonl")
+
+    for id in ("spoken", "said"):
+        was, now = store.event(id), other.event(id)
+        assert (was.description, was.authorized, was.fingerprint) == (
+            now.description,
+            now.authorized,
+            now.fingerprint,
+        )
+        assert [getattr(was, name) for name in fields] == [getattr(now, name) for name in fields]
+
+
+def test_a_line_that_is_no_message_keeps_what_sounds_like_one_in_its_metadata(
+    store: GraphStore, log: Write
+) -> None:
+    import_gasoline(store, log(error(thread="main", sender="worker 3")))
+    event = store.event("evt_error")
+
+    assert ({"thread": "main", "sender": "worker 3"}, None) == (event.metadata, event.thread)
+    assert event.fingerprint is not None
+
+
 def test_a_line_has_the_documents_fields(full: GraphStore, tmp_path: Path) -> None:
     export_gasoline(full, tmp_path / "out.jsonl")
     lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]

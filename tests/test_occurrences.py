@@ -541,7 +541,7 @@ def test_rows_loaded_with_their_transactions_come_again(store):
 def test_a_refused_event_names_the_fields_there_are(store, act):
     fields = (
         "type, description, id, occurred_at, source, origin, agent, related_to, metadata, fingerprint, "
-        "trace_id, span_id, parent_span_id"
+        "trace_id, span_id, parent_span_id, authorized, sender, sender_name, thread, classification, media_path, media_hash"
     )
     with pytest.raises(InvalidError, match=fields):
         act(store)
