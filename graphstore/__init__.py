@@ -65,7 +65,14 @@ _HOME = {
     "graphstore.store": ("GraphStore",),
     "graphstore.view": ("View",),
 }  # fmt: skip
-_ROOMS = ("events", "recall", "topics")  # modules whose functions take a view or a store
+_ROOMS = (
+    "embedders",
+    "events",
+    "lifecycle",
+    "memory",
+    "recall",
+    "topics",
+)  # modules whose functions take a view or a store
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [

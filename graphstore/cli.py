@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from graphstore import cli_files, cli_read, cli_topics, cli_write
+from graphstore import cli_files, cli_memory, cli_read, cli_topics, cli_write
 
 
 class Door(TyperGroup):
@@ -51,6 +51,7 @@ app = typer.Typer(
 imports = typer.Typer(
     cls=Door, help="Bring in history from elsewhere.", no_args_is_help=True, rich_markup_mode=None
 )
+memories = typer.Typer(cls=Door, help="Look into memory.", no_args_is_help=True, rich_markup_mode=None)
 
 # In the order of --help.
 COMMANDS: tuple[Callable[..., None], ...] = (
@@ -71,6 +72,9 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     cli_write.sweep,
     cli_write.evict,
     cli_write.erase,
+    cli_memory.remember,
+    cli_memory.lifecycle,
+    cli_memory.reembed,
     cli_read.show,
     cli_read.links,
     cli_read.history,
@@ -103,6 +107,7 @@ IMPORTS: dict[str, Callable[..., None]] = {
     "messages": cli_files.import_messages,
     "memobrain": cli_files.import_memobrain,
 }
+MEMORY: dict[str, Callable[..., None]] = {"stats": cli_memory.stats}
 
 
 def _version(asked: bool) -> None:
@@ -127,6 +132,9 @@ for _command in COMMANDS:
 for _name, _import in IMPORTS.items():
     imports.command(_name)(_import)
 app.add_typer(imports, name="import")
+for _name, _look in MEMORY.items():
+    memories.command(_name)(_look)
+app.add_typer(memories, name="memory")
 
 
 def main() -> None:

@@ -25,6 +25,7 @@ from graphstore.cli_common import (
     reading,
     view_at,
 )
+from graphstore.cli_memory import Embed, embedder
 
 
 def show(store: Store, id: Id, valid: Valid = None, tx: Tx = None, as_json: Json = False) -> None:
@@ -133,15 +134,37 @@ def recall(
     hops: Annotated[
         int, typer.Option("--hops", help="How many links to follow from what the text finds.")
     ] = 2,
+    layer: Annotated[
+        list[str] | None,
+        typer.Option("--layer", help="Only what memory has in this layer (may be repeated)."),
+    ] = None,
+    user: Annotated[
+        str | None, typer.Option("--user", help="Only what memory has of this user, and of nobody.")
+    ] = None,
+    embed: Embed = None,
     valid: Valid = None,
     tx: Tx = None,
     as_json: Json = False,
 ) -> None:
-    """What a text calls to mind: by its words, and by links from what they find."""
+    """What a text calls to mind: by its words, and by links from what they find; with an embedder what memory holds by meaning too."""
     from graphstore.recall import recall as recalled
 
-    with reading(store, valid, tx) as view:
-        answer(recalled(view, text, most, kinds=kind or (), hops=hops), as_json)
+    with open_store(store, read_only=True) as opened:
+        view = view_at(opened, valid, tx)
+        if not (layer or user or embed):
+            answer(recalled(view, text, most, kinds=kind or (), hops=hops), as_json)
+            return
+        if kind:
+            raise typer.BadParameter(
+                "--layer, --user and --embedder ask memory, which holds chunks alone; they take no --kind."
+            )
+        from graphstore.memory import Memory
+
+        memory = Memory(opened, embedder(embed))
+        at = view.at
+        answer(
+            memory.recall(text, most, layers=layer, user=user, valid=at.valid, tx=at.tx, hops=hops), as_json
+        )
 
 
 def diff(

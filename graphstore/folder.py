@@ -5,6 +5,7 @@ memory.gs/
   lock                       the writer's pid, held by the operating system while it lives
   index.bin                  a saved copy of the resident index   } disposable
   graph.kuzu, graph.json     the graph tables and how far they are }
+  vectors-….bin              what texts mean, a file for each model }
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from pathlib import Path
 
 import orjson
 
-from graphstore import compacting, forgetting, saved
+from graphstore import compacting, forgetting, saved, vectors
 from graphstore.collecting import no_collecting
 from graphstore.errors import DamageError, EngineError, InvalidError, LockedError, NotFoundError
 from graphstore.files import remove_cut, sync_folder
@@ -123,6 +124,7 @@ class Folder:
         if self.path is not None:
             try:
                 self._remove_copies()
+                vectors.forget(self.path, (index.names[ent] for ent in index.gone))
                 self._remove_torn(list(forgetting.names(index)))
             except OSError as error:
                 raise EngineError(
@@ -154,6 +156,7 @@ class Folder:
         try:
             self._keep_torn(list(forgetting.as_written(gone)))
             self._remove_copies()
+            vectors.forget(self.path, gone)
             with journal.quiet():
                 journal.reopen()
                 self._swap()

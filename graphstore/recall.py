@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from heapq import nsmallest
 from math import inf, sqrt
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from graphstore.errors import InvalidError
 from graphstore.inputs import ids, text_of
@@ -17,7 +17,7 @@ from graphstore.search import Found, Standing, holding, words
 from graphstore.sight import Sight
 from graphstore.view import Reader
 
-__all__ = ["Hit", "Reached", "Recalled", "fuse", "recall", "spread"]
+__all__ = ["Hit", "Lens", "Reached", "Recalled", "fuse", "recall", "spread"]
 
 MOST_HOPS = 4
 """Paths grow tenfold with each hop."""
@@ -34,7 +34,8 @@ L = TypeVar("L")
 class Hit(Value):
     """One thing recalled. A seed was found by the text and its path is empty; anything else was reached from `seed` by `path`.
 
-    `text_score` is BM25, `spread_score` the activation that came by links, 0 where there is none; `score` is what the two ranks make together.
+    `text_score` is BM25, `spread_score` the activation that came by links, `vector_score` the likeness of meaning (a cosine), 0 where there is none;
+    `score` is what the ranks make together.
     """
 
     node: Node | Event
@@ -43,6 +44,8 @@ class Hit(Value):
     text_rank: int | None
     spread_score: float
     spread_rank: int | None
+    vector_score: float
+    vector_rank: int | None
     seed: str
     path: tuple[Link, ...]
 
@@ -75,6 +78,20 @@ class Recalled(Value):
         return "\n".join([*(lines or [f"Nothing here comes to mind for {self.text!r}."]), f"({self.note})"])
 
 
+class Lens(Protocol):
+    """What a room that recalls adds of its own. It is asked while the store's lock is held."""
+
+    @property
+    def note(self) -> str:
+        """How it searched, for the answer's note."""
+
+    def seen(self, sight: Sight) -> Callable[[int], bool] | None:
+        """Which entities may be found, and be passed on the way; None: all."""
+
+    def nearest(self, sight: Sight, most: int) -> Mapping[int, float]:
+        """The entities nearest in meaning among what stands and is seen, with how near, best first."""
+
+
 class Reached(NamedTuple, Generic[T, L]):
     """A thing that paths lead to: their sum, and the path that brings most, from which seed."""
 
@@ -95,13 +112,15 @@ def recall(
     rrf: float = 60,
     along: Iterable[str] | str = (),
     direction: str = "both",
+    lens: Lens | None = None,
 ) -> Recalled:
     """The `k` things that a text calls to mind among what stands at the view's coordinate.
 
     The `k` best matches of the text are the seeds. From each, links that hold there are followed up to `hops` times, the `fan_out` strongest of a
     thing, of kinds that are walked unless `along` names others; each hop weighs `decay` / √(1 + links of the thing reached), and a thing is activated by
     the sum over all paths of the seed's share of the best score times the weights. The two rankings are fused by reciprocal rank, constant `rrf`.
-    `kinds`: only hits of these node kinds or event types; the way to them may lead through others. Raises InvalidError for a number out of range.
+    `kinds`: only hits of these node kinds or event types; the way to them may lead through others. `lens`: what is seen at all, and a third ranking; what is
+    near in meaning is a seed too, its share the better of the two. Raises InvalidError for a number out of range.
     """
     text_of("text", text, empty=True)
     _whole("k", k, 1, None)
@@ -115,29 +134,44 @@ def recall(
     with view._core.lock:
         sight = view._sight()
         search, names, kind = sight.core.search, sight.index.names, sight.index.kind
-        found = search.find(sight, text, k)
+        seen = lens.seen(sight) if lens else None
+        found = search.find(sight, text, k, seen=seen)
+        meant = lens.nearest(sight, k) if lens else {}
         followed = frozenset.union(*sight.core.vocabulary.named(along)) or None
-        near = _Near(sight, search.standing(sight), followed, direction, fan_out)
+        near = _Near(sight, search.standing(sight), followed, direction, fan_out, seen)
         best = found.matches[0][1] if found.matches else 1.0
         seeds = {ent: score / best for ent, score in found.matches}
+        for ent, score in _shares(meant).items():
+            seeds[ent] = max(score, seeds.get(ent, 0.0))
         reached = spread(seeds, near.strongest, near.degree, hops=hops, decay=decay)
         if wanted:
-            found = search.find(sight, text, k, wanted)
+            if any(kind[ent] not in wanted for ent, _ in found.matches):
+                found = search.find(sight, text, k, wanted, seen)
+            meant = {ent: score for ent, score in meant.items() if kind[ent] in wanted}
             reached = {ent: each for ent, each in reached.items() if kind[ent] in wanted}
         scores = dict(found.matches)
         by_links = sorted(reached, key=lambda ent: (-reached[ent].activation, names[ent]))
-        ranks = _Ranks(_ranks_of(scores), _ranks_of(by_links))
-        fused = fuse([list(scores), by_links], rrf)
+        ranks = _Ranks(_ranks_of(scores), _ranks_of(by_links), _ranks_of(meant))
+        fused = fuse([list(scores), by_links, list(meant)], rrf)
         order = sorted(fused, key=lambda ent: (-fused[ent], ranks.text.get(ent, inf), names[ent]))
-        hits = tuple(_hit(sight, ent, fused[ent], scores, reached.get(ent), ranks) for ent in order[:k])
-    return Recalled(text=text, hits=hits, note=_note(text, found))
+        hits = tuple(
+            _hit(sight, ent, fused[ent], scores, meant, reached.get(ent), ranks) for ent in order[:k]
+        )
+    return Recalled(text=text, hits=hits, note=_note(text, found, lens))
 
 
 class _Ranks(NamedTuple):
-    """The place of each thing in the two rankings, from 1."""
+    """The place of each thing in the rankings, from 1."""
 
     text: dict[int, int]
     spread: dict[int, int]
+    vector: dict[int, int]
+
+
+def _shares(scores: Mapping[T, float]) -> dict[T, float]:
+    """Each score as a share of the best; what is not above 0 has none."""
+    best = max(scores.values(), default=0.0)
+    return {thing: score / best for thing, score in scores.items() if score > 0}
 
 
 def _ranks_of(ranking: Iterable[T]) -> dict[T, int]:
@@ -150,10 +184,11 @@ def _hit(
     ent: int,
     score: float,
     scores: Mapping[int, float],
+    meant: Mapping[int, float],
     way: Reached[int, int] | None,
     ranks: _Ranks,
 ) -> Hit:
-    led = None if ent in scores else way
+    led = None if ent in scores or ent in meant else way
     return Hit.made(
         {
             "node": sight.thing(ent),
@@ -162,6 +197,8 @@ def _hit(
             "text_rank": ranks.text.get(ent),
             "spread_score": way.activation if way else 0.0,
             "spread_rank": ranks.spread.get(ent),
+            "vector_score": meant.get(ent, 0.0),
+            "vector_rank": ranks.vector.get(ent),
             "seed": sight.index.names[led.seed if led else ent],
             "path": tuple(map(sight.link, led.path)) if led else (),
         }
@@ -222,7 +259,13 @@ class _Near:
     """The links of things that stand, to things that stand."""
 
     def __init__(
-        self, sight: Sight, standing: Standing, along: frozenset[str] | None, direction: str, fan_out: int
+        self,
+        sight: Sight,
+        standing: Standing,
+        along: frozenset[str] | None,
+        direction: str,
+        fan_out: int,
+        seen: Callable[[int], bool] | None = None,
     ) -> None:
         index, kinds = sight.index, sight.core.vocabulary.kinds
         self._index = index
@@ -235,6 +278,7 @@ class _Near:
         self._other = {"out": (into,), "in": (out,), "both": ()}[direction]
         self._same = frozenset(name for name in self._kinds if kinds[name].symmetric)
         self._fan_out = fan_out
+        self._seen = seen
         self._held = standing.links.setdefault((self._kinds, direction), {})
         self._strongest: dict[int, list[_Step]] = {}
 
@@ -269,7 +313,12 @@ class _Near:
             for side, far in self._other:
                 rows += self._believed(side.get(ent, ()), far, self._same)
             held = self._held[ent] = holding(rows, self._index.k_from, self._index.k_to, self._valid)
-        return held.rows
+        return held.rows if self._seen is None else self._shown(held.rows, ent, self._seen)
+
+    def _shown(self, rows: list[int], ent: int, seen: Callable[[int], bool]) -> list[int]:
+        index = self._index
+        ends = ((row, index.l_src[index.k_link[row]], index.l_tgt[index.k_link[row]]) for row in rows)
+        return [row for row, source, target in ends if seen(source if target == ent else target)]
 
     def _believed(self, links: Iterable[int], far: Sequence[int], kinds: frozenset[str]) -> list[int]:
         index, tx, standing = self._index, self._tx, self._version_of
@@ -283,8 +332,8 @@ class _Near:
         ]
 
 
-def _note(text: str, found: Found) -> str:
-    note = "full-text only: there is no embedder"
+def _note(text: str, found: Found, lens: Lens | None) -> str:
+    note = lens.note if lens else "full-text only: there is no embedder"
     if found.unknown:
         return f"{note}; no word here is {' or '.join(map(repr, found.unknown))}"
     return note if found.matches or words(text) else f"{note}; {text!r} holds no word"

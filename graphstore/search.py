@@ -11,7 +11,7 @@ import unicodedata
 from array import array
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from heapq import nlargest
 from itertools import chain
 from math import log
@@ -92,8 +92,15 @@ class Search:
         self._dropped: set[int] = set()  # forgotten entities whose words are gone
         self._remembered: list[Standing] = []
 
-    def find(self, sight: Sight, text: str, most: int, kinds: frozenset[str] = frozenset()) -> Found:
-        """The `most` best matches among what stands here (of these kinds and types, if any are named), by score, then id."""
+    def find(
+        self,
+        sight: Sight,
+        text: str,
+        most: int,
+        kinds: frozenset[str] = frozenset(),
+        seen: Callable[[int], bool] | None = None,
+    ) -> Found:
+        """The `most` best matches among what stands here (of these kinds and types, if any are named, and seen), by score, then id."""
         core, index = sight.core, sight.index
         standing = self.standing(sight)
         layers, lengths = [self._said], self._said.lengths
@@ -104,6 +111,8 @@ class Search:
         if kinds:
             v_ent, kind = index.v_ent, index.kind
             scores = {ver: score for ver, score in scores.items() if kind[v_ent[ver]] in kinds}
+        if seen is not None:
+            scores = {ver: score for ver, score in scores.items() if seen(index.v_ent[ver])}
         return Found(_best(scores, index, most), unknown)
 
     def standing(self, sight: Sight) -> Standing:
