@@ -66,12 +66,16 @@ _HOME = {
     "graphstore.view": ("View",),
 }  # fmt: skip
 _ROOMS = (
+    "context",
     "embedders",
     "events",
+    "indexers",
     "lifecycle",
     "memory",
+    "observer",
     "recall",
     "topics",
+    "working",
 )  # modules whose functions take a view or a store
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from graphstore import cli_files, cli_memory, cli_read, cli_topics, cli_write
+from graphstore import cli_context, cli_files, cli_memory, cli_read, cli_topics, cli_write
 
 
 class Door(TyperGroup):
@@ -51,6 +51,7 @@ app = typer.Typer(
 imports = typer.Typer(
     cls=Door, help="Bring in history from elsewhere.", no_args_is_help=True, rich_markup_mode=None
 )
+indexes = typer.Typer(cls=Door, help="Fill memory from files.", no_args_is_help=True, rich_markup_mode=None)
 memories = typer.Typer(cls=Door, help="Look into memory.", no_args_is_help=True, rich_markup_mode=None)
 
 # In the order of --help.
@@ -86,6 +87,8 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     cli_read.recall,
     cli_topics.topic,
     cli_topics.latest,
+    cli_context.working,
+    cli_context.context,
     cli_read.diff,
     cli_read.query,
     cli_read.changes,
@@ -108,6 +111,7 @@ IMPORTS: dict[str, Callable[..., None]] = {
     "memobrain": cli_files.import_memobrain,
 }
 MEMORY: dict[str, Callable[..., None]] = {"stats": cli_memory.stats}
+INDEXES: dict[str, Callable[..., None]] = {"soul": cli_context.index_soul}
 
 
 def _version(asked: bool) -> None:
@@ -135,6 +139,9 @@ app.add_typer(imports, name="import")
 for _name, _look in MEMORY.items():
     memories.command(_name)(_look)
 app.add_typer(memories, name="memory")
+for _name, _index in INDEXES.items():
+    indexes.command(_name)(_index)
+app.add_typer(indexes, name="index")
 
 
 def main() -> None:

@@ -27,7 +27,7 @@ COMMANDS = [
     "demo", "init", "add", "revise", "supersede", "end", "retract", "link", "unlink", "event", "show", "links", "history",
     "superseded", "causes", "effects", "walk", "path", "diff", "query", "changes", "import", "export", "restore", "verify", "stats",
     "events", "evict", "erase", "retention", "review", "resolve", "sweep", "confirm", "shaky", "recall", "fold", "trust", "memorize", "topic", "latest",
-    "remember", "lifecycle", "reembed", "memory",
+    "remember", "lifecycle", "reembed", "memory", "working", "context", "index",
 ]  # fmt: skip
 
 

@@ -26,6 +26,8 @@ FLOORS = {
         "result",
         "fingerprints",
         "statements",
+        "smalltalk",
+        "observations",
         "conventions",
         "strategies",
         "pairing",
@@ -92,6 +94,11 @@ FLOORS = {
         "sessions",
         "topics",
         "memory",
+        "keeping",
+        "indexers",
+        "observer",
+        "working",
+        "context",
         "timeline",
         "embedders",
         "lifecycle",
@@ -100,7 +107,7 @@ FLOORS = {
     },
     "doors": {"tell", "git_history", "imports", "demo", "mcp", "notebook", "server", "__main__"}
     | {"cli", "cli_common", "cli_files", "cli_memory", "cli_read", "cli_write", "gasoline", "gasoline_lines"}
-    | {"cli_topics", "memobrain"},
+    | {"cli_context", "cli_topics", "memobrain"},
 }
 ORDER = {module: floor for floor, name in enumerate(FLOORS) for module in FLOORS[name]}
 
