@@ -40,7 +40,7 @@ def index_soul(
     """Read the files an agent lives by: what changed is described anew, what is gone is ended."""
     from graphstore.indexers import SoulFileIndexer
 
-    with open_store(store, author=author, create=True) as opened:
+    with open_store(store, author=author) as opened:
         done = SoulFileIndexer(opened, user=user).index(folder)
     answer(done, as_json, str(done))
     if done.problems:
@@ -71,7 +71,7 @@ def working(
         return
     if valid is not None or tx is not None:
         raise typer.BadParameter("--valid and --tx are for reading. The past is not written.")
-    with open_store(store, author=author, create=True) as opened:
+    with open_store(store, author=author) as opened:
         if clear:
             cleared = room.clear(opened, user, thread)
             answer({"cleared": cleared}, as_json, "cleared" if cleared else "nothing was there")

@@ -12,14 +12,13 @@ from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
-from graphstore.index import Index
 from graphstore.inputs import at_least_one, optional_text, text_of
 from graphstore.keeping import Place, entity
 from graphstore.layers import BUILT_IN, CHUNK
 from graphstore.memory import Memory
 from graphstore.models import Event, Node, Recorded, Value
 from graphstore.observations import PRIORITIES, Observation, parse
-from graphstore.period import Instant, TimeLike, instant, moment
+from graphstore.period import TimeLike, instant, moment
 from graphstore.sight import Sight
 from graphstore.store import GraphStore
 from graphstore.view import Reader
@@ -233,7 +232,7 @@ class Observer:
         with self._store._verb() as work:
             sight = Sight(self._store._core, work.tx, work.tx)
             index = sight.index
-            if _queued(index, index.ids[event.id], work.tx):
+            if _queued(sight, index.ids[event.id]):
                 return 0
             batch = self._batch(sight, user, thread)
             ent = index.ids[batch]
@@ -241,7 +240,7 @@ class Observer:
             since = max(event.occurred_at, moment(index.r_from[index.now_of[ent][0]]))
             metadata = {"sender": sender} if sender else None
             self._store.link(event.id, _IN, batch, created_by="observer", metadata=metadata, valid_from=since)
-            return len(_members(index, ent, work.tx))
+            return len(_members(sight, ent))
 
     def _in_transaction(self) -> bool:
         return self._store._open is not None and self._store._owner == threading.get_ident()
@@ -295,9 +294,7 @@ class Observer:
                 return _nothing(user, thread)  # compressed meanwhile, by somebody else
             name = sight.index.names[batch.ent]
             seen = {message.id for message in waiting}
-            late = [
-                ent for ent in _members(sight.index, batch.ent, work.tx) if sight.index.names[ent] not in seen
-            ]
+            late = [ent for ent in _members(sight, batch.ent) if sight.index.names[ent] not in seen]
             content = sight.node(sight.find(batch.ent), "stands").content
             self._store.revise(
                 name,
@@ -432,8 +429,9 @@ class _Writing:
         return [old.id]
 
 
-def _members(index: Index, batch: int, tx: Instant) -> list[int]:
+def _members(sight: Sight, batch: int) -> list[int]:
     """The messages of a batch that are believed, those to come included."""
+    index, tx = sight.index, sight.tx
     return [
         index.l_src[link]
         for link in index.into.get(batch, ())
@@ -444,8 +442,9 @@ def _members(index: Index, batch: int, tx: Instant) -> list[int]:
     ]
 
 
-def _queued(index: Index, event: int, tx: Instant) -> bool:
+def _queued(sight: Sight, event: int) -> bool:
     """Whether a message is in a batch, of whatever thread."""
+    index, tx = sight.index, sight.tx
     return any(
         index.l_kind[link] == _IN and index.kind[index.l_tgt[link]] == BATCH and index.believed_link(link, tx)
         for link in index.out.get(event, ())

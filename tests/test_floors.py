@@ -82,6 +82,7 @@ FLOORS = {
         "retention",
         "hops",
         "slots",
+        "keeping",
         "whole",
     },
     "rooms": {
@@ -94,7 +95,6 @@ FLOORS = {
         "sessions",
         "topics",
         "memory",
-        "keeping",
         "indexers",
         "observer",
         "working",
