@@ -33,8 +33,7 @@ _TITLES: dict[Name, str] = {
     "memory": "Retrieved memory",
     "conversation": "Conversation",
 }
-STABLE = 4
-"""So many sections make the stable prefix."""
+_STABLE = tuple(_TITLES)[:4]  # the sections that make the stable prefix
 Texts = str | Mapping[str, Any] | Iterable[str]
 Messages = Iterable[Message | Event | str | tuple[str, str]]
 
@@ -134,7 +133,7 @@ def context(
     return Context(
         text=text,
         sections=sections,
-        stable_prefix=_joined(sections[:STABLE]),
+        stable_prefix=_joined(sections[: len(_STABLE)]),
         left_out=tuple(_left_out(parts, kept)),
         tokens=_counted(text, tokens),
         note=note,
@@ -230,13 +229,30 @@ def _validity(node: Node) -> str:
 def _fitting(
     parts: Sequence[_Part], most: int | None, tokens: Callable[[str], int]
 ) -> tuple[list[_Part], str]:
-    """The parts there is room for, and their text: the fewest are left out with which all fits, and the text ends by saying how many."""
-    text = _text(parts, parts)
-    if most is None or _counted(text, tokens) <= most:
-        return list(parts), text
+    """The parts there is room for, and their text: the fewest are left out with which all fits, and the text ends by saying how many.
+
+    What is kept of the first four sections depends on them and the room alone. Where there is none for the last line either, it is not in the text.
+    """
+    whole = _text(parts, parts)
+    if most is None or _counted(whole, tokens) <= most:
+        return list(parts), whole
+    first = [part for part in parts if part.section in _STABLE]
+    kept = _fewest_out(first, lambda some: _counted(_joined(tuple(_sections(some))), tokens) <= most)
+    if len(kept) == len(first):
+        rest = [part for part in parts if part.section not in _STABLE]
+        kept += _fewest_out(rest, lambda some: _counted(_text(parts, first + some), tokens) <= most)
+    text = _text(parts, kept)
+    return kept, text if _counted(text, tokens) <= most else _joined(tuple(_sections(kept)))
+
+
+def _fewest_out(parts: list[_Part], fits: Callable[[list[_Part]], bool]) -> list[_Part]:
+    """The most of the parts that fit: left out is from the last section on, and in a section what weighs least. None fit always."""
+    if fits(parts):
+        return parts
     order = list(_TITLES)
-    places = range(len(parts))
-    least_first = sorted(places, key=lambda at: (-order.index(parts[at].section), parts[at].weight))
+    least_first = sorted(
+        range(len(parts)), key=lambda at: (-order.index(parts[at].section), parts[at].weight)
+    )
 
     def after(count: int) -> list[_Part]:
         gone = set(least_first[:count])
@@ -245,11 +261,8 @@ def _fitting(
     low, high = 0, len(parts)  # leaving out `low` does not fit
     while high - low > 1:
         middle = (low + high) // 2
-        fits = _counted(_text(parts, after(middle)), tokens) <= most
-        low, high = (low, middle) if fits else (middle, high)
-    kept = after(high)
-    text = _text(parts, kept)
-    return kept, text if kept or _counted(text, tokens) <= most else ""
+        low, high = (low, middle) if fits(after(middle)) else (middle, high)
+    return after(high)
 
 
 def _counted(text: str, tokens: Callable[[str], int]) -> int:
