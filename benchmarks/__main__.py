@@ -75,7 +75,7 @@ def _measure(options: argparse.Namespace, folder: Path) -> Iterator[Row]:
             name for name in GROUPS if (name in options.only if options.only else not large or name in LARGE)
         ]
         if size != sizes[-1]:
-            chosen = [name for name in chosen if name not in ("depth", "help", "events")]
+            chosen = [name for name in chosen if name not in ("depth", "help", "events", "decay", "sessions")]
         twins = {"ours": TWINS["ours"]} if options.alone else TWINS
         arena = Arena(size, history(count), folder / size, twins, options.quick)
         arena.load(1 if large or options.quick or "load" not in chosen else 3)

@@ -21,9 +21,12 @@ from typing import Any
 
 from benchmarks import data as history
 from benchmarks import duckdb_twin, ours, raw_kuzu, sqlite_twin
+from benchmarks.coordinates import decayed, long_histories
 from benchmarks.data import CUT, DAY, LATEST, Data
 from benchmarks.event_log import event_log
+from benchmarks.memory import memory
 from benchmarks.resting import resting
+from benchmarks.sessions import sessions
 from benchmarks.timing import BareFile, apart, once, process, race, together
 from benchmarks.topics import topics
 from graphstore.search import words, words_of_event, words_of_node
@@ -175,6 +178,7 @@ def depth(arena: Arena) -> Iterator[Row]:
         took = race(deep.lanes("node_as_of", coordinates), arena.turns)
         yield deep.row(f"the same at history depth {steps:,}", took, 12 * MICRO, "raw Kùzu")
     deep.close()
+    yield from long_histories(arena)
 
 
 def hops(arena: Arena) -> Iterator[Row]:
@@ -493,10 +497,13 @@ GROUPS: dict[str, Group] = {
     "events": event_log,
     "resting": resting,
     "topics": topics,
+    "sessions": sessions,
+    "memory": memory,
     "writes": writes,
     "batches": batches,
     "catch_up": catch_up,
     "recall": recalled,
+    "decay": decayed,
     "open": opening,
     "help": help_text,
 }

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         NodeChange,
         Problem,
         Recorded,
+        Snapshot,
         Step,
         Supersession,
         Verification,
@@ -60,29 +61,21 @@ _HOME = {
     ),
     "graphstore.models": (
         "Chain", "Change", "Contradiction", "Coordinate", "Event", "FieldChange", "Inspection", "Link", "Node", "NodeChange", "Problem",
-        "Recorded", "Step", "Supersession", "Verification", "Version", "ViewDiff",
+        "Recorded", "Snapshot", "Step", "Supersession", "Verification", "Version", "ViewDiff",
     ),
     "graphstore.store": ("GraphStore",),
     "graphstore.view": ("View",),
 }  # fmt: skip
 _ROOMS = (
-    "context",
-    "embedders",
-    "events",
-    "indexers",
-    "lifecycle",
-    "memory",
-    "observer",
-    "recall",
-    "topics",
-    "working",
-)  # modules whose functions take a view or a store
+    "analysing", "consolidation", "context", "embedders", "events", "indexers", "lifecycle", "memory", "observer", "recall", "sessions", "topics",
+    "transcripts", "working",
+)  # fmt: skip  # modules whose functions take a view or a store
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
     "Chain", "Change", "ConflictError", "Contradiction", "Coordinate", "DamageError", "EngineError", "Event", "FieldChange", "GraphStore",
     "GraphStoreError", "Inspection", "InvalidError", "Link", "LockedError", "Node", "NodeChange", "NotFoundError", "Problem", "QueryError",
-    "Recorded", "Result", "Step", "Supersession", "Verification", "Version", "View", "ViewDiff", "open", "restore", "verify",
+    "Recorded", "Result", "Snapshot", "Step", "Supersession", "Verification", "Version", "View", "ViewDiff", "open", "restore", "verify",
 ]  # fmt: skip
 
 

@@ -10,7 +10,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from graphstore import cli_context, cli_files, cli_memory, cli_read, cli_topics, cli_write
+from graphstore import cli_context, cli_files, cli_memory, cli_read, cli_sessions, cli_topics, cli_write
+from graphstore.cli_common import with_as_of
 
 
 class Door(TyperGroup):
@@ -52,6 +53,9 @@ imports = typer.Typer(
     cls=Door, help="Bring in history from elsewhere.", no_args_is_help=True, rich_markup_mode=None
 )
 indexes = typer.Typer(cls=Door, help="Fill memory from files.", no_args_is_help=True, rich_markup_mode=None)
+sessions = typer.Typer(
+    cls=Door, help="Sessions of coding agents.", no_args_is_help=True, rich_markup_mode=None
+)
 memories = typer.Typer(cls=Door, help="Look into memory.", no_args_is_help=True, rich_markup_mode=None)
 
 # In the order of --help.
@@ -65,12 +69,15 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     cli_write.retract,
     cli_write.confirm,
     cli_write.fold,
+    cli_write.consolidate,
     cli_write.link,
     cli_write.unlink,
     cli_write.event,
     cli_write.resolve,
     cli_topics.memorize,
     cli_write.sweep,
+    cli_sessions.reanalyze,
+    cli_sessions.connect,
     cli_write.evict,
     cli_write.erase,
     cli_memory.remember,
@@ -95,6 +102,8 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     cli_read.events,
     cli_read.review,
     cli_read.shaky,
+    cli_write.snapshot,
+    cli_read.snapshots,
     cli_files.export,
     cli_files.restore,
     cli_files.verify,
@@ -109,6 +118,19 @@ IMPORTS: dict[str, Callable[..., None]] = {
     "gasoline": cli_files.import_gasoline,
     "messages": cli_files.import_messages,
     "memobrain": cli_files.import_memobrain,
+    "pi-brain": cli_files.import_pi_brain,
+    "pi": cli_sessions.import_pi,
+    "claude": cli_sessions.import_claude,
+}
+SESSIONS: dict[str, Callable[..., None]] = {
+    "list": cli_sessions.list_sessions,
+    "work": cli_sessions.work,
+    "decisions": cli_sessions.decisions,
+    "lessons": cli_sessions.lessons,
+    "errors": cli_sessions.errors,
+    "lineage": cli_sessions.lineage,
+    "costs": cli_sessions.costs,
+    "stats": cli_sessions.stats,
 }
 MEMORY: dict[str, Callable[..., None]] = {"stats": cli_memory.stats}
 INDEXES: dict[str, Callable[..., None]] = {"soul": cli_context.index_soul}
@@ -132,10 +154,13 @@ def root(
 
 
 for _command in COMMANDS:
-    app.command()(_command)
+    app.command()(with_as_of(_command))
 for _name, _import in IMPORTS.items():
     imports.command(_name)(_import)
+for _name, _session in SESSIONS.items():
+    sessions.command(_name)(_session)
 app.add_typer(imports, name="import")
+app.add_typer(sessions, name="sessions")
 for _name, _look in MEMORY.items():
     memories.command(_name)(_look)
 app.add_typer(memories, name="memory")

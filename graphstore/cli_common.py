@@ -3,12 +3,14 @@
 As in every module of the command line, nothing heavy is imported before a command runs, and annotations are plain objects.
 """
 
+import inspect
 import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -33,6 +35,7 @@ class DumpFormat(StrEnum):
 
     graphstore = "graphstore"
     gasoline = "gasoline"
+    pi_brain = "pi-brain"
 
 
 class Along(StrEnum):
@@ -70,6 +73,10 @@ Valid = Annotated[
     str | None, typer.Option("--valid", metavar="TIME", help="As it was in the world then. [now]")
 ]
 Tx = Annotated[str | None, typer.Option("--tx", metavar="TIME", help="As the store knew it then. [now]")]
+AsOf = Annotated[
+    str | None,
+    typer.Option("--as-of", metavar="TIME|NAME", help="Both at once: a time, or a snapshot by its name."),
+]
 From = Annotated[str | None, typer.Option("--valid-from", metavar="TIME", help="It holds from here on.")]
 To = Annotated[str | None, typer.Option("--valid-to", metavar="TIME", help="It holds until here.")]
 Reason = Annotated[str | None, typer.Option("--reason", help="Why, in your words.")]
@@ -121,10 +128,41 @@ def reading(path: Path, valid: str | None = None, tx: str | None = None) -> Iter
         yield view_at(store, valid, tx)
 
 
-def view_at(store: "GraphStore", valid: str | None, tx: str | None) -> "View":
-    """The view asked for; a tx between the last transaction and the present is answered with what is known: this reads once and ends."""
-    from graphstore.period import EPOCH, instant
+def with_as_of(command: Callable[..., None]) -> Callable[..., None]:
+    """A command that is asked at a coordinate takes `--as-of` too, which says both its axes; any other is left as it is."""
+    signature = inspect.signature(command)
+    parameters = list(signature.parameters.values())
+    names = list(signature.parameters)
+    if not {"valid", "tx"} <= set(names):
+        return command
 
+    @wraps(command)
+    def run(as_of: str | None = None, **options: Any) -> None:
+        if as_of is not None:
+            if options["valid"] or options["tx"]:
+                raise typer.BadParameter("--as-of says both axes; it takes no --valid and no --tx.")
+            options["valid"] = options["tx"] = as_of
+        command(**options)
+
+    option = inspect.Parameter("as_of", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=AsOf)
+    parameters = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in parameters]
+    parameters.insert(names.index("tx") + 1, option)
+    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return run
+
+
+def view_at(store: "GraphStore", valid: str | None, tx: str | None) -> "View":
+    """The view asked for; each axis is a time, or a snapshot by its name.
+
+    A tx between the last transaction and the present is answered with what is known: this reads once and ends.
+    """
+    from graphstore.period import EPOCH, instant
+    from graphstore.snapshots import looks_like_time
+
+    if valid is not None and not looks_like_time(valid):
+        valid = store.as_of(valid).at.valid.isoformat()
+    if tx is not None and not looks_like_time(tx):
+        tx = store.as_of(tx).at.tx.isoformat()
     latest = store.stats()["last_tx"] or EPOCH
     if tx is not None and instant(latest) < instant(tx, "tx") <= time.time_ns() // 1000:
         tx = None

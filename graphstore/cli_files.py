@@ -113,6 +113,16 @@ def import_memobrain(
     _import("import_memobrain", store, author, as_json, path, room="memobrain", **given(timezone=timezone))
 
 
+def import_pi_brain(
+    store: Store,
+    path: Annotated[Path, typer.Argument(metavar="FOLDER", help="One with YYYY/MM/…-v1.json files.")],
+    author: Author = None,
+    as_json: Json = False,
+) -> None:
+    """What is known of agent sessions, as JSON files: every version of each node, and the edges."""
+    _import("import_pi_brain", store, author, as_json, path, room="pi_brain")
+
+
 def _import(
     name: str,
     path: Path,
@@ -141,16 +151,29 @@ def export(
     store: Store,
     dump: Annotated[Path, typer.Argument(metavar="DUMP", help="Where to write it.")],
     form: Annotated[
-        DumpFormat, typer.Option("--format", help="The whole store, or its events as a Gasoline log.")
+        DumpFormat,
+        typer.Option(
+            "--format", help="The whole store, its events as a Gasoline log, or its sessions as JSON files."
+        ),
     ] = DumpFormat.graphstore,
     valid: Valid = None,
     tx: Tx = None,
     as_json: Json = False,
 ) -> None:
-    """Write the whole store to a dump that `restore` reads, or its events as a log that `import gasoline` reads."""
+    """Write the whole store to a dump that `restore` reads, its events as a log that `import gasoline` reads, or what is known of agent sessions as a folder that `import pi-brain` reads."""
     if form is DumpFormat.graphstore and (valid or tx):
-        raise typer.BadParameter("a dump is the whole history; --valid and --tx are for --format gasoline.")
+        raise typer.BadParameter("a dump is the whole history; --valid and --tx are for the other formats.")
     with open_store(store, read_only=True) as opened, progress_bar(f"exporting {store}"):
+        if form is DumpFormat.pi_brain:
+            from graphstore.pi_brain import export_pi_brain
+
+            done = export_pi_brain(view_at(opened, valid, tx), dump)
+            for warning in done.warnings:
+                typer.echo(f"left out: {warning}", err=True)
+            answer(
+                {"exported": str(dump), **done.model_dump()}, as_json, f"exported {store} to {dump}: {done}."
+            )
+            return
         if form is DumpFormat.gasoline:
             from graphstore.gasoline import export_gasoline
 

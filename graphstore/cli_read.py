@@ -266,11 +266,14 @@ def review(
     tx: Tx = None,
     as_json: Json = False,
 ) -> None:
-    """What somebody should look at: what contradicts each other, and what is shaky. (contradictions, shaky)"""
+    """What somebody should look at: what contradicts each other, what is shaky, what an analyser was unsure of. (contradictions, shaky)"""
+    from graphstore.doubts import doubts
+
     with reading(store, valid, tx) as view:
         found: dict[str, list[Any]] = {
             "contradictions": view.contradictions(settled=settled, limit=limit),
             "shaky": view.shaky(limit=limit),
+            "unsure": doubts(view, limit),
         }
     if as_json:
         answer(found, as_json)
@@ -291,3 +294,10 @@ def shaky(
     with reading(store, valid, tx) as view:
         found = view.shaky(limit=limit)
     answer(found, as_json, None if found else "nothing is shaky.")
+
+
+def snapshots(store: Store, as_json: Json = False) -> None:
+    """The coordinates that were given a name, for --as-of."""
+    with open_store(store, read_only=True) as opened:
+        found = opened.snapshots()
+    answer(found, as_json, None if found else "no coordinate has a name.")

@@ -160,6 +160,49 @@ def fold(
     answer_node("folded into", node, as_json)
 
 
+def consolidate(
+    store: Store,
+    kind: Annotated[str | None, typer.Option("--kind", help="Only nodes of this kind.")] = None,
+    topic: Annotated[str | None, typer.Option("--topic", help="Only what has this tag or key.")] = None,
+    before: Annotated[
+        str | None, typer.Option("--before", metavar="TIME", help="Only what began before then.")
+    ] = None,
+    similar: Annotated[
+        float | None, typer.Option("--similar", help="The part of the words to share. [0.5]")
+    ] = None,
+    at_least: Annotated[int | None, typer.Option("--at-least", help="Groups of so many. [2]")] = None,
+    apply: Annotated[bool, typer.Option("--apply", help="Fold them; without it nothing is written.")] = False,
+    author: Author = None,
+    as_json: Json = False,
+) -> None:
+    """Propose what to sum up in one: what no longer holds, what says alike; or do it."""
+    from graphstore import consolidation
+
+    options = given(kind=kind, topic=topic, before=before, similar=similar, at_least=at_least)
+    with open_store(store, author=author, read_only=not apply) as opened:
+        groups = consolidation.consolidate(opened, **options)
+        made = consolidation.fold(opened, groups) if apply else []
+    told = (
+        [f"folded into {node.id}: {group}" for node, group in zip(made, groups, strict=True)]
+        if apply
+        else groups
+    )
+    said = "\n".join(map(str, told)) or "there is nothing to sum up."
+    answer(made if apply else groups, as_json, said)
+
+
+def snapshot(
+    store: Store,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The name, for --as-of.")],
+    author: Author = None,
+    as_json: Json = False,
+) -> None:
+    """Give the present coordinate a name, for ever."""
+    with open_store(store, author=author) as opened:
+        made = opened.snapshot(name)
+    answer(made, as_json)
+
+
 def confirm(
     store: Store,
     id: Id,

@@ -17,7 +17,18 @@ import orjson
 from graphstore.errors import EngineError
 from graphstore.files import sync_folder
 from graphstore.journal import SEGMENT_BYTES, Journal, Line
-from graphstore.line import FORGOTTEN, GENESIS, OF_LINKS, OF_THE_STORE, dumps, header, lay_out
+from graphstore.line import (
+    COUNTS,
+    FORGOTTEN,
+    GENESIS,
+    OF_LINKS,
+    OF_THE_STORE,
+    TOUCH,
+    compose,
+    dumps,
+    header,
+    lay_out,
+)
 
 Head = dict[str, Any]
 Transaction = list[tuple[Head, list[bytes]]]  # its lines: head and bodies
@@ -162,10 +173,24 @@ def left(journal: Journal, gone: set[str]) -> Iterator[Transaction]:
         for head, kept in compacting.transaction(heads):
             bodies = [places[id(head)][number] for number in kept]
             head["body"] = [head["body"][number] for number in kept]
-            told.append((head, [journal.raw(*body) if body.length else FORGOTTEN for body in bodies]))
+            raw = [journal.raw(*body) if body.length else FORGOTTEN for body in bodies]
+            _leave_out_counts(head, raw, gone)
+            told.append((head, raw))
         if told:
             yield told
         lines = []
+
+
+def _leave_out_counts(head: Head, bodies: list[bytes], gone: set[str]) -> None:
+    """How often things were looked up is told by id: without those that are left out."""
+    for verb, _, *body in head.get("ops", ()):
+        if verb == TOUCH:
+            said = orjson.loads(bodies[body[0]])
+            said[COUNTS] = {name: count for name, count in said[COUNTS].items() if name not in gone}
+            bodies[body[0]] = dumps(said)
+            alone: Head = {}
+            compose(alone, [bodies[body[0]]], GENESIS)
+            head["body"][body[0]] = alone["body"][0]
 
 
 def chained(transactions: Iterable[Transaction]) -> Iterator[list[bytes]]:

@@ -21,6 +21,9 @@ from graphstore.sight import Core, Sight
 from graphstore.writing import Transaction
 
 BOTH = "both"
+_SHARED = statements.RELATED[0] / statements.RELATED[1]
+RECORDS = frozenset({"session", "segment"})
+"""Kinds of node that tell what was done: two that are alike do not contradict each other."""
 DECISION = "decision"  # the name under which a link's metadata keeps what was decided
 
 
@@ -62,7 +65,7 @@ def between(sight: Sight, one: int, other: int) -> Contradiction:
     )
     group = next((rows for rows in _groups(sight, {one, other}) if len(rows) == 2), None)
     pair = next(_alike(sight, group), None) if group else None
-    if pair is None or not _linked(sight).isdisjoint({(one, other), (other, one)}):
+    if pair is None or not linked(sight).isdisjoint({(one, other), (other, one)}):
         raise refused
     return _candidate(sight, pair)
 
@@ -104,12 +107,12 @@ class _Pair(NamedTuple):
 
 
 def _candidates(sight: Sight) -> Iterator[Contradiction]:
-    linked = _linked(sight)
+    joined = linked(sight)
     streams = [_alike(sight, rows) for rows in _groups(sight) if len(rows) > 1]
     entity = sight.index.r_ent
     for pair in heapq.merge(*streams, key=lambda each: each.age, reverse=True):
         newer, older = entity[pair.newer], entity[pair.older]
-        if (newer, older) not in linked and (older, newer) not in linked:
+        if (newer, older) not in joined and (older, newer) not in joined:
             yield _candidate(sight, pair)
 
 
@@ -132,7 +135,8 @@ def _groups(sight: Sight, among: Iterable[int] | None = None) -> list[list[int]]
     index = sight.index
     groups: dict[tuple[str, str], list[int]] = {}
     for ent in sight.entities(events=False) if among is None else among:
-        row = -1 if index.is_event[ent] else sight.find(ent)
+        stated = not index.is_event[ent] and index.kind[ent] not in RECORDS
+        row = sight.find(ent) if stated else -1
         if row >= 0:
             groups.setdefault((index.kind[ent], index.scope[ent]), []).append(row)
     for rows in groups.values():
@@ -144,13 +148,25 @@ def _age(sight: Sight, row: int) -> tuple[Instant, Instant, int]:
     return sight.index.r_from[row], sight.index.r_tx[row], row
 
 
+def disputed(sight: Sight) -> set[tuple[int, int]]:
+    """The pairs of which a `contradicts` link says that they cannot both be right, and nobody has decided."""
+    return {
+        (sight.index.ids[each.source.id], sight.index.ids[each.target.id]) for each in _explicit(sight, False)
+    }
+
+
+def differ(one: str, other: str, share: float) -> bool:
+    """Whether two statements that share this part of their words talk of the same and do not say the same."""
+    return share >= _SHARED and (share < statements.SAME or not statements.same(one, other))
+
+
 def _alike(sight: Sight, rows: list[int]) -> Iterator[_Pair]:
     """The pairs whose statements share words and are not the same, the newest first."""
     said = [_statement(sight, row) for row in rows]
     words = [statements.tokens(each) for each in said]
     for newer, older in alike(words):
         share = statements.jaccard(words[newer], words[older])
-        if share < statements.SAME or not statements.same(said[newer], said[older]):
+        if differ(said[newer], said[older], share):
             yield _Pair(_age(sight, rows[newer]), rows[newer], rows[older], share)
 
 
@@ -161,7 +177,7 @@ def _statement(sight: Sight, row: int) -> str:
     return statements.statement(body["content"], body.get("text"))
 
 
-def _linked(sight: Sight) -> set[tuple[int, int]]:
+def linked(sight: Sight) -> set[tuple[int, int]]:
     """The pairs that a lifecycle or `contradicts` link joins here: what became of them is said."""
     index, kinds = sight.index, sight.core.vocabulary.kinds
     telling = {name for name, kind in kinds.items() if kind.group == "lifecycle"} | {"contradicts"}

@@ -14,7 +14,7 @@ from typing import Any
 
 from graphstore.errors import InvalidError
 from graphstore.inputs import at_least_one, text_of
-from graphstore.likeness import Embedder
+from graphstore.meanings import Embedder
 
 __all__ = ["NAMES", "Embedder", "fastembed", "named", "openai", "wordllama"]
 

@@ -17,6 +17,10 @@ GENESIS = "0" * 32
 FORGOTTEN = b"null"
 OF_LINKS = frozenset({"link", "unlink", "resolve"})  # operations whose subject is a link
 OF_THE_STORE = frozenset({"define_kind", "promote_kind", "set_retention"})  # whose subject is no thing
+TOUCH, COUNTS = (
+    "touch",
+    "accesses",
+)  # an operation whose body tells under this name how often things were looked up, by id
 _CANONICAL = orjson.OPT_SORT_KEYS | orjson.OPT_UTC_Z
 
 

@@ -17,7 +17,7 @@ from graphstore import statements
 from graphstore.errors import ConflictError, GraphStoreError, InvalidError
 from graphstore.inputs import at_least_one, ids, json_object, optional_text, tags_of, text_of
 from graphstore.layers import CHUNK, Layer
-from graphstore.likeness import Embedder, Likeness
+from graphstore.meanings import Embedder, Meanings
 from graphstore.models import Json, Node, Standing, Value
 from graphstore.period import Instant, TimeLike, instant, moment
 from graphstore.recall import Hit, Recalled, recall
@@ -134,7 +134,7 @@ class Memory:
     ) -> None:
         self._store = store
         notify = None if store.read_only else self._notify
-        self._likeness = None if embed is None else Likeness(store._core, store.path, embed, notify)
+        self._meanings = None if embed is None else Meanings(store._core, store.path, embed, notify)
         for layer in layers:
             self.define_layer(layer)
         if cap is not None and at_least_one("cap", cap) != self.cap:
@@ -201,22 +201,22 @@ class Memory:
     def _remember(self, chunks: list[_Chunk]) -> list[Node]:
         if not chunks:
             return []
-        if self._likeness is not None:
-            self._prepare(self._likeness, [chunk.text for chunk in chunks])
+        if self._meanings is not None:
+            self._prepare(self._meanings, [chunk.text for chunk in chunks])
         with self._store._verb() as work:
             nodes = [self._write(chunk, work.tx) for chunk in chunks]
-        if self._likeness is not None:
-            self._likeness.settle()
+        if self._meanings is not None:
+            self._meanings.settle()
         return nodes
 
-    def _prepare(self, likeness: Likeness, texts: list[str]) -> None:
+    def _prepare(self, meanings: Meanings, texts: list[str]) -> None:
         """Embed before anything is written. What is told is kept all the same when the embedder fails: it is found by its words until it has a vector."""
         try:
-            likeness.prepare(texts)
+            meanings.prepare(texts)
         except GraphStoreError:
             raise  # it is no embedder
         except Exception as error:
-            self._notify(f"the embedder {likeness.model!r} failed ({_short(error)}): there is no vector yet.")
+            self._notify(f"the embedder {meanings.model!r} failed ({_short(error)}): there is no vector yet.")
 
     def _notify(self, notice: str) -> None:
         if notice not in self._store.notices[-8:]:
@@ -228,10 +228,10 @@ class Memory:
         Each batch is kept when it is done, so it may be interrupted and goes on where it was. `progress` is told (done, total). Raises what the embedder raises.
         """
         self._store._writable()
-        if self._likeness is None:
+        if self._meanings is None:
             raise InvalidError("this memory has no embedder. Give one: Memory(store, embedders.wordllama()).")
-        done = self._likeness.fill(progress)
-        self._likeness.remove_others()
+        done = self._meanings.fill(progress)
+        self._meanings.remove_others()
         return done
 
     def _write(self, chunk: _Chunk, tx: Instant) -> Node:
@@ -330,26 +330,27 @@ def recollect(
     memory: Memory | None = None,
 ) -> Recollection:
     """As `Memory.recall`, at the coordinate of a view. `memory`: one whose embedder is asked what the text means; without it words alone find."""
-    likeness = None if memory is None else memory._likeness
+    meanings = None if memory is None else memory._meanings
     there = tables.table(view._core.index.setting(LAYERS))
-    asked = _Meaning(likeness, text) if likeness else None
+    asked = _Question(meanings, text) if meanings else None
     lens = _Lens(_scopes(there, layers, user), optional_text("thread", thread), asked)
     found = recall(view, text, k, kinds=CHUNK, hops=hops, lens=lens)
     hits = tuple(_hit(there, hit) for hit in found.hits)
     return Recollection(text=found.text, hits=hits, note=found.note)
 
 
-class _Meaning:
+class _Question:
     """What a text means, and what there is to compare it with."""
 
-    def __init__(self, likeness: Likeness, text: str) -> None:
-        self.likeness = likeness
+    def __init__(self, meanings: Meanings, text: str) -> None:
+        self.meanings = meanings
         self.vector: Any = None
         self.failed = ""
         try:
-            if 0 < likeness.lacking() <= likeness.batch:
-                likeness.fill()  # a few that were told otherwise
-            self.vector = likeness.vectors([text_of("text", text, empty=True)])[0]
+            vector = meanings.vectors([text_of("text", text, empty=True)])[0]
+            if 0 < meanings.lacking() <= meanings.batch:
+                meanings.fill()  # a few that were told otherwise
+            self.vector = vector
         except GraphStoreError:
             raise
         except Exception as error:
@@ -360,20 +361,20 @@ class _Lens:
     """What may be recalled: chunks of some scopes, of a thread or of none, and whatever is no chunk."""
 
     def __init__(
-        self, wanted: Callable[[str], bool] | None, thread: str | None, meaning: _Meaning | None
+        self, wanted: Callable[[str], bool] | None, thread: str | None, question: _Question | None
     ) -> None:
-        self._wanted, self._thread, self._meaning = wanted, thread, meaning
+        self._wanted, self._thread, self._question = wanted, thread, question
         self._lacking = 0
 
     @property
     def note(self) -> str:
         """How it searched, and what it could not compare."""
-        meaning = self._meaning
-        if meaning is None:
+        question = self._question
+        if question is None:
             return "full-text only: there is no embedder"
-        model = meaning.likeness.model
-        if meaning.failed:
-            return f"full-text only: the embedder {model!r} failed ({meaning.failed})"
+        model = question.meanings.model
+        if question.failed:
+            return f"full-text only: the embedder {model!r} failed ({question.failed})"
         note = f"full-text and vectors of {model!r}"
         if self._lacking:
             have = "chunk has" if self._lacking == 1 else "chunks have"
@@ -399,10 +400,10 @@ class _Lens:
 
     def nearest(self, sight: Sight, most: int) -> Mapping[int, float]:
         """The chunks nearest in meaning."""
-        if self._meaning is None:
+        if self._question is None:
             return {}
-        found, self._lacking = self._meaning.likeness.nearest(
-            sight, most, self._meaning.vector, self._wanted, self._thread
+        found, self._lacking = self._question.meanings.nearest(
+            sight, most, self._question.vector, self._wanted, self._thread
         )
         return found
 

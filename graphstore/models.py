@@ -71,6 +71,19 @@ class Coordinate(Value):
         return f"valid {_show(self.valid)}, as known at {_show(self.tx)}"
 
 
+class Snapshot(Value):
+    """A coordinate that was given a name, and by whom."""
+
+    name: str
+    valid: datetime
+    tx: datetime
+    author: str | None
+
+    def __str__(self) -> str:
+        by = f", named by {self.author}" if self.author else ""
+        return f"{self.name}: valid {_show(self.valid)}, as known at {_show(self.tx)}{by}"
+
+
 class Node(Value):
     """Something known, as described at one coordinate. The period is that of the row that holds there."""
 

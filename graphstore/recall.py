@@ -10,12 +10,14 @@ from heapq import nsmallest
 from math import inf, sqrt
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
+from graphstore.decay import Decay
 from graphstore.errors import InvalidError
 from graphstore.inputs import ids, text_of
 from graphstore.models import Event, Link, Node, Value
 from graphstore.search import Found, Standing, holding, words
 from graphstore.sight import Sight
 from graphstore.view import Reader
+from graphstore.weighing import Weights
 
 __all__ = ["Hit", "Lens", "Reached", "Recalled", "fuse", "recall", "spread"]
 
@@ -35,7 +37,7 @@ class Hit(Value):
     """One thing recalled. A seed was found by the text and its path is empty; anything else was reached from `seed` by `path`.
 
     `text_score` is BM25, `spread_score` the activation that came by links, `vector_score` the likeness of meaning (a cosine), 0 where there is none;
-    `score` is what the ranks make together.
+    `score` is what the ranks make together. `weight` is what decay left of each, 1 without decay.
     """
 
     node: Node | Event
@@ -48,6 +50,7 @@ class Hit(Value):
     vector_rank: int | None
     seed: str
     path: tuple[Link, ...]
+    weight: float = 1.0
 
     def __str__(self) -> str:
         way = " ".join(_step(link, here) for link, here in zip(self.path, self._way(), strict=True))
@@ -108,45 +111,42 @@ def recall(
     kinds: Iterable[str] | str = (),
     hops: int = 2,
     fan_out: int = 10,
-    decay: float = 0.5,
+    hop_weight: float = 0.5,
     rrf: float = 60,
     along: Iterable[str] | str = (),
     direction: str = "both",
+    decay: Decay | None = None,
     lens: Lens | None = None,
 ) -> Recalled:
     """The `k` things that a text calls to mind among what stands at the view's coordinate.
 
     The `k` best matches of the text are the seeds. From each, links that hold there are followed up to `hops` times, the `fan_out` strongest of a
-    thing, of kinds that are walked unless `along` names others; each hop weighs `decay` / √(1 + links of the thing reached), and a thing is activated by
+    thing, of kinds that are walked unless `along` names others; each hop weighs `hop_weight` / √(1 + links of the thing reached), and a thing is activated by
     the sum over all paths of the seed's share of the best score times the weights. The two rankings are fused by reciprocal rank, constant `rrf`.
-    `kinds`: only hits of these node kinds or event types; the way to them may lead through others. `lens`: what is seen at all, and a third ranking; what is
-    near in meaning is a seed too, its share the better of the two. Raises InvalidError for a number out of range.
+    `kinds`: only hits of these node kinds or event types; the way to them may lead through others. With `decay` the scores of all rankings are
+    multiplied by what each thing weighs at the coordinate, before they are ranked. `lens`: what is seen at all, and a third ranking; what is near in
+    meaning is a seed too, its share the better of the two. The hits count as looked up. Raises InvalidError for a number out of range.
     """
-    text_of("text", text, empty=True)
-    _whole("k", k, 1, None)
-    _whole("hops", hops, 0, MOST_HOPS)
-    _whole("fan_out", fan_out, 1, None)
-    _share("decay", decay, 1.0)
-    _share("rrf", rrf, inf)
-    if direction not in DIRECTIONS:
-        raise InvalidError.choice("direction", direction, DIRECTIONS)
+    _refuse_bad(text, k, hops, fan_out, hop_weight, rrf, direction, decay)
     wanted = frozenset(ids("kinds", kinds))
     with view._core.lock:
         sight = view._sight()
         search, names, kind = sight.core.search, sight.index.names, sight.index.kind
+        weigh = None if decay is None else Weights(sight, decay).of
         seen = lens.seen(sight) if lens else None
-        found = search.find(sight, text, k, seen=seen)
-        meant = lens.nearest(sight, k) if lens else {}
+        found = search.find(sight, text, k, weigh=weigh, seen=seen)
+        meant = _meant(sight, lens, k, weigh)
         followed = frozenset.union(*sight.core.vocabulary.named(along)) or None
         near = _Near(sight, search.standing(sight), followed, direction, fan_out, seen)
-        best = found.matches[0][1] if found.matches else 1.0
-        seeds = {ent: score / best for ent, score in found.matches}
-        for ent, score in _shares(meant).items():
-            seeds[ent] = max(score, seeds.get(ent, 0.0))
-        reached = spread(seeds, near.strongest, near.degree, hops=hops, decay=decay)
+        seeds = _seeds(found, meant)
+        reached = spread(seeds, near.strongest, near.degree, hops=hops, hop_weight=hop_weight)
+        if weigh is not None:
+            reached = {
+                ent: each._replace(activation=each.activation * weigh(ent)) for ent, each in reached.items()
+            }
         if wanted:
             if any(kind[ent] not in wanted for ent, _ in found.matches):
-                found = search.find(sight, text, k, wanted, seen)
+                found = search.find(sight, text, k, wanted, weigh, seen)
             meant = {ent: score for ent, score in meant.items() if kind[ent] in wanted}
             reached = {ent: each for ent, each in reached.items() if kind[ent] in wanted}
         scores = dict(found.matches)
@@ -154,10 +154,62 @@ def recall(
         ranks = _Ranks(_ranks_of(scores), _ranks_of(by_links), _ranks_of(meant))
         fused = fuse([list(scores), by_links, list(meant)], rrf)
         order = sorted(fused, key=lambda ent: (-fused[ent], ranks.text.get(ent, inf), names[ent]))
+        weights = {ent: 1.0 if weigh is None else weigh(ent) for ent in order[:k]}
         hits = tuple(
-            _hit(sight, ent, fused[ent], scores, meant, reached.get(ent), ranks) for ent in order[:k]
+            _hit(sight, ent, fused[ent], scores, meant, reached.get(ent), ranks, weight)
+            for ent, weight in weights.items()
         )
+        sight.core.accesses.count(map(names.__getitem__, weights))
     return Recalled(text=text, hits=hits, note=_note(text, found, lens))
+
+
+def _seeds(found: Found, meant: Mapping[int, float]) -> dict[int, float]:
+    """What paths start from: what the text and the meaning found, each with the better of its two shares."""
+    best = (found.matches[0][1] if found.matches else 0.0) or 1.0
+    seeds = {ent: score / best for ent, score in found.matches}
+    for ent, score in _shares(meant).items():
+        seeds[ent] = max(score, seeds.get(ent, 0.0))
+    return seeds
+
+
+def _meant(
+    sight: Sight, lens: Lens | None, k: int, weigh: Callable[[int], float] | None
+) -> Mapping[int, float]:
+    """The `k` things nearest in meaning, with how near, best first."""
+    if lens is None:
+        return {}
+    if weigh is None:
+        return lens.nearest(sight, k)
+    near = lens.nearest(sight, len(sight.index.names))
+    weighed = {ent: score * weigh(ent) for ent, score in near.items() if score > 0}
+    return {
+        ent: weighed[ent]
+        for ent in nsmallest(k, weighed, key=lambda ent: (-weighed[ent], sight.index.names[ent]))
+    }
+
+
+def _refuse_bad(
+    text: object,
+    k: object,
+    hops: object,
+    fan_out: object,
+    hop_weight: object,
+    rrf: object,
+    direction: object,
+    decay: object,
+) -> None:
+    text_of("text", text, empty=True)
+    _whole("k", k, 1, None)
+    _whole("hops", hops, 0, MOST_HOPS)
+    _whole("fan_out", fan_out, 1, None)
+    _share("hop_weight", hop_weight, 1.0)
+    _share("rrf", rrf, inf)
+    if direction not in DIRECTIONS:
+        raise InvalidError.choice("direction", direction, DIRECTIONS)
+    if decay is not None and not isinstance(decay, Decay):
+        raise InvalidError(
+            f"decay {decay!r} is no Decay. Give a graphstore.decay.Decay(…), or None; what a hop weighs is hop_weight."
+        )
 
 
 class _Ranks(NamedTuple):
@@ -187,6 +239,7 @@ def _hit(
     meant: Mapping[int, float],
     way: Reached[int, int] | None,
     ranks: _Ranks,
+    weight: float,
 ) -> Hit:
     led = None if ent in scores or ent in meant else way
     return Hit.made(
@@ -201,6 +254,7 @@ def _hit(
             "vector_rank": ranks.vector.get(ent),
             "seed": sight.index.names[led.seed if led else ent],
             "path": tuple(map(sight.link, led.path)) if led else (),
+            "weight": weight,
         }
     )
 
@@ -211,7 +265,7 @@ def spread(
     degree: Callable[[T], int],
     *,
     hops: int = 2,
-    decay: float = 0.5,
+    hop_weight: float = 0.5,
 ) -> dict[T, Reached[T, L]]:
     """What the paths from `seeds` activate, by at least one hop; a path comes to no thing twice.
 
@@ -227,7 +281,7 @@ def spread(
                 continue
             weight = damped.get(thing)
             if weight is None:
-                weight = damped[thing] = decay / sqrt(1 + degree(thing))
+                weight = damped[thing] = hop_weight / sqrt(1 + degree(thing))
             brought = energy * weight
             before, further = found.get(thing), (*path, link)
             if before is None:

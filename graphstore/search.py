@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from heapq import nlargest
-from itertools import chain
+from heapq import heappush, heapreplace, nlargest
+from itertools import chain, compress, islice
 from math import log
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -32,6 +32,8 @@ K1, B = 1.2, 0.75
 REMEMBERED = 4
 """Coordinates whose standing things are remembered."""
 _BATCH = 4_096
+_TRIED = 8  # times as many as are wanted are looked at for those that fit
+_SURELY = 1 + 1e-9  # more than what sums of the same numbers in another order may differ by
 _UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"  # kana and ideographs
 _WORD = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+")
 
@@ -73,6 +75,9 @@ def _leaves(content: Json) -> Iterator[str]:
             yield str(value)
 
 
+Weigh = Callable[[int], float]
+
+
 class Found(NamedTuple):
     """What a search found: entities with their scores, best first, and the words that nothing here says."""
 
@@ -98,22 +103,27 @@ class Search:
         text: str,
         most: int,
         kinds: frozenset[str] = frozenset(),
+        weigh: Weigh | None = None,
         seen: Callable[[int], bool] | None = None,
     ) -> Found:
-        """The `most` best matches among what stands here (of these kinds and types, if any are named, and seen), by score, then id."""
+        """The `most` best matches among what stands here (of these kinds and types, if any are named, and seen), by score, then id.
+
+        `weigh(entity)`, from 0 to 1, is what the score of a thing is multiplied by before they are ranked.
+        """
         core, index = sight.core, sight.index
         standing = self.standing(sight)
         layers, lengths = [self._said], self._said.lengths
         if standing.pending:
             layers.append(_said(core, range(len(lengths), len(index.v_ent))))
             lengths = lengths + layers[1].lengths
-        scores, unknown = _scores(words(text), standing, layers, lengths)
-        if kinds:
-            v_ent, kind = index.v_ent, index.kind
-            scores = {ver: score for ver, score in scores.items() if kind[v_ent[ver]] in kinds}
-        if seen is not None:
-            scores = {ver: score for ver, score in scores.items() if seen(index.v_ent[ver])}
-        return Found(_best(scores, index, most), unknown)
+        asked, unknown = _asked(words(text), standing, layers)
+        slope = K1 * B / (standing.mean(lengths) or 1)
+        fits = _fitting(index, kinds, seen)
+        if weigh is None:
+            scores = _scores(asked, standing.alive, slope, lengths, most, fits)
+            return Found(_best(scores, index, most), unknown)
+        scores = _scores(asked, standing.alive, slope, lengths, len(index.v_ent) + 1, fits)
+        return Found(_best_weighed(scores, index, most, weigh), unknown)
 
     def standing(self, sight: Sight) -> Standing:
         """What stands at a coordinate."""
@@ -174,22 +184,31 @@ class Search:
             self._remembered.clear()
 
 
+class _Sayings(NamedTuple):
+    """Who says a word: the versions, ascending, and how often each says it."""
+
+    versions: array[int]
+    times: array[int]
+
+
 class _Said:
-    """Which versions say a word, each as often as it says it, and how many words each version has. `first`: the number of the first."""
+    """Which versions say a word, and how many words each version has. `first`: the number of the first."""
 
     def __init__(self, first: int) -> None:
         self.first = first
-        self.by: dict[str, array[int]] = {}
+        self.by: dict[str, _Sayings] = {}
         self.lengths = array("I")
 
     def add(self, said: list[str]) -> None:
         """The words of the next version."""
         by, ver = self.by, self.first + len(self.lengths)
-        for word in said:
+        for word, times in Counter(said).items():
             if word in by:
-                by[word].append(ver)
+                sayings = by[word]
+                sayings.versions.append(ver)
+                sayings.times.append(times)
             else:
-                by[word] = array("I", (ver,))
+                by[word] = _Sayings(array("I", (ver,)), array("I", (times,)))
         self.lengths.append(len(said))
 
     def extend(self, more: _Said) -> None:
@@ -197,19 +216,25 @@ class _Said:
         if not self.by:
             self.by = more.by
         else:
-            for word, versions in more.by.items():
+            for word, sayings in more.by.items():
                 if word in self.by:
-                    self.by[word].extend(versions)
+                    self.by[word].versions.extend(sayings.versions)
+                    self.by[word].times.extend(sayings.times)
                 else:
-                    self.by[word] = versions
+                    self.by[word] = sayings
         self.lengths.extend(more.lengths)
 
     def drop(self, versions: set[int]) -> None:
         """Versions that say nothing any more, and the words that nobody else says."""
         kept = {}
         for word, said in self.by.items():
-            left = said if versions.isdisjoint(said) else array("I", (v for v in said if v not in versions))
-            if left:
+            left = said
+            if not versions.isdisjoint(said.versions):
+                stays = [ver not in versions for ver in said.versions]
+                left = _Sayings(
+                    array("I", compress(said.versions, stays)), array("I", compress(said.times, stays))
+                )
+            if left.versions:
                 kept[word] = left
         self.by = kept
         for ver in versions:
@@ -257,7 +282,7 @@ def holding(rows: list[int], start: array[int], stop: array[int], valid: Instant
 class Standing:
     """The version of each thing that stands at (valid, told), and the valid time [since, until) around it over which that stays so."""
 
-    __slots__ = ("alive", "links", "mark", "pending", "since", "told", "until", "version_of")
+    __slots__ = ("_words", "alive", "links", "mark", "pending", "since", "told", "until", "version_of")
 
     def __init__(self, told: int, mark: Mark | None) -> None:
         self.told = told  # operations told
@@ -266,8 +291,15 @@ class Standing:
         self.since, self.until = -OPEN, OPEN + 1
         self.version_of: dict[int, int] = {}  # by entity
         self.alive = bytearray()  # by version: 1 for one that stands
+        self._words = -1  # of all that stands; -1: not counted
         # by whoever asks, then by entity: its links to what stands
         self.links: dict[Hashable, dict[int, Held]] = {}
+
+    def mean(self, lengths: array[int]) -> float:
+        """How many words a thing that stands has."""
+        if self._words < 0:
+            self._words = sum(map(lengths.__getitem__, self.version_of.values()))
+        return self._words / max(len(self.version_of), 1)
 
     def copy(self) -> Standing:
         """One that can follow an open transaction, and be thrown away."""
@@ -286,6 +318,7 @@ class Standing:
         links.update(index.k_link[row] for row in index.link_closings[was.link_closings : mark.link_closings])
         touched.update(index.l_tgt[link] for link in links if index.l_kind[link] == "supersedes")
         self._look_anew(index, touched, links)
+        self._words = -1
         for ent in touched:
             ver = self.version_of.pop(ent, -1)
             if ver >= 0:
@@ -352,26 +385,91 @@ class Standing:
                 self.since = max(self.since, bound)
 
 
-def _scores(
-    asked: list[str], standing: Standing, layers: list[_Said], lengths: array[int]
-) -> tuple[dict[int, float], list[str]]:
-    """The score of each version that stands and says one of the words, and the words that none says."""
+def _fitting(
+    index: Index, kinds: frozenset[str], seen: Callable[[int], bool] | None
+) -> Callable[[int], bool] | None:
+    """Which versions may be found; None: all."""
+    v_ent, kind = index.v_ent, index.kind
+    if seen is None:
+        return (lambda ver: kind[v_ent[ver]] in kinds) if kinds else None
+    if not kinds:
+        return lambda ver: seen(v_ent[ver])
+    return lambda ver: kind[v_ent[ver]] in kinds and seen(v_ent[ver])
+
+
+class _Word(NamedTuple):
+    """A word that is asked for: what it can bring at most, and who says it."""
+
+    weight: float
+    said: list[_Sayings]
+
+    def by_all(self, alive: bytearray) -> Iterator[tuple[int, int]]:
+        """The versions that stand and say it, each with how often."""
+        for versions, times in self.said:
+            yield from compress(zip(versions, times, strict=True), map(alive.__getitem__, versions))
+
+    def by_some(self, known: Iterable[int]) -> Iterator[tuple[int, int]]:
+        """Those of these versions that say it, each with how often."""
+        for versions, times in self.said:
+            end = len(versions)
+            for ver in known:
+                at = bisect_left(versions, ver)
+                if at < end and versions[at] == ver:
+                    yield ver, times[at]
+
+
+def _asked(asked: list[str], standing: Standing, layers: list[_Said]) -> tuple[list[_Word], list[str]]:
+    """The words that are said by something that stands, those that bring most first, and the words that nothing says."""
     count, alive = len(standing.version_of), standing.alive.__getitem__
-    scores: dict[int, float] = {}
-    unknown = []
-    mean = sum(map(lengths.__getitem__, standing.version_of.values())) / max(count, 1)
-    slope = K1 * B / (mean or 1)
+    found, unknown = [], []
     for word in dict.fromkeys(asked):
-        said = chain.from_iterable(layer.by.get(word, ()) for layer in layers)
-        times = Counter(filter(alive, said))
-        if not times:
+        said = [layer.by[word] for layer in layers if word in layer.by]
+        many = sum(sum(map(alive, sayings.versions)) for sayings in said)
+        if many:
+            found.append(_Word(log(1 + (count - many + 0.5) / (many + 0.5)) * (K1 + 1), said))
+        else:
             unknown.append(word)
-            continue
-        weight = log(1 + (count - len(times) + 0.5) / (len(times) + 0.5)) * (K1 + 1)
-        for ver, often in times.items():
+    found.sort(key=lambda word: -word.weight)
+    return found, unknown
+
+
+def _scores(
+    asked: list[_Word],
+    alive: bytearray,
+    slope: float,
+    lengths: array[int],
+    most: int,
+    fits: Callable[[int], bool] | None,
+) -> dict[int, float]:
+    """The score of each version that stands, fits and says one of the words: of all that may be among the `most` best.
+
+    Common words are said by nearly everything and bring little: once so many score more than all words that are left can bring, nothing else is looked at.
+    """
+    scores: dict[int, float] = {}
+    left, closed = sum(word.weight for word in asked), False
+    for word in asked:
+        weight = word.weight
+        left -= weight
+        for ver, often in word.by_some(list(scores)) if closed else word.by_all(alive):
             score = weight * often / (often + K1 * (1 - B) + slope * lengths[ver])
             scores[ver] = scores.get(ver, 0.0) + score
-    return scores, unknown
+        if not closed and left > 0:
+            least = _least(scores, most, fits)
+            if least > left * _SURELY:
+                scores = {ver: score for ver, score in scores.items() if (score + left) * _SURELY >= least}
+                closed = True
+    return scores if fits is None else {ver: score for ver, score in scores.items() if fits(ver)}
+
+
+def _least(scores: dict[int, float], most: int, fits: Callable[[int], bool] | None) -> float:
+    """A score that `most` of those that fit reach; 0 when so many are not to be found among the best."""
+    if len(scores) < most:
+        return 0.0
+    if fits is None:
+        return nlargest(most, scores.values())[-1]
+    best = nlargest(_TRIED * most, scores, key=scores.__getitem__)
+    fitting = list(islice(filter(fits, best), most))
+    return scores[fitting[-1]] if len(fitting) == most else 0.0
 
 
 def _best(scores: dict[int, float], index: Index, most: int) -> list[tuple[int, float]]:
@@ -381,5 +479,24 @@ def _best(scores: dict[int, float], index: Index, most: int) -> list[tuple[int, 
         scores = {ver: score for ver, score in scores.items() if score >= least}
     v_ent, names = index.v_ent, index.names
     found = [(v_ent[ver], score) for ver, score in scores.items()]
+    found.sort(key=lambda match: (-match[1], names[match[0]]))
+    return found[:most]
+
+
+def _best_weighed(scores: dict[int, float], index: Index, most: int, weigh: Weigh) -> list[tuple[int, float]]:
+    """The same with each score multiplied by the thing's weight. A weight is at most 1, so those that could not win are not weighed."""
+    v_ent, names = index.v_ent, index.names
+    best: list[float] = []
+    found = []
+    for ver, score in sorted(scores.items(), key=lambda match: -match[1]):
+        if len(best) == most and score < best[0]:
+            break
+        ent = v_ent[ver]
+        weighed = score * weigh(ent)
+        found.append((ent, weighed))
+        if len(best) < most:
+            heappush(best, weighed)
+        elif weighed > best[0]:
+            heapreplace(best, weighed)
     found.sort(key=lambda match: (-match[1], names[match[0]]))
     return found[:most]

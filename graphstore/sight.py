@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from graphstore.accesses import Accesses
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.happened import Happened
 from graphstore.index import Index
@@ -47,6 +48,7 @@ class Core:
     memo: dict[Any, Any] = field(default_factory=dict)  # answers that serve again until the next write
     search: Search = field(default_factory=Search)
     naming: Naming = field(default_factory=Naming)
+    accesses: Accesses = field(default_factory=Accesses)
 
     def body(self, pos: int, length: int, holding: bytes = b"") -> Json:
         """A body by its place; one that has no place, or that does not hold those bytes, is empty."""

@@ -241,11 +241,14 @@ class GraphStore(WholeStore):
         if not names:
             raise InvalidError("fold() of nothing. Give the ids of what is summed up.")
         with self._verb() as work:
-            if not isinstance(into, str):
-                return self.add_node("summary", into, derived_from=names, reason=reason)
-            ent = self._known(into, work, node=True)
+            target = self.add_node("summary", into, reason=reason).id if not isinstance(into, str) else into
+            ent = self._known(target, work, node=True)
             derived = {"derived_from": [self._known(name, work) for name in names]}
-            self._link_named(work, ent, derived, work.tx, optional_text("reason", reason))
+            before = work.point()
+            op = work.op("fold", self._core.index.names[ent], optional_text("reason", reason))
+            self._link_named(work, ent, derived, work.tx, reason, op)
+            if len(self._core.index.k_link) == before.mark.link_rows:
+                work.back(before)  # said just so before
             found = Sight(self._core, work.tx, work.tx).thing(ent)
             assert isinstance(found, Node)
             return found

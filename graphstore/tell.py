@@ -16,6 +16,7 @@ import orjson
 import typer
 from pydantic import BaseModel
 
+from graphstore.doubts import Doubt
 from graphstore.models import (
     Chain,
     Change,
@@ -26,6 +27,7 @@ from graphstore.models import (
     Link,
     Node,
     Shaky,
+    Snapshot,
     Supersession,
     Verification,
     Version,
@@ -196,6 +198,12 @@ def _several(values: Sequence[Any], out: Console) -> None:
                 for one in values
             ]
             table(("id", "shaky", "rests on", "which is", "since", "why", "by"), shaken, out)
+        case [Snapshot(), *_]:
+            named = [(one.name, one.valid, one.tx, one.author) for one in values]
+            table(("snapshot", "valid", "tx", "by"), named, out)
+        case [Doubt(), *_]:
+            doubted = [(one.ref, one.decision, one.reasoning, one.text) for one in values]
+            table(("version", "unsure", "why", "of"), doubted, out)
         case [Chain(), *_]:
             for chain in values:
                 _chain(chain, out)

@@ -15,10 +15,10 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
-from graphstore import folder, retention
-from graphstore.errors import DamageError, EngineError, InvalidError
+from graphstore import folder, retention, snapshots
+from graphstore.errors import DamageError, EngineError, GraphStoreError, InvalidError
 from graphstore.graphs import Graphs
 from graphstore.inputs import text_of
 from graphstore.journal import Journal, Ticket
@@ -45,6 +45,8 @@ class Writer(Reader):
         self._open: Transaction | None = None
         self._owner = 0
         self._deferring = False  # transactions are made durable together, later
+        self._latest_setting: dict[str, Any] | None = None
+        self._limits: dict[str, Any] | None = None  # what the latest setting leaves of them
         self._too_big: int = 0  # a journal up to this size is left alone, for eviction does not help
         self._waiting: dict[Ticket, Instant] = {}  # committed, and not durable yet
         self._writer = threading.RLock()
@@ -81,6 +83,7 @@ class Writer(Reader):
                 return
             if self._open is not None:
                 raise InvalidError("close() inside transaction(). Leave the block first.")
+            self._tell_accesses()
             self._core.closed = "the store is closed. Open it again with graphstore.open(…)."
             try:
                 self._core.graphs.close()
@@ -125,14 +128,23 @@ class Writer(Reader):
             known = self._core.index.last_tx  # what the writer does now is not known here before refresh()
         return now, known
 
-    def as_of(self, *, valid: TimeLike | None = None, tx: TimeLike | None = None) -> View:
-        """The view of what held at `valid` as the store knew it at `tx`; each defaults to now.
+    def as_of(
+        self, snapshot: str | None = None, *, valid: TimeLike | None = None, tx: TimeLike | None = None
+    ) -> View:
+        """The view of what held at `valid` as the store knew it at `tx`; each defaults to now. Or that of a snapshot, by its name.
 
-        Raises InvalidError for a tx that has not come yet. A valid time ahead of now is the planned future.
+        Raises InvalidError for a tx that has not come yet, NotFoundError for an unknown name. A valid time ahead of now is the planned future.
         """
         with self._core.lock:
             self._usable()
             now_valid, now_tx = self._coordinate()
+            if snapshot is not None:
+                if valid is not None or tx is not None:
+                    raise InvalidError(
+                        "a snapshot is a whole coordinate. Leave valid and tx out, or the name."
+                    )
+                found = snapshots.find(self._core.index, snapshot, now_tx)
+                valid, tx = found.valid, found.tx
             at = now_tx if tx is None else instant(tx, "tx")
             if self.read_only and at > now_tx:
                 raise InvalidError(
@@ -214,9 +226,16 @@ class Writer(Reader):
             with core.lock:
                 work.abandon()
             return
+        with core.lock:
+            told = core.accesses.tell(work) if core.accesses.due(work.tx) else {}
         lines, dropped = work.lines()
         before = core.journal.state
-        placed = core.journal.append([(line.head, line.bodies) for line in lines])
+        try:
+            placed = core.journal.append([(line.head, line.bodies) for line in lines])
+        except EngineError:
+            with core.lock:
+                core.accesses.back(told)
+            raise
         with core.lock:
             try:
                 if dropped:
@@ -230,6 +249,33 @@ class Writer(Reader):
             if not self._deferring:
                 self._waiting[core.journal.ticket()] = work.tx
             self._open = None
+
+    def _tell_accesses(self) -> None:
+        """Tell what was counted before the store is closed. When the disk refuses, only that is lost."""
+        if not self.read_only and self._core.accesses.waiting:
+            try:
+                self.flush_accesses()
+            except GraphStoreError as error:
+                self.notices.append(f"how often things were looked up was not written: {error}")
+
+    def flush_accesses(self) -> int:
+        """Tell the journal now how often things were looked up since it was told last: one operation. Gives how many things were.
+
+        Otherwise it is told along with a commit, every quarter of an hour at most, and on close. Raises InvalidError inside a transaction.
+        """
+        core = self._core
+        with self._by_itself("flush_accesses()"):
+            if not core.accesses.waiting:
+                return 0
+            told: dict[str, int] = {}
+            try:
+                with self._transact(None, None, None) as work, core.lock:
+                    told = core.accesses.tell(work)
+            except EngineError:
+                with core.lock:
+                    core.accesses.back(told)
+                raise
+            return len(told)
 
     def _next_tx(self, at: Instant | None) -> Instant:
         last = max(self._core.index.last_tx, self._handed)
@@ -358,7 +404,12 @@ class Writer(Reader):
     def _keep_small(self) -> None:
         """Evict the oldest events once the journal has outgrown the size the store keeps."""
         core = self._core
-        kept = core.index.setting(retention.RETENTION) if core.index.settings else None
+        latest = core.index.settings[-1] if core.index.settings else None
+        if (
+            latest is not self._latest_setting
+        ):  # a thousand snapshots are a thousand settings: not looked through at each commit
+            self._latest_setting, self._limits = latest, core.index.setting(retention.RETENTION)
+        kept = self._limits
         if kept is None or kept["bytes"] is None or self._too_big >= OPEN:
             return
         with core.lock:

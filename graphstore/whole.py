@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from graphstore import folder
+from graphstore import folder, inputs, snapshots
 from graphstore.errors import ConflictError, EngineError, InvalidError
-from graphstore.models import Change, Problem, Verification
+from graphstore.models import Change, Problem, Snapshot, Verification
 from graphstore.period import OPEN, TimeLike, instant, moment
 from graphstore.transacting import Writer
 
@@ -31,6 +31,33 @@ class WholeStore(Writer):
             self._usable()
             engine = self._core.graphs.tables()
             return engine.query(cypher, params)
+
+    def snapshot(self, name: str) -> Snapshot:
+        """Give the present coordinate a name that `as_of(name)` accepts, for ever.
+
+        Raises ConflictError for a name that is given already, InvalidError for one that reads as a time.
+        """
+        wanted = snapshots.name_of(name)
+        with self._verb() as work:
+            snapshots.refuse_taken(work.index, wanted)
+            self._keep("snapshot", snapshots.KEPT + wanted, snapshots.as_kept(work.tx, work.tx, work.author))
+            return snapshots.find(work.index, wanted, work.tx)
+
+    def snapshots(self) -> list[Snapshot]:
+        """The coordinates that have a name, in the order they were given it."""
+        with self._core.lock:
+            return snapshots.known(self._core.index, self._coordinate()[1])
+
+    def touch(self, ids: str | Iterable[str]) -> None:
+        """Count that things were looked up, as `recall` does with its hits. In memory: see `flush_accesses`.
+
+        Raises NotFoundError for an unknown id; InvalidError on a store that is only read.
+        """
+        with self._core.lock:
+            self._writable()
+            sight = self._sight()
+            ents = [sight.resolve(name)[0] for name in inputs.ids("ids", ids)]
+            self._core.accesses.count(sight.index.names[ent] for ent in ents)
 
     def rebuild(self, progress: Progress | None = None) -> None:
         """Make the graph tables anew from the journal's index."""

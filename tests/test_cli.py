@@ -26,7 +26,10 @@ ROOT = Path(__file__).parents[1]
 COMMANDS = [
     "demo", "init", "add", "revise", "supersede", "end", "retract", "link", "unlink", "event", "show", "links", "history",
     "superseded", "causes", "effects", "walk", "path", "diff", "query", "changes", "import", "export", "restore", "verify", "stats",
-    "events", "evict", "erase", "retention", "review", "resolve", "sweep", "confirm", "shaky", "recall", "fold", "trust", "memorize", "topic", "latest",
+    "events", "evict", "erase", "retention", "review", "resolve", "sweep", "confirm", "shaky", "recall", "fold", "trust",
+    "memorize", "topic", "latest", "snapshot", "snapshots", "consolidate",
+    "sessions", "reanalyze",
+    "connect",
     "remember", "lifecycle", "reembed", "memory", "working", "context", "index",
 ]  # fmt: skip
 
@@ -103,6 +106,13 @@ def test_every_command_is_there() -> None:
         ["import", "gasoline"],
         ["import", "messages"],
         ["import", "memobrain"],
+        *(
+            ["sessions", one]
+            for one in ("list", "work", "decisions", "lessons", "errors", "lineage", "costs", "stats")
+        ),
+        ["import", "pi-brain"],
+        ["import", "pi"],
+        ["import", "claude"],
     ],
 )
 def test_every_command_has_help(command: list[str]) -> None:

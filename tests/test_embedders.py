@@ -182,3 +182,68 @@ def test_every_extra_is_in_the_package():
     said = (Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8")
 
     assert [] == [name for name in (*embedders.NAMES, "vectors") if f"\n{name} = [" not in said]
+
+
+# ---------------------------------------------------------------- a model that runs here
+
+VOCABULARY = ("[PAD]", "[UNK]", "car", "automobile", "bread", "cake", "red")
+MEANING = ((0, 0), (0, 0), (1, 0.1), (1, 0), (0, 1), (0.1, 1), (0, 0))
+
+
+def small_model(folder: Path) -> None:
+    """A model of seven words and two numbers, as files that fastembed loads: the vector of a text is the mean of its words'."""
+    onnx = pytest.importorskip("onnx")
+    tokenizers = pytest.importorskip("tokenizers")
+    ints = onnx.TensorProto.INT64
+    table = onnx.helper.make_tensor(
+        "table", onnx.TensorProto.FLOAT, [len(VOCABULARY), 2], [x for row in MEANING for x in row]
+    )
+    graph = onnx.helper.make_graph(
+        [onnx.helper.make_node("Gather", ["table", "input_ids"], ["last_hidden_state"])],
+        "small",
+        [
+            onnx.helper.make_tensor_value_info(name, ints, ["n", "t"])
+            for name in ("input_ids", "attention_mask")
+        ],
+        [onnx.helper.make_tensor_value_info("last_hidden_state", onnx.TensorProto.FLOAT, ["n", "t", 2])],
+        [table],
+    )
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=9)
+    folder.mkdir()
+    onnx.save(model, str(folder / "model.onnx"))
+    words = tokenizers.models.WordLevel({word: at for at, word in enumerate(VOCABULARY)}, unk_token="[UNK]")
+    tokenizer = tokenizers.Tokenizer(words)
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    tokenizer.save(str(folder / "tokenizer.json"))
+    (folder / "config.json").write_text(json.dumps({"pad_token_id": 0}))
+    (folder / "tokenizer_config.json").write_text(json.dumps({"model_max_length": 64, "pad_token": "[PAD]"}))
+    (folder / "special_tokens_map.json").write_text(json.dumps({"pad_token": "[PAD]", "unk_token": "[UNK]"}))
+
+
+def test_a_model_that_runs_here_is_loaded_and_asked(store, tmp_path):
+    package = pytest.importorskip("fastembed")
+    described = pytest.importorskip("fastembed.common.model_description")
+    small_model(tmp_path / "small")
+    package.TextEmbedding.add_custom_model(
+        "small/words",
+        described.PoolingType.MEAN,
+        True,
+        described.ModelSource(hf="none/none"),
+        2,
+        "model.onnx",
+    )
+    embed = embedders.fastembed("small/words", specific_model_path=str(tmp_path / "small"))
+    memory = Memory(store, embed)
+    memory.remember_many({"text": text, "layer": "soul"} for text in ("red car", "cake"))
+
+    assert "fastembed/small/words" == embed.model
+    assert ["red car", "cake"] == [
+        memory.recall(text, 1, hops=0).hits[0].node.text for text in ("automobile", "bread")
+    ]
+
+
+def test_a_model_nobody_knows_is_refused():
+    pytest.importorskip("fastembed")
+
+    with pytest.raises(InvalidError, match="no model 'nobody/knows'"):
+        embedders.named("fastembed:nobody/knows")

@@ -332,8 +332,8 @@ def test_recalled_is_iterable_and_plain_data(outage):
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"k": 0}, {"k": True}, {"k": 2.0}, {"hops": -1}, {"hops": 5}, {"fan_out": 0}, {"decay": 0}, {"decay": 1.5}, {"rrf": 0},
-        {"rrf": math.nan}, {"direction": "up"}, {"along": "no_such_kind"}, {"kinds": [3]}, {"text": 7}, {"text": "\ud800"},
+        {"k": 0}, {"k": True}, {"k": 2.0}, {"hops": -1}, {"hops": 5}, {"fan_out": 0}, {"hop_weight": 0}, {"hop_weight": 1.5}, {"rrf": 0},
+        {"rrf": math.nan}, {"direction": "up"}, {"along": "no_such_kind"}, {"kinds": [3]}, {"text": 7}, {"decay": 0.5}, {"text": "\ud800"},
     ],
 )  # fmt: skip
 def test_bad_input_is_refused(outage, wrong):

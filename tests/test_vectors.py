@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ from hypothesis import strategies as st
 from test_search import bm25
 
 import graphstore
-from graphstore import InvalidError, likeness, vectors
+from graphstore import InvalidError, meanings, vectors
 from graphstore.memory import Memory
 from graphstore.recall import fuse
 
@@ -385,6 +386,22 @@ def test_a_model_that_changed_its_dimension_is_another(path):
     assert 4 * Other.dimension == len(rows(path)[0].vector)
 
 
+def test_a_dimension_that_was_never_declared_may_change_too(path):
+    def flat(texts):
+        return [[1.0, 0.0]] * len(texts)
+
+    def flatter(texts):
+        return [[0.0, 0.0, 1.0]] * len(texts)
+
+    flat.model = flatter.model = "flat"
+    told(path, flat)
+    with graphstore.open(path) as store:
+        memory = Memory(store, flatter)
+        assert [1.0] * 4 == [hit.vector_score for hit in memory.recall("anything")]
+        assert ["made anew"] == [notice[-10:-1] for notice in store.notices]
+    assert 4 == len(rows(path)) and 3 * 4 == len(rows(path)[0].vector)
+
+
 def test_a_dimension_nobody_declared_is_found_out(path):
     told(path, signs)
     with graphstore.open(path) as store:
@@ -546,7 +563,19 @@ POOL = ("login", "signin", "cat", "dog", "bread", "cake")
 steps = st.lists(
     st.tuples(
         st.sampled_from(
-            ("tell", "tell", "tell", "keyed", "supersede", "end", "retract", "revise", "evict", "late")
+            (
+                "tell",
+                "tell",
+                "tell",
+                "keyed",
+                "supersede",
+                "end",
+                "retract",
+                "revise",
+                "evict",
+                "late",
+                "link",
+            )
         ),
         st.lists(st.sampled_from(POOL), min_size=1, max_size=3).map(" ".join),
         st.sampled_from(("soul", "tool", "conversation")),
@@ -576,6 +605,10 @@ def act(store, memory: Memory, clock: Clock, step) -> None:
                 step.node and step.node.id == name for step in store.what_superseded(new.id).chain
             ):
                 store.supersede(name, by=new.id)
+        elif what == "link":
+            other = memory.remember(f"{text} beside", layer=layer, user=user).id
+            if other != name:
+                store.link(name, "derived_from", other)
         elif what == "end":
             store.end(name)
         elif what == "retract":
@@ -634,6 +667,27 @@ def test_recall_at_any_coordinate_equals_a_scan_of_the_view(steps, query, k):
                     found = room.recall(query, k, layers=layers, user=user, hops=0, **at)
                     assert scanned(view, query, k, names, user, embed) == [hit.node.id for hit in found]
                     assert all(view.node(hit.node.id) == hit.node for hit in found)
+                    near = room.recall(query, 50, layers=layers, user=user, **at)
+                    assert {hit.node.id for hit in near} <= set(
+                        scanned(view, query, 1_000, names, user, signs)
+                    )
+
+
+def test_threads_remember_and_recall_at_once(path):
+    with graphstore.open(path) as store:
+        memory = Memory(store, signs)
+
+        def talk(who: int) -> None:
+            for number in range(15):
+                memory.remember(f"{who} says {number}", layer="conversation", user=f"u{who}")
+                hit = memory.recall(f"{who} says {number}", 1, user=f"u{who}").hits[0]
+                assert (f"{who} says {number}", 1.0) == (hit.node.text, hit.vector_score)
+
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(talk, range(4)))
+        assert 0 == memory.reembed()
+        assert [] == store.notices
+    assert 60 == len({row.key for row in rows(path)})
 
 
 def test_batches_are_as_large_as_the_embedder_likes(store):
@@ -645,4 +699,4 @@ def test_batches_are_as_large_as_the_embedder_likes(store):
 
     Memory(store, embed).remember_many({"text": f"n {number}", "layer": "tool"} for number in range(150))
 
-    assert [likeness.BATCH, likeness.BATCH, 150 - 2 * likeness.BATCH] == sizes
+    assert [meanings.BATCH, meanings.BATCH, 150 - 2 * meanings.BATCH] == sizes

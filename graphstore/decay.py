@@ -1,0 +1,114 @@
+"""How what is known loses weight with time: a formula, and nothing that reads or writes a store.
+
+    life   = half_life · (1 + per_access · log2(1 + accesses)) · (1 + per_link · log2(1 + links))
+             · for_importance ^ (2 · importance − 1) · (doubted + (1 − doubted) · confidence)
+    weight = floor + (1 − floor) · 2 ^ (−age / life)
+
+So a fresh thing weighs 1 whatever else is known of it, after one life half of what is above the floor is gone, and nothing ever weighs less than the
+floor. What is looked up often, well linked, important and sure lives longer.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+
+from graphstore.errors import InvalidError
+
+__all__ = ["DAY", "Decay", "weight"]
+
+DAY = 86_400.0
+"""Seconds of a day: ages and half-lives are in days."""
+_NEUTRAL = 0.5
+
+
+def weight(
+    age: float,
+    accesses: int = 0,
+    links: int = 0,
+    importance: float = _NEUTRAL,
+    confidence: float = 1.0,
+    *,
+    half_life: float = 90.0,
+    floor: float = 0.1,
+    per_access: float = 0.25,
+    per_link: float = 0.1,
+    for_importance: float = 2.0,
+    doubted: float = 0.25,
+) -> float:
+    """What a thing weighs, from `floor` to 1, the formula being that of the module: less the older, more by everything else.
+
+    `age` in days since it was last said to hold, below 0 as 0; `accesses` and `links` counted; `importance` and `confidence` from 0 to 1, 0.5 being neither
+    important nor not. `half_life` in days, of a thing of which nothing else is known; `for_importance` times as long when all-important; `doubted` is the part
+    of it that is left at no confidence.
+    """
+    life = half_life * (1 + per_access * math.log2(1 + accesses)) * (1 + per_link * math.log2(1 + links))
+    life *= for_importance ** (2 * importance - 1) * (doubted + (1 - doubted) * confidence)
+    return floor + (1 - floor) * math.exp2(-max(age, 0.0) / life)
+
+
+@dataclass(frozen=True, slots=True)
+class Decay:
+    """The parameters of `weight` that are the caller's choice, checked. `shaken`: what is left of the confidence in a thing that is shaky.
+
+    Raises InvalidError for one out of range.
+    """
+
+    half_life: float = 90.0
+    floor: float = 0.1
+    per_access: float = 0.25
+    per_link: float = 0.1
+    for_importance: float = 2.0
+    doubted: float = 0.25
+    shaken: float = 0.5
+
+    def __post_init__(self) -> None:
+        _within("half_life", self.half_life, 0, math.inf, open_below=True)
+        _within("floor", self.floor, 0, 1)
+        _within("per_access", self.per_access, 0, math.inf)
+        _within("per_link", self.per_link, 0, math.inf)
+        _within("for_importance", self.for_importance, 1, math.inf)
+        _within("doubted", self.doubted, 0, 1, open_below=True)
+        _within("shaken", self.shaken, 0, 1)
+
+    def weight(
+        self,
+        age: float,
+        accesses: int = 0,
+        links: int = 0,
+        importance: float | None = None,
+        confidence: float = 1.0,
+    ) -> float:
+        """What a thing weighs; see `weight`. No importance is neither important nor not."""
+        return weight(
+            age,
+            accesses,
+            links,
+            _NEUTRAL if importance is None else importance,
+            confidence,
+            half_life=self.half_life,
+            floor=self.floor,
+            per_access=self.per_access,
+            per_link=self.per_link,
+            for_importance=self.for_importance,
+            doubted=self.doubted,
+        )
+
+    def __str__(self) -> str:
+        return ", ".join(f"{each.name} {getattr(self, each.name):g}" for each in fields(self))
+
+
+def share(value: object) -> float | None:
+    """A number from 0 to 1 as it is, None for anything else: what a content says of itself may be anything."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
+        return None
+    return float(value)
+
+
+def _within(name: str, value: object, least: float, most: float, *, open_below: bool = False) -> None:
+    number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    if number and least <= value <= most and not (open_below and value == least):  # type: ignore[operator]
+        return
+    start = f"above {least:g}" if open_below else f"of at least {least:g}"
+    end = "" if most == math.inf else f" and at most {most:g}"
+    raise InvalidError(f"{name} {value!r} is out of range. Give a number {start}{end}.")

@@ -1,0 +1,657 @@
+"""Files of agent sessions: what is in them, entry for entry, where the work was cut, and what it took.
+
+>>> transcript = transcripts.read("2026-01-25T10-00-00-000Z_a1b2.jsonl")
+>>> [cut.type for cut in transcripts.boundaries(transcript)]
+['compaction', 'resume']
+
+A session is a tree of entries in the order they were written. Going back in it, a compaction, a pause and a fork are boundaries; between two
+boundaries lies a segment, one chain of the tree. Entries that only name or mark (metadata) are kept, and looked through.
+"""
+
+from __future__ import annotations
+
+import os
+from array import array
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from functools import cached_property
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, BinaryIO, Literal, TypeGuard
+from zlib import crc32
+
+from graphstore.errors import EngineError, InvalidError, NotFoundError
+from graphstore.models import Json, Value
+from graphstore.transcript_lines import (
+    BLOCK,
+    READINGS,
+    Entry,
+    Format,
+    Header,
+    Lines,
+    Progress,
+    Reading,
+    Warning,
+    Warnings,
+    body_of,
+    format_of,
+)
+
+BoundaryType = Literal["fork", "branch", "tree_jump", "compaction", "resume"]
+PRIORITY: dict[BoundaryType, int] = {"branch": 1, "fork": 1, "tree_jump": 2, "compaction": 3, "resume": 4}
+PAUSE = timedelta(minutes=10)
+_NEAR = 1 << 16  # a gap this small is read over rather than sought over
+_UNKNOWN = -2
+
+
+class Boundary(Value):
+    """Where the work was cut: at the content entry `entry_id`. `previous_entry_id` is the leaf that was left, or the content entry before."""
+
+    type: BoundaryType
+    entry_id: str
+    timestamp: datetime | None
+    previous_entry_id: str | None
+    metadata: Json
+    """`gap_minutes`, `summary`, `tokens_before`, `tokens_after`, `first_kept_entry_id`, `branch_point_id`, `parent_session`,
+    `parent_session_id`, `shared_entries`, `orphan`, `copied`: those that apply."""
+
+
+class Segment(Value):
+    """Entries between two cuts: positions `[start, stop)`. What is counted and named are its content entries."""
+
+    start_entry_id: str
+    end_entry_id: str
+    start: int
+    stop: int
+    entry_count: int
+    start_timestamp: datetime | None
+    end_timestamp: datetime | None
+    boundaries: tuple[Boundary, ...]
+    """Those that end it."""
+    opened_by: tuple[Boundary, ...]
+    copied: bool
+
+
+class Tokens(Value):
+    """What a model read and wrote."""
+
+    input: int = 0
+    output: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+    total: int = 0
+
+
+class SessionStatistics(Value):
+    """What a session's own part holds and took; what it copied from its parent is counted apart, in `copied`."""
+
+    file: str
+    format: Format
+    version: int | None
+    session_id: str
+    name: str | None
+    cwd: str | None
+    parent_session: str | None
+    entries: int
+    content_entries: int
+    copied: int
+    segments: int
+    boundaries: dict[str, int]
+    types: dict[str, int]
+    messages: dict[str, int]
+    tools: dict[str, int]
+    tool_errors: int
+    models: dict[str, int]
+    tokens: Tokens
+    cost: float | None
+    """In dollars, as the file says; None where it says nothing."""
+    started_at: datetime | None
+    ended_at: datetime | None
+    duration_minutes: float | None
+    warnings: dict[str, int]
+
+
+class Transcript:
+    """A session file that was read. Bodies stay in the file; asking for one reads it there.
+
+    `copied` leading entries are those of the parent, `last_shared` is the last of them. `name` is the session's latest name, `size` the bytes
+    that were read. `warnings` are the first 1,000; `warning_counts` counts all by reason.
+    """
+
+    def __init__(self, path: Path, reading: Reading, header: Header, size: int, copied: int) -> None:
+        self.path, self.header, self.size, self.copied = path, header, size, copied
+        self.entries = reading.entries
+        self.name = reading.name
+        self.warnings: list[Warning] = reading.warnings.kept
+        self.warning_counts: dict[str, int] = dict(reading.warnings.counts)
+        self.last_shared = self.entries[copied - 1].id if copied else None
+        self._reading = reading
+
+    def __repr__(self) -> str:
+        return f"<Transcript {self.header.session_id}: {len(self.entries)} entries, {len(self.warnings)} warnings>"
+
+    def entry(self, id: str) -> Entry:
+        """The entry by that id. Raises NotFoundError."""
+        position = self._reading.index.get(id)
+        if position is None:
+            raise NotFoundError.nearest(f"entry in {self.path.name}", id, self._reading.index)
+        return self.entries[position]
+
+    def ancestors(self, entry_id: str) -> Iterator[Entry]:
+        """The entries above it, its parent first, metadata included. Ends at a root, an orphan, or where a circle was opened."""
+        parents = self._reading.parents
+        at = parents[self.entry(entry_id).position]
+        while at >= 0:
+            yield self.entries[at]
+            at = parents[at]
+
+    def content_parent(self, entry_id: str) -> Entry | None:
+        """The nearest content entry above it, metadata looked through."""
+        at = self._nearest[self.entry(entry_id).position]
+        return self.entries[at] if at >= 0 else None
+
+    def body(self, entry: Entry) -> Json:
+        """What the entry says, read from the file. Raises EngineError when the file has changed since, or is gone."""
+        with self._opened() as file:
+            file.seek(entry.offset)
+            return self._body(entry, file.read(entry.length))
+
+    def bodies(self, segment: Segment) -> Iterator[tuple[Entry, Json]]:
+        """Each entry of a segment with what it says, in order. Raises EngineError as `body` does."""
+        return self.bodies_between(segment.start, segment.stop)
+
+    def bodies_between(self, start: int, stop: int) -> Iterator[tuple[Entry, Json]]:
+        """Each entry of the positions `[start, stop)` with what it says."""
+        for entry, raw in self._bytes(start, stop):
+            yield entry, self._body(entry, raw)
+
+    def digest(self, segment: Segment) -> str:
+        """32 hex characters of the bytes of a segment's entries. Raises EngineError as `body` does."""
+        found = blake2b(digest_size=16)
+        for _, raw in self._bytes(segment.start, segment.stop):
+            found.update(raw)
+            found.update(b"\n")
+        return found.hexdigest()
+
+    def _bytes(self, start: int, stop: int) -> Iterator[tuple[Entry, bytes]]:
+        sums = self._reading.sums
+        with self._opened() as file:
+            at = 0
+            for position in range(start, stop):
+                entry = self.entries[position]
+                gap = entry.offset - at
+                if 0 <= gap < _NEAR:
+                    file.read(gap)
+                else:
+                    file.seek(entry.offset)
+                raw = file.read(entry.length)
+                at = entry.offset + len(raw)
+                if crc32(raw) != sums[position]:
+                    raise self._changed(entry)
+                yield entry, raw
+
+    def _opened(self) -> BinaryIO:
+        try:
+            return open(self.path, "rb", buffering=_NEAR)
+        except OSError as error:
+            raise EngineError(f"{self.path} was read and cannot be opened now: {error}") from None
+
+    def _body(self, entry: Entry, raw: bytes) -> Json:
+        found = body_of(raw) if crc32(raw) == self._reading.sums[entry.position] else None
+        if found is None:
+            raise self._changed(entry)
+        return found
+
+    def _changed(self, entry: Entry) -> EngineError:
+        return EngineError(
+            f"{self.path} has changed since it was read: line {entry.line} is not entry {entry.id} any more. Read it again."
+        )
+
+    @cached_property
+    def _nearest(self) -> array[int]:
+        """The position of each entry's nearest content ancestor, -1 where there is none."""
+        entries, parents = self.entries, self._reading.parents
+        nearest = array("q", [_UNKNOWN]) * len(entries)
+        for position in range(len(entries)):
+            above = parents[position]
+            passed = []
+            while above >= 0 and not entries[above].is_content:
+                if nearest[above] != _UNKNOWN:
+                    above = nearest[above]
+                    break
+                passed.append(above)
+                above = parents[above]
+            for metadata in passed:
+                nearest[metadata] = above
+            nearest[position] = above
+        return nearest
+
+    @cached_property
+    def _boundaries(self) -> list[Boundary]:
+        return list(_Cutting(self, self._reading, self._nearest).found())
+
+
+def read(
+    path: str | Path, *, parent: str | Path | None = None, progress: Progress | None = None
+) -> Transcript:
+    """The session in a file. Damage is kept or told in `warnings`, never raised.
+
+    `parent` is the path of the parent's file, where it is neither where the header says nor beside this one. `progress` is called with bytes done and
+    in all. Raises InvalidError when there is no such file.
+    """
+    file = Path(path)
+    reading, header, size = _reading(file, progress)
+    above, found = _parent_of(file, header, parent)
+    if above is not None and found is not None and header.format == found.format:
+        header = header.model_copy(update={"parent_session_id": found.session_id})
+    copied = _copied(reading, header, above)
+    return Transcript(file, reading, header, size, copied)
+
+
+def _reading(path: Path, progress: Progress | None) -> tuple[Reading, Header, int]:
+    if not path.is_file():
+        raise InvalidError(f"there is no session file at {str(path)!r}. Give a .jsonl file.")
+    warnings = Warnings()
+    with open(path, "rb", buffering=BLOCK) as file:
+        reading = READINGS[format_of(file)](path, warnings)
+        lines = Lines(file, os.fstat(file.fileno()).st_size, warnings, progress)
+        take = reading.take
+        for line, offset, raw, value in lines:
+            take(line, offset, raw, value)
+    reading.finish()
+    return reading, reading.header(), lines.size
+
+
+# ---- what is the parent's ---------------------------------------------------------------------
+
+
+def _parent_of(path: Path, header: Header, given: str | Path | None) -> tuple[Reading | None, Header | None]:
+    if given is not None:
+        found, header_of, _ = _reading(Path(given), None)
+        return found, header_of
+    if header.parent_session is None:
+        return None, None
+    named = header.parent_session
+    beside = path.parent / named.replace("\\", "/").rpartition("/")[2]
+    for place in (Path(named), beside):
+        try:
+            if place.is_file() and not place.samefile(path):
+                found, header_of, _ = _reading(place, None)
+                return found, header_of
+        except (OSError, ValueError):  # a name that no file can have
+            continue
+    return None, None
+
+
+def _copied(reading: Reading, header: Header, parent: Reading | None) -> int:
+    """How many leading entries are the parent's: with its file, those it has under the same id; without, those from before the fork."""
+    if header.parent_session is None and parent is None:
+        return 0
+    if parent is not None:
+        shared = _shared(reading.entries, parent)
+        # without ids of their own, entries are told by their bytes, which an old fork may have written anew
+        if shared or header.version not in (1, None):
+            return shared
+    if header.timestamp is None or header.format != "pi":
+        return 0
+    count = 0
+    for entry in reading.entries:
+        if entry.timestamp is None:
+            continue
+        if entry.timestamp >= header.timestamp:
+            break
+        count = entry.position + 1
+    while count and not reading.entries[count - 1].is_content:
+        count -= 1  # a fork writes labels anew, under ids of its own and old timestamps
+    return count
+
+
+def _shared(entries: Sequence[Entry], parent: Reading) -> int:
+    for count, entry in enumerate(entries):
+        position = parent.index.get(entry.id)
+        if position is None or parent.entries[position].timestamp != entry.timestamp:
+            return count
+    return len(entries)
+
+
+# ---- boundaries and segments ------------------------------------------------------------------
+
+
+def boundaries(t: Transcript) -> list[Boundary]:
+    """Where the session was cut, in file order; at one entry by priority. Those inside the copied part say `copied` in their metadata."""
+    return list(t._boundaries)
+
+
+class _Cutting:
+    """One walk over the content entries in file order. The leaf of a chain is its last entry so far; who has another parent has jumped."""
+
+    def __init__(self, t: Transcript, reading: Reading, nearest: array[int]) -> None:
+        self.t, self.reading, self.nearest = t, reading, nearest
+        self.entries = t.entries
+        self.leaf = -1  # of the main chain
+        self.since: datetime | None = None
+        self.chains: dict[int, int] = {}  # sidechains: entry to chain
+        self.leaves: dict[int, int] = {}  # and chain to leaf
+        self.forks = t.header.parent_session is not None or t.header.parent_session_id is not None
+
+    def found(self) -> Iterator[Boundary]:
+        t, before = self.t, -1
+        fork = self.forks
+        for entry in self.entries:
+            if not entry.is_content:
+                continue
+            at = entry.position
+            jump = self._jump(entry, before)
+            gap = self._gap(entry)
+            copied = {"copied": True} if at < t.copied else {}
+            first = fork and at >= t.copied
+            if first:
+                fork = False
+                yield self._fork(entry, jump, gap)
+            told = self.reading.told.get(at)
+            if told is not None and entry.type == "branch_summary":
+                yield self._branch(entry, told, before, copied)
+            if jump is not None and not first:
+                yield self._made("tree_jump", entry, self._id(jump), {**self._point(at), **copied})
+            if told is not None and entry.type != "branch_summary":
+                yield self._made("compaction", entry, self._id(before), {**_compaction(told), **copied})
+            if gap is not None and not first:
+                yield self._made("resume", entry, self._id(before), {"gap_minutes": gap, **copied})
+            before = at
+
+    def _id(self, position: int) -> str | None:
+        return self.entries[position].id if position >= 0 else None
+
+    def _made(self, type: BoundaryType, entry: Entry, previous: str | None, metadata: Json) -> Boundary:
+        return Boundary.made(
+            {
+                "type": type,
+                "entry_id": entry.id,
+                "timestamp": entry.timestamp,
+                "previous_entry_id": previous,
+                "metadata": metadata,
+            }
+        )
+
+    def _point(self, at: int) -> Json:
+        point: Json = {"branch_point_id": self._id(self.nearest[at])}
+        if at in self.reading.orphans:
+            point["orphan"] = self.entries[at].parent_id
+        return point
+
+    def _jump(self, entry: Entry, before: int) -> int | None:
+        """The leaf that was left, where the entry does not go on from it. Moves the leaf of its chain."""
+        at = entry.position
+        above = self.nearest[at]
+        if entry.sidechain:
+            return self._jump_aside(at, above)
+        leaf, self.leaf = self.leaf, at
+        if leaf < 0 or above == leaf or self.reading.parallel[at]:
+            return None
+        if above >= 0 and self.entries[above].sidechain:
+            return None
+        told = self.reading.told.get(at)
+        if entry.type == "branch_summary" or self.entries[leaf].type == "branch_summary":
+            return None
+        if told is not None and "compaction" in told:
+            return None  # Claude Code begins a new chain there of its own accord
+        return leaf
+
+    def _jump_aside(self, at: int, above: int) -> int | None:
+        chain = self.chains.get(above) if above >= 0 else None
+        if chain is None:
+            chain = at
+            leaf = above
+        else:
+            leaf = self.leaves[chain]
+        self.chains[at], self.leaves[chain] = chain, at
+        return None if above == leaf or self.reading.parallel[at] else leaf
+
+    def _gap(self, entry: Entry) -> float | None:
+        """The minutes of a pause before the entry, since the last one that says when."""
+        since, now = self.since, entry.timestamp
+        if now is None:
+            return None
+        self.since = now
+        if since is None or now - since < PAUSE:
+            return None
+        return round((now - since) / timedelta(minutes=1), 2)
+
+    def _fork(self, entry: Entry, jump: int | None, gap: float | None) -> Boundary:
+        header, t = self.t.header, self.t
+        metadata: Json = {
+            "parent_session": header.parent_session,
+            "parent_session_id": header.parent_session_id,
+            "shared_entries": t.copied,
+        }
+        if gap is not None:
+            metadata["gap_minutes"] = gap
+        if jump is not None:
+            metadata |= self._point(entry.position)
+        return self._made("fork", entry, t.last_shared, metadata)
+
+    def _branch(self, entry: Entry, told: Json, before: int, copied: Json) -> Boundary:
+        above = self.nearest[entry.position]
+        left = told.get("fromId")
+        # older files say here where the branch begins, not which leaf it left
+        if left in (None, "", "root", entry.parent_id, self._id(above)):
+            left = self._id(before)
+        else:
+            position = self.reading.index.get(left)
+            if position is not None and not self.entries[position].is_content:
+                left = self._id(self.nearest[position])
+        metadata = {**self._point(entry.position), **copied}
+        if "summary" in told:
+            metadata["summary"] = told["summary"]
+        return self._made("branch", entry, left, metadata)
+
+
+_COMPACTION = {
+    "summary": "summary",
+    "tokensBefore": "tokens_before",
+    "tokensAfter": "tokens_after",
+    "firstKeptEntryId": "first_kept_entry_id",
+}
+
+
+def _compaction(told: Json) -> Json:
+    return {name: told[key] for key, name in _COMPACTION.items() if key in told}
+
+
+def segments(t: Transcript) -> list[Segment]:
+    """The file cut before each boundary: every entry in exactly one segment, in order.
+
+    Metadata before the first content entry goes with it, and likewise what a fork wrote between the copied part and its first own content.
+    """
+    if not t.entries:
+        return []
+    cuts = _cuts(t)
+    stops = [*list(cuts)[1:], len(t.entries)]
+    return [
+        _segment(t, start, stop, tuple(cuts[start]), tuple(cuts.get(stop, ())))
+        for start, stop in zip(cuts, stops, strict=True)
+    ]
+
+
+def _cuts(t: Transcript) -> dict[int, list[Boundary]]:
+    """The positions where segments begin, with their boundaries."""
+    cuts: dict[int, list[Boundary]] = {0: []}
+    if 0 < t.copied < len(t.entries):
+        cuts[t.copied] = []
+    index = t._reading.index
+    # what stands before the first content entry, and before the first own one, is no segment of its own
+    first = {_first_content(t, start): start for start in list(cuts)}
+    for boundary in t._boundaries:
+        at = index[boundary.entry_id]
+        cuts.setdefault(first.get(at, at), []).append(boundary)
+    return dict(sorted(cuts.items()))
+
+
+def _first_content(t: Transcript, start: int) -> int:
+    return next((entry.position for entry in t.entries[start:] if entry.is_content), -1)
+
+
+def _segment(
+    t: Transcript, start: int, stop: int, opened_by: tuple[Boundary, ...], ended_by: tuple[Boundary, ...]
+) -> Segment:
+    entries = t.entries[start:stop]
+    content = [entry for entry in entries if entry.is_content]
+    named = content or entries
+    times = [entry.timestamp for entry in named if entry.timestamp is not None]
+    return Segment.made(
+        {
+            "start_entry_id": named[0].id,
+            "end_entry_id": named[-1].id,
+            "start": start,
+            "stop": stop,
+            "entry_count": len(content),
+            "start_timestamp": times[0] if times else None,
+            "end_timestamp": times[-1] if times else None,
+            "boundaries": ended_by,
+            "opened_by": opened_by,
+            "copied": stop <= t.copied,
+        }
+    )
+
+
+# ---- statistics -------------------------------------------------------------------------------
+
+
+def statistics(t: Transcript) -> SessionStatistics:
+    """What the session's own part holds and took. Reads the bodies once. Raises EngineError when the file has changed since it was read."""
+    own = t.entries[t.copied :]
+    content = [entry for entry in own if entry.is_content]
+    times = [entry.timestamp for entry in content if entry.timestamp is not None]
+    started, ended = (min(times), max(times)) if times else (None, None)
+    count = _Counting()
+    for entry, body in t.bodies_between(t.copied, len(t.entries)):
+        count.take(entry, body)
+    header = t.header
+    return SessionStatistics(
+        file=str(t.path),
+        format=header.format,
+        version=header.version,
+        session_id=header.session_id,
+        name=t.name,
+        cwd=header.cwd,
+        parent_session=header.parent_session,
+        entries=len(own),
+        content_entries=len(content),
+        copied=t.copied,
+        segments=sum(not one.copied for one in segments(t)),
+        boundaries=dict(Counter(one.type for one in t._boundaries if "copied" not in one.metadata)),
+        types=dict(Counter(entry.type for entry in own)),
+        messages=dict(Counter(entry.role for entry in own if entry.role is not None)),
+        started_at=started,
+        ended_at=ended,
+        duration_minutes=round((ended - started) / timedelta(minutes=1), 2) if started and ended else None,
+        warnings=dict(t.warning_counts),
+        **count.told(),
+    )
+
+
+class _Counting:
+    """Tools, models, tokens and cost, body for body."""
+
+    def __init__(self) -> None:
+        self.tools: Counter[str] = Counter()
+        self.models: Counter[str] = Counter()
+        self.errors = 0
+        self.spent: Counter[str] = Counter()
+        self.cost: float | None = None
+        # parts of one reply of Claude Code each repeat what it used
+        self.replies: dict[str, tuple[Json, str | None]] = {}
+        self.before: tuple[str, str, Any] = (
+            "",
+            "",
+            None,
+        )  # the part that came last: its id, its reply, what it read
+
+    def take(self, entry: Entry, body: Json) -> None:
+        message = body.get("message")
+        if not isinstance(message, dict):
+            return
+        blocks = message.get("content")
+        for block in blocks if isinstance(blocks, list) else ():
+            if isinstance(block, dict):
+                self._block(block)
+        self.errors += message.get("isError") is True
+        paid = body.get("costUSD")
+        if _number(paid):
+            self.cost = (self.cost or 0) + paid
+        model, usage = message.get("model"), message.get("usage")
+        said = isinstance(model, str) and model
+        provider = message.get("provider")
+        name = f"{provider}/{model}" if isinstance(provider, str) and provider else model
+        usage = usage if isinstance(usage, dict) else {}
+        if usage and "uuid" in body:
+            self.replies[self._reply(entry, message, usage)] = (usage, name if said else None)
+        else:
+            self._spent(usage, name if said else None)
+
+    def _reply(self, entry: Entry, message: Json, usage: Json) -> str:
+        """Which reply an entry is part of. Where no id says so: that of the entry before, when it goes on from it having read the same."""
+        reply = message.get("id")
+        read = [usage.get(key) for name in ("input", "cache_read", "cache_write") for key in _USAGE[name]]
+        if not isinstance(reply, str) or not reply:
+            before, of, same = self.before
+            reply = of if entry.parent_id == before and read == same else entry.id
+        self.before = (entry.id, reply, read)
+        return reply
+
+    def _block(self, block: Json) -> None:
+        kind, name = block.get("type"), block.get("name")
+        if kind in ("toolCall", "tool_use") and isinstance(name, str):
+            self.tools[name] += 1
+        elif kind == "tool_result":
+            self.errors += block.get("is_error") is True
+
+    def _spent(self, usage: Json, model: str | None) -> None:
+        if model is not None:
+            self.models[model] += 1
+        for name, keys in _USAGE.items():
+            self.spent[name] += next((int(usage[key]) for key in keys if _number(usage.get(key))), 0)
+        cost = usage.get("cost")
+        if isinstance(cost, dict):
+            parts = [cost["total"]] if _number(cost.get("total")) else filter(_number, cost.values())
+            self.cost = sum(parts, self.cost or 0.0)
+
+    def told(self) -> dict[str, Any]:
+        for usage, model in self.replies.values():
+            self._spent(usage, model)
+        return {
+            "tools": dict(self.tools.most_common()),
+            "models": dict(self.models.most_common()),
+            "tool_errors": self.errors,
+            "tokens": Tokens(**self.spent, total=self.spent.total()),
+            "cost": None if self.cost is None else round(self.cost, 6),
+        }
+
+
+_USAGE = {
+    "input": ("input", "input_tokens"),
+    "output": ("output", "output_tokens"),
+    "cache_read": ("cacheRead", "cache_read_input_tokens"),
+    "cache_write": ("cacheWrite", "cache_creation_input_tokens"),
+}
+
+
+def _number(value: Any) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+__all__ = [
+    "Boundary",
+    "BoundaryType",
+    "Entry",
+    "Header",
+    "Segment",
+    "SessionStatistics",
+    "Transcript",
+    "Warning",
+    "boundaries",
+    "read",
+    "segments",
+    "statistics",
+]
