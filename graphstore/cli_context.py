@@ -42,7 +42,7 @@ def index_soul(
 
     with open_store(store, author=author) as opened:
         done = SoulFileIndexer(opened, user=user).index(folder)
-    answer(done, as_json, str(done))
+    _as_it_is(str(done), done, as_json)
     if done.problems:
         raise typer.Exit(1)
 
@@ -67,7 +67,7 @@ def working(
     if text is None and more is None and not clear:
         with reading(store, valid, tx) as view:
             found = room.get(view, user, thread)
-        answer(found, as_json, "nothing" if found is None else found.text)
+        _as_it_is("nothing" if found is None else found.text, found, as_json)
         return
     if valid is not None or tx is not None:
         raise typer.BadParameter("--valid and --tx are for reading. The past is not written.")
@@ -78,7 +78,7 @@ def working(
             return
         write = room.append if text is None else room.set
         node = write(opened, user, thread, (more if text is None else text) or "")
-    answer(node, as_json, node.text)
+    _as_it_is(node.text, node, as_json)
 
 
 def context(
@@ -119,4 +119,12 @@ def context(
         view = view_at(opened, valid, tx)
         found = room.context(view, user, thread, query, memory=memory, **options)
     typer.echo(f"note: {found.note}", err=True)
-    answer(found, as_json, found.text)
+    _as_it_is(found.text.removesuffix("\n"), found, as_json)
+
+
+def _as_it_is(text: str | None, value: object, as_json: bool) -> None:
+    """The text with no line folded and no bracket taken for a mark: it is given to an agent."""
+    if as_json:
+        answer(value, as_json)
+    else:
+        typer.echo(text)

@@ -185,9 +185,8 @@ def _recalled(
 ) -> tuple[list[_Part], str]:
     if not query.strip():
         return [], "nothing was asked, so memory was not searched"
-    found = recollect(view, query, k, user=user, memory=memory)
-    if any(hit.node.id in told for hit in found):
-        found = recollect(view, query, min(k + len(told), 4 * k), user=user, memory=memory)
+    # one question, for an embedder may take its time: what is told above may be among the best
+    found = recollect(view, query, k + min(len(told), 2 * k), user=user, memory=memory)
     hits = [hit for hit in found.hits if hit.node.id not in told][:k]
     return [_hit(place, hit) for place, hit in enumerate(hits)], found.note
 
@@ -249,10 +248,8 @@ def _fewest_out(parts: list[_Part], fits: Callable[[list[_Part]], bool]) -> list
     """The most of the parts that fit: left out is from the last section on, and in a section what weighs least. None fit always."""
     if fits(parts):
         return parts
-    order = list(_TITLES)
-    least_first = sorted(
-        range(len(parts)), key=lambda at: (-order.index(parts[at].section), parts[at].weight)
-    )
+    place = {name: -at for at, name in enumerate(_TITLES)}
+    least_first = sorted(range(len(parts)), key=lambda at: (place[parts[at].section], parts[at].weight))
 
     def after(count: int) -> list[_Part]:
         gone = set(least_first[:count])

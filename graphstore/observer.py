@@ -78,9 +78,7 @@ def queue(view: Reader, user: str, thread: str | None = None) -> list[Message]:
     """The messages that wait to be compressed at the view's coordinate, by when they were said."""
     text_of("user", user), optional_text("thread", thread)
     with view._core.lock:
-        sight = view._sight()
-        batch = _Batch.latest(sight, user, thread)
-        return [] if batch.ent < 0 or batch.closed(sight) else _messages(sight, batch.ent)
+        return _open(view._sight(), user, thread)[1]
 
 
 def messages(view: Reader, user: str, thread: str | None = None, limit: int = 20) -> list[Message]:
@@ -163,6 +161,12 @@ class _Batch(NamedTuple):
         return row < 0 or "observed" in sight.node(row, "stands").content
 
 
+def _open(sight: Sight, user: str, thread: str | None) -> tuple[_Batch, list[Message]]:
+    """The last batch of a thread, and the messages that wait in it."""
+    batch = _Batch.latest(sight, user, thread)
+    return batch, [] if batch.ent < 0 or batch.closed(sight) else _messages(sight, batch.ent)
+
+
 def _messages(sight: Sight, batch: int) -> list[Message]:
     """The messages of a batch that stand, by when they were said, then as they were told."""
     index, found = sight.index, []
@@ -172,7 +176,7 @@ def _messages(sight: Sight, batch: int) -> list[Message]:
         said = sight.find(ent) if index.l_kind[link] == _IN and index.is_event[ent] else -1
         if said >= 0:
             event = sight.event(said, "stands")
-            sender = sight.link(row).metadata.get("sender") or event.agent
+            sender = sight.link(row).metadata.get("sender") or event.metadata.get("sender") or event.agent
             message = Message(
                 id=event.id, text=event.description, sender=sender, occurred_at=event.occurred_at
             )
@@ -262,7 +266,6 @@ class Observer:
             "TEXT",
             text_of("message", message),
             occurred_at=at,
-            agent=sender,
             metadata={name: value for name, value in said.items() if value is not None},
         ).event
 
@@ -278,7 +281,9 @@ class Observer:
     def observe(self, user: str, thread: str | None = None) -> Observed:
         """Compress what waits in a thread now, however little. What the compressor raises is told in `error`, and all of it waits still."""
         self._refuse_in_transaction("observe()")
-        waiting = queue(self._store, user, thread)
+        text_of("user", user), optional_text("thread", thread)
+        with self._store._core.lock:
+            batch, waiting = _open(self._store._sight(), user, thread)
         if not waiting:
             return _nothing(user, thread)
         try:
@@ -289,8 +294,7 @@ class Observer:
         self._failed.discard((user, thread))
         with self._store._verb() as work:
             sight = Sight(self._store._core, work.tx, work.tx)
-            batch = _Batch.latest(sight, user, thread)
-            if batch.closed(sight):
+            if batch != _Batch.latest(sight, user, thread) or batch.closed(sight):
                 return _nothing(user, thread)  # compressed meanwhile, by somebody else
             name = sight.index.names[batch.ent]
             seen = {message.id for message in waiting}

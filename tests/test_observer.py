@@ -195,6 +195,24 @@ def test_what_comes_while_others_are_compressed_waits(store):
     ]
 
 
+def test_what_somebody_else_compressed_meanwhile_is_not_noticed_twice(store):
+    others = []
+
+    def compress(messages):
+        others.append(Observer(store, lambda messages: "- [LOW] by another").observe("ada", "t1"))
+        watching.enqueue("late", user="ada", thread="t1")
+        return "- [LOW] too late"
+
+    watching = Observer(store, compress, threshold=5)
+    fill(watching, 1, 2)
+    assert 0 == watching.observe("ada", "t1").messages
+    assert ([2], ["by another"], ["late"]) == (
+        [done.messages for done in others],
+        noticed(store, "ada"),
+        queued(store, "ada", "t1"),
+    )
+
+
 def test_a_message_yet_to_be_said_is_compressed_when_it_was(store, watching, clock):
     fill(watching, 1)
     watching.enqueue("tomorrow", user="ada", thread="t1", occurred_at=clock.now + timedelta(days=1))
