@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 from datetime import timedelta
 
 import pytest
@@ -359,9 +362,8 @@ def test_sections_lose_no_word():
 class Diary:
     """A service in a list: each change has a number, and the cursor is the last one seen. Two to a page."""
 
-    name = "diary"
-
-    def __init__(self):
+    def __init__(self, name="diary"):
+        self.name = name
         self.changes = []
         self.fail = 0
         self.asked = []
@@ -496,6 +498,47 @@ def test_the_cursor_moves_only_with_what_is_written(tmp_path, clock, diary, monk
         assert (1, 1) == (len(sync.run().new), sync.cursor)
         # items and cursor are one transaction
         assert 1 == store.stats()["transactions"]
+
+
+KILLED = """
+import os, signal, sys
+import graphstore
+from graphstore.indexers import Sync
+
+class Counting:
+    name = "counting"
+
+    def fetch(self, cursor):
+        start = cursor or 0
+        return [{"id": str(n % 5), "text": f"text {n}"} for n in range(start, min(start + 3, 12))], min(start + 3, 12)
+
+store = graphstore.open(sys.argv[1])
+left, sync = int(sys.argv[2]), os.fdatasync
+
+def dying(file):
+    global left
+    left -= 1
+    if left == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    sync(file)
+    if left == 1 and "after" in sys.argv:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+os.fdatasync = dying
+Sync(store, Counting()).run()
+"""
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("nth", [1, 2, 3, 4])
+def test_killed_anywhere_items_and_cursor_agree(tmp_path, nth, when):
+    done = subprocess.run([sys.executable, "-c", KILLED, tmp_path / "m.gs", str(nth), when], timeout=60)
+    with graphstore.open(tmp_path / "m.gs") as store:
+        cursor = Sync(store, Diary("counting")).cursor or 0
+        there = {node.content["metadata"]["id"]: node.text for node in store.nodes("chunk")}
+
+    assert -signal.SIGKILL == done.returncode
+    assert {str(n % 5): f"text {n}" for n in range(cursor)} == there
 
 
 def test_items_that_cannot_be_are_told_and_the_others_kept(store, diary):
