@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from itertools import cycle, islice
+from pathlib import Path
 from random import Random
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ import numpy as np
 
 import graphstore
 from benchmarks.timing import once, race, together
+from graphstore import context, indexers, observer, working
 from graphstore.memory import Memory
 
 if TYPE_CHECKING:
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 
 CHUNKS, WORDS, DIMENSION, K = 50_000, 40, 256, 10
 CALLS = 8
+OBSERVED, NOTICED = 50, 500
+ROOM = 17_000
 MILLI = 1e-3
 
 
@@ -88,7 +92,48 @@ def memory(arena: Arena) -> Iterator[Row]:
         "ours": lambda: together(lambda text: meant.recall(text, K, user="ada"), list(islice(asked, CALLS)))
     }
     yield row("the same of one user", race(lanes, arena.turns), 50 * MILLI, "")
+    _agent(store, arena.folder / "agent", said)
+    lanes = {
+        "ours": lambda: together(lambda text: _told(store, text, None), list(islice(asked, CALLS))),
+        "floor": lambda: together(lambda text: plain.recall(text, K, user="ada"), list(islice(asked, CALLS))),
+    }
+    yield row(
+        "context, by words", race(lanes, arena.turns), 100 * MILLI, "recall by words of that user alone"
+    )
+    lanes = {
+        "ours": lambda: together(lambda text: _told(store, text, meant), list(islice(asked, CALLS))),
+        "floor": lambda: together(lambda text: meant.recall(text, K, user="ada"), list(islice(asked, CALLS))),
+    }
+    yield row(
+        "context, by words and meaning", race(lanes, arena.turns), 100 * MILLI, "recall of that user alone"
+    )
     store.close()
+
+
+def _agent(store: graphstore.GraphStore, folder: Path, said: Language) -> None:
+    """Something for each section that an agent of one user is told: files, a scratchpad, five hundred observations, a conversation."""
+    folder.mkdir()
+    for name in indexers.FILES:
+        parts = (f"## Part {number}\n{text}\n" for number, text in enumerate(said.texts[:10]))
+        (folder / name).write_text("\n".join(parts), encoding="utf-8")
+    indexers.SoulFileIndexer(store).index(folder)
+    working.set(store, "ada", "t1", "\n".join(said.texts[:5]))
+    said_of = [
+        "\n".join(f"- [LOW] {' '.join(text.split()[:15])}" for text in said.texts[lo : lo + 20])
+        for lo in range(0, NOTICED, 20)
+    ]
+    noticed = "\n".join(f"## 2026-01-{day:02}\n{lines}" for day, lines in enumerate(said_of, 1))
+    watching = observer.Observer(store, lambda messages: noticed, threshold=OBSERVED)
+    for text in said.texts[: OBSERVED + 30]:
+        watching.enqueue(text, user="ada", thread="t1", sender="ada")
+    assert NOTICED == len(observer.observations(store, "ada"))
+
+
+def _told(store: graphstore.GraphStore, text: str, memory: Memory | None) -> context.Context:
+    found = context.context(store, "ada", "t1", text, ROOM, identity="an agent", memory=memory)
+    assert found.tokens <= ROOM
+    assert ["conversation"] == [each.section for each in found.left_out]
+    return found
 
 
 def _embedding(meant: Memory, said: Language) -> dict[str, float]:

@@ -13,6 +13,7 @@ from typer.core import TyperGroup
 from graphstore import (
     cli_branches,
     cli_common,
+    cli_context,
     cli_files,
     cli_memory,
     cli_read,
@@ -68,6 +69,7 @@ app = typer.Typer(
 imports = typer.Typer(
     cls=Door, help="Bring in history from elsewhere.", no_args_is_help=True, rich_markup_mode=None
 )
+indexes = typer.Typer(cls=Door, help="Fill memory from files.", no_args_is_help=True, rich_markup_mode=None)
 sessions = typer.Typer(
     cls=Door, help="Sessions of coding agents.", no_args_is_help=True, rich_markup_mode=None
 )
@@ -110,6 +112,8 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     cli_read.recall,
     cli_topics.topic,
     cli_topics.latest,
+    cli_context.working,
+    cli_context.context,
     cli_read.diff,
     cli_read.query,
     cli_read.changes,
@@ -155,6 +159,7 @@ SESSIONS: dict[str, Callable[..., None]] = {
     "stats": cli_sessions.stats,
 }
 MEMORY: dict[str, Callable[..., None]] = {"stats": cli_memory.stats}
+INDEXES: dict[str, Callable[..., None]] = {"soul": cli_context.index_soul}
 
 
 def _version(asked: bool) -> None:
@@ -185,6 +190,9 @@ app.add_typer(sessions, name="sessions")
 for _name, _look in MEMORY.items():
     memories.command(_name)(_look)
 app.add_typer(memories, name="memory")
+for _name, _index in INDEXES.items():
+    indexes.command(_name)(_index)
+app.add_typer(indexes, name="index")
 
 
 def main() -> None:

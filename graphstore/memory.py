@@ -296,12 +296,7 @@ class Memory:
         Raises InvalidError for an unknown layer or a number out of range.
         """
         view: Reader = self._store if valid is None and tx is None else self._store.as_of(valid=valid, tx=tx)
-        there = self.layers
-        asked = _Question(self._meanings, text) if self._meanings else None
-        lens = _Lens(_scopes(there, layers, user), optional_text("thread", thread), asked)
-        found = recall(view, text, k, kinds=CHUNK, hops=hops, lens=lens)
-        hits = tuple(_hit(there, hit) for hit in found.hits)
-        return Recollection(text=found.text, hits=hits, note=found.note)
+        return recollect(view, text, k, layers=layers, user=user, thread=thread, hops=hops, memory=self)
 
     # ------------------------------------------------------------------ counting
 
@@ -321,6 +316,27 @@ class Memory:
                 _layer_stats(sight, layers.get(name or ""), name, ents) for name, ents in found.items()
             )
         return MemoryStats(layers=told, chunks=sum(layer.chunks for layer in told), cap=self.cap)
+
+
+def recollect(
+    view: Reader,
+    text: str,
+    k: int = 10,
+    *,
+    layers: Iterable[str] | str | None = None,
+    user: str | None = None,
+    thread: str | None = None,
+    hops: int = 2,
+    memory: Memory | None = None,
+) -> Recollection:
+    """As `Memory.recall`, at the coordinate of a view. `memory`: one whose embedder is asked what the text means; without it words alone find."""
+    meanings = None if memory is None else memory._meanings
+    there = tables.table(view._core.index.setting(LAYERS))
+    asked = _Question(meanings, text) if meanings else None
+    lens = _Lens(_scopes(there, layers, user), optional_text("thread", thread), asked)
+    found = recall(view, text, k, kinds=CHUNK, hops=hops, lens=lens)
+    hits = tuple(_hit(there, hit) for hit in found.hits)
+    return Recollection(text=found.text, hits=hits, note=found.note)
 
 
 class _Question:

@@ -30,7 +30,7 @@ COMMANDS = [
     "memorize", "topic", "latest", "snapshot", "snapshots", "consolidate",
     "sessions", "reanalyze",
     "connect",
-    "remember", "lifecycle", "reembed", "memory",
+    "remember", "lifecycle", "reembed", "memory", "working", "context", "index",
     "branch", "branches", "compare", "merge", "delete-branch",
 ]  # fmt: skip
 

@@ -27,6 +27,8 @@ FLOORS = {
         "fingerprints",
         "spans",
         "statements",
+        "smalltalk",
+        "observations",
         "conventions",
         "strategies",
         "pairing",
@@ -100,6 +102,7 @@ FLOORS = {
         "retention",
         "hops",
         "slots",
+        "keeping",
         "snapshots",
         "whole",
     },
@@ -127,6 +130,10 @@ FLOORS = {
         "sessions",
         "topics",
         "memory",
+        "indexers",
+        "observer",
+        "working",
+        "context",
         "timeline",
         "embedders",
         "lifecycle",
@@ -135,8 +142,17 @@ FLOORS = {
         "chains",
     },
     "doors": {"tell", "git_history", "imports", "demo", "mcp", "notebook", "server", "__main__", "cli"}
-    | {"cli_branches", "cli_common", "cli_files", "cli_memory", "cli_read", "cli_sessions", "cli_timeline"}
-    | {"cli_topics", "cli_write", "gasoline", "gasoline_lines", "otlp", "otlp_json", "new_file"}
+    | {"cli_branches", "cli_common", "cli_context", "cli_files", "cli_memory", "cli_read", "cli_sessions"}
+    | {
+        "cli_timeline",
+        "cli_topics",
+        "cli_write",
+        "gasoline",
+        "gasoline_lines",
+        "otlp",
+        "otlp_json",
+        "new_file",
+    }
     | {"cloud_events", "memobrain", "pi_brain"},
 }
 ORDER = {module: floor for floor, name in enumerate(FLOORS) for module in FLOORS[name]}
