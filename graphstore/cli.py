@@ -66,15 +66,6 @@ app = typer.Typer(
     epilog="graphstore --branch NAME COMMAND … reads and writes on a branch (or set GRAPHSTORE_BRANCH). Times are dates (midnight UTC) or ISO 8601 instants such as 2026-01-30T12:00:00Z. "
     "Exit codes: 0 done, 1 refused or problems found, 2 wrong usage.",
 )
-imports = typer.Typer(
-    cls=Door, help="Bring in history from elsewhere.", no_args_is_help=True, rich_markup_mode=None
-)
-indexes = typer.Typer(cls=Door, help="Fill memory from files.", no_args_is_help=True, rich_markup_mode=None)
-sessions = typer.Typer(
-    cls=Door, help="Sessions of coding agents.", no_args_is_help=True, rich_markup_mode=None
-)
-memories = typer.Typer(cls=Door, help="Look into memory.", no_args_is_help=True, rich_markup_mode=None)
-
 # In the order of --help.
 COMMANDS: tuple[Callable[..., None], ...] = (
     cli_files.demo,
@@ -158,8 +149,12 @@ SESSIONS: dict[str, Callable[..., None]] = {
     "costs": cli_sessions.costs,
     "stats": cli_sessions.stats,
 }
-MEMORY: dict[str, Callable[..., None]] = {"stats": cli_memory.stats}
-INDEXES: dict[str, Callable[..., None]] = {"soul": cli_context.index_soul}
+GROUPS: dict[str, tuple[str, dict[str, Callable[..., None]]]] = {
+    "import": ("Bring in history from elsewhere.", IMPORTS),
+    "sessions": ("Sessions of coding agents.", SESSIONS),
+    "memory": ("Look into memory.", {"stats": cli_memory.stats}),
+    "index": ("Fill memory from files.", {"soul": cli_context.index_soul}),
+}
 
 
 def _version(asked: bool) -> None:
@@ -181,18 +176,11 @@ def root(
 
 for _command in COMMANDS:
     app.command()(with_as_of(_command))
-for _name, _import in IMPORTS.items():
-    imports.command(_name)(_import)
-for _name, _session in SESSIONS.items():
-    sessions.command(_name)(_session)
-app.add_typer(imports, name="import")
-app.add_typer(sessions, name="sessions")
-for _name, _look in MEMORY.items():
-    memories.command(_name)(_look)
-app.add_typer(memories, name="memory")
-for _name, _index in INDEXES.items():
-    indexes.command(_name)(_index)
-app.add_typer(indexes, name="index")
+for _group, (_help, _commands) in GROUPS.items():
+    _typer = typer.Typer(cls=Door, help=_help, no_args_is_help=True, rich_markup_mode=None)
+    for _name, _command in _commands.items():
+        _typer.command(_name)(with_as_of(_command))
+    app.add_typer(_typer, name=_group)
 
 
 def main() -> None:
