@@ -21,7 +21,7 @@ from graphstore.inputs import json_object
 from graphstore.models import UPRIGHT, Json, Node, Value
 from graphstore.period import instant, iso
 from graphstore.session_catalog import EVER, Catalog, Known, taken_back_by_reading
-from graphstore.session_links import begins, has_entry, segment_node, session_node
+from graphstore.session_links import begins, has_entry, segment_node, session_node, strays
 from graphstore.session_nodes import SCHEMA_VERSION, SessionNode
 from graphstore.session_writing import Piece, Plan, Writing
 from graphstore.transcripts import Transcript
@@ -205,6 +205,7 @@ class Ingesting:
             children = [
                 each for each in children if each.nodes and self._is_in(plan.transcript, each.nodes[0])
             ]
+        children += self.catalog.waiting_for(plan.transcript.path)
         places = [Path(child.content["file"]) for child in children]
         return [place for place in places if place.is_file()]
 
@@ -251,8 +252,8 @@ class Ingesting:
         header = transcript.header
         if header.parent_session_id is None:
             return None
-        known = self.catalog.sessions.get(session_node(header.parent_session_id))
-        if known is None or known.missing:
+        known = self.catalog.parent_of(header, transcript.path)
+        if known is None:
             return None
         there = Path(known.content["file"])
         named = header.parent_session
@@ -297,6 +298,7 @@ class Ingesting:
         computer = (
             self._computer or (known.content.get("computer") if known else None) or socket.gethostname()
         )
+        above = self.catalog.parent_of(header, transcript.path)
         said: dict[str, Any] = {
             "sessionId": header.session_id,
             "file": str(transcript.path),
@@ -311,10 +313,11 @@ class Ingesting:
             "lastShared": transcript.last_shared,
             "digest": _digest(plan),
             "parentSession": header.parent_session,
-            "parentSessionId": header.parent_session_id,
+            "parentSessionId": header.parent_session_id if above is None else above.content["sessionId"],
             "analyzerVersion": self._analyze.version,
             "schemaVersion": SCHEMA_VERSION,
             "nodes": [piece.id for piece in pieces],
+            "strays": strays(transcript, [piece.segment for piece in pieces]) or None,
             "warnings": dict(sorted(counts.items())),
             "missing": False,
         }
@@ -343,7 +346,7 @@ class Ingesting:
 
     @staticmethod
     def _same(one: Json, other: Json) -> bool:
-        names = ("digest", "analyzerVersion", "schemaVersion", "copiedEntries", "entries")
+        names = ("digest", "analyzerVersion", "schemaVersion", "copiedEntries", "entries", "parentSessionId")
         return all(one.get(name) == other.get(name) for name in names)
 
     def _wanted(self, plan: Plan, piece: Piece, here: bool) -> str | None:
@@ -351,7 +354,7 @@ class Ingesting:
         node = self._node(piece.id)
         if node is None:
             return revisions.INITIAL
-        if node.standing == "retracted" and taken_back_by_reading(self._store, piece.id):
+        if self._taken_back(node):
             return revisions.INITIAL
         if node.standing not in UPRIGHT:
             plan.warnings.append(f"segment {piece.id} is {node.standing}; it was left so")
@@ -362,6 +365,9 @@ class Ingesting:
         if piece.segment.entry_count < count or (piece.segment.entry_count == count and not here):
             return None
         return revisions.GROWN
+
+    def _taken_back(self, node: Node) -> bool:
+        return node.standing == "retracted" and taken_back_by_reading(self._store, node.id)
 
     def _outdated(self, piece: Piece) -> str | None:
         """Why a segment whose session has not changed is to be written all the same."""
@@ -388,7 +394,7 @@ class Ingesting:
         """Write what is to be written of a session, in one transaction; none when there is nothing."""
         known = self.catalog.sessions.get(plan.id)
         there = self._node(plan.id) if known is None else None
-        if there is not None:
+        if there is not None and not self._taken_back(there):
             plan.warnings.append(f"session {plan.id} is {there.standing}; it was left so")
             return self._report(plan, [], 0)
         if known is None and plan.open and not plan.pieces:
@@ -445,9 +451,19 @@ class Ingesting:
         """What the session's node will say, with the segments that only another copy of its file has."""
         own = [piece.id for piece in plan.pieces]
         before = [] if known is None else [id for id in known.nodes if id not in stale]
-        if known is not None and plan.older:
-            return {**known.content, "nodes": list(dict.fromkeys([*before, *own]))}
-        return {**plan.content, "nodes": list(dict.fromkeys([*own, *before]))}
+        if known is None:
+            return plan.content
+        nodes = dict.fromkeys([*before, *own] if plan.older else [*own, *before])
+        session_id = known.content["sessionId"]
+        elsewhere = {
+            entry: start
+            for entry, start in known.strays.items()
+            if segment_node(session_id, start) in nodes.keys() - set(own)
+        }
+        aside = {**elsewhere, **plan.content.get("strays", {})}
+        content = {**(known.content if plan.older else plan.content), "nodes": list(nodes)}
+        content.pop("strays", None)
+        return {**content, "strays": aside} if aside else content
 
     def _analysed(self, plan: Plan, piece: Piece) -> SessionNode:
         """What the analyser says of a segment, checked. Raises InvalidError for one that raises, or says what is no node."""
