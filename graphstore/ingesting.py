@@ -7,7 +7,6 @@ the files alone and not on the order in which they are told: ids are derived, an
 from __future__ import annotations
 
 import socket
-from collections import Counter
 from collections.abc import Callable
 from hashlib import blake2b
 from pathlib import Path
@@ -289,10 +288,9 @@ class Ingesting:
         stop = plan.segments[-1].stop
         if plan.open:
             stop = pieces[-1].segment.stop if pieces else transcript.copied
-        last = transcript.entries[stop - 1].line if stop else 0
         counts = transcript.warning_counts
         if plan.open:
-            counts = Counter(warning.reason for warning in transcript.warnings if warning.line <= last)
+            counts = transcript.warnings_until(transcript.entries[stop - 1].line if stop else 0)
         began = header.timestamp or next((piece.begins for piece in pieces if piece.begins), None)
         ended = pieces[-1].segment.end_timestamp if pieces else None
         computer = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import tracemalloc
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -741,3 +742,33 @@ def test_timestamps_are_aware(made):
     t = made(header(), said("a", None, 1))
 
     assert timedelta(0) == t.entries[0].timestamp.utcoffset()
+
+
+def test_entries_read_like_a_list(tmp_path):
+    t = transcripts.read(
+        write(tmp_path / "a.jsonl", header(), said("a", None), said("b", "a"), said("c", "b"))
+    )
+
+    assert ["a", "b", "c"] == [entry.id for entry in t.entries]
+    assert ("c", ["b", "c"], ["a", "b"]) == (
+        t.entries[-1].id,
+        [entry.id for entry in t.entries[1:]],
+        [entry.id for entry in t.entries[:-1]],
+    )
+    assert t.entry("b") == t.entries[1] == t.entries[-2]
+    assert t.entries == list(t.entries) == transcripts.read(t.path).entries
+    with pytest.raises(IndexError):
+        t.entries[3]
+
+
+@pytest.mark.slow
+def test_a_file_of_tiny_entries_takes_less_memory_than_itself_twice(tmp_path):
+    lines = [said(f"{n:08x}", f"{n - 1:08x}" if n else None, n / 1000) for n in range(50_000)]
+    file = write(tmp_path / "tiny.jsonl", header(), *lines)
+    del lines
+    tracemalloc.start()
+    t = transcripts.read(file)
+    taken, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert (50_000, True) == (len(t.entries), taken < 2 * t.size)
