@@ -93,8 +93,9 @@ _STOPS: Mapping[str, Literal["done", "tool", "length", "aborted", "error"]] = {
 }  # fmt: skip
 _INTERRUPTED = re.compile(r"\[Request interrupted by user[^\]]{0,40}\]")
 _REFUSED = re.compile(
-    r"\A\s*(?:The user doesn't want to (?:proceed|take this action)|\[Request interrupted|(?:Command|Operation) aborted\s*\Z)"
+    r"\A\s*(?:The user doesn't want to (?:proceed|take this action)|\[Request interrupted|Operation aborted\s*\Z)"
 )
+_ABORTED = re.compile(r"(?:\A|\n)Command aborted\s*\Z")  # below what it had printed
 _ARGUMENTS = "command-args"
 _WRAPPER = re.compile(
     r"<(system-reminder|command-(?:name|message|contents|args)|local-command-[a-z]{1,20}|bash-[a-z]{1,20}|user-memory-input|"
@@ -128,7 +129,7 @@ def steps(body: Mapping[str, Any]) -> Iterator[Step]:
         text = plain(message.get("content"))
         failed = message.get("isError") is True or _exited_badly(text)
         call, tool = _text(message.get("toolCallId")), _text(message.get("toolName")) or None
-        yield Answered(call, tool, text, failed, failed and _REFUSED.match(text) is not None)
+        yield Answered(call, tool, text, failed, failed and _refused(text))
     elif role == "bashExecution":
         failed = message.get("exitCode") not in (None, 0) and message.get("cancelled") is not True
         yield Ran(_text(message.get("command")), _text(message.get("output")), failed)
@@ -179,8 +180,7 @@ def _by_user(body: Mapping[str, Any], message: Mapping[str, Any]) -> Iterator[St
         if isinstance(part, dict) and part.get("type") == "tool_result":
             text = plain(part.get("content"))
             failed = part.get("is_error") is True
-            refused = failed and _REFUSED.match(text) is not None
-            yield Answered(_text(part.get("tool_use_id")), None, text, failed, refused)
+            yield Answered(_text(part.get("tool_use_id")), None, text, failed, failed and _refused(text))
     text = plain(content)
     if body.get("isCompactSummary") is True:
         yield Summed("compaction", text)
@@ -239,6 +239,10 @@ def _cost(cost: Any) -> float | None:
         parts = [cost["total"]] if "total" in cost else list(cost.values())
         return math.fsum(map(_amount, parts)) if parts else None
     return None if cost is None else _amount(cost)
+
+
+def _refused(text: str) -> bool:
+    return _REFUSED.match(text) is not None or _ABORTED.search(text[-_TAIL:]) is not None
 
 
 def _exited_badly(text: str) -> bool:
