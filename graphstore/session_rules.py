@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from graphstore import session_words as known
 from graphstore.models import Json
+from graphstore.session_nodes import UNPRICED
 from graphstore.session_steps import Answered, Call, Ran, Said, Step, Stopped, Summed, Took
 from graphstore.statements import words
 
@@ -481,7 +482,7 @@ class Findings:
             )
         took = [each for model in self._models.values() for each in model.messages.values()]
         if any(each.cost is None and each.tokens_input + each.tokens_output for each in took):
-            doubts.append({"decision": "Cost taken as 0", "reasoning": "the session says tokens and no cost"})
+            doubts.append({"decision": UNPRICED, "reasoning": "the session says tokens and no cost"})
         return doubts
 
 
