@@ -22,8 +22,9 @@ from graphstore.period import instant, iso
 from graphstore.session_catalog import EVER, Catalog, Known, taken_back_by_reading
 from graphstore.session_links import begins, has_entry, segment_node, session_node, strays
 from graphstore.session_nodes import SCHEMA_VERSION, SessionNode
-from graphstore.session_writing import Piece, Plan, Writing
+from graphstore.session_writing import OwnSegment, Plan, Writing
 from graphstore.transcripts import Transcript
+from graphstore.windows import plural
 
 if TYPE_CHECKING:
     from graphstore.store import GraphStore
@@ -82,8 +83,10 @@ class Ingested(Value):
         return tuple(f"{each.file}: {each.error}" for each in self.sessions if each.error is not None)
 
     def __str__(self) -> str:
-        count = len(self.sessions)
-        told = f"{count} session{'' if count == 1 else 's'}: {self.new} new segments, {self.revised} revised, {self.unchanged} unchanged"
+        new = plural(self.new, "new segment")
+        told = f"{plural(len(self.sessions), 'session')}: {new}, {self.revised:,} revised, {self.unchanged:,} unchanged"
+        taken = sum(each.retracted for each in self.sessions)
+        told += f", {taken:,} taken back" if taken else ""
         failed = len(self.damaged)
         return f"{told}; {failed} left out" if failed else told
 
@@ -264,7 +267,9 @@ class Ingesting:
         segments = transcripts.segments(transcript)
         session_id = transcript.header.session_id
         pieces = [
-            Piece(segment, segment_node(session_id, segment.start_entry_id), transcript.digest(segment), at)
+            OwnSegment(
+                segment, segment_node(session_id, segment.start_entry_id), transcript.digest(segment), at
+            )
             for segment, at in zip(segments, begins(transcript, segments), strict=True)
             if not segment.copied and segment.entry_count
         ]
@@ -347,7 +352,7 @@ class Ingesting:
         names = ("digest", "analyzerVersion", "schemaVersion", "copiedEntries", "entries", "parentSessionId")
         return all(one.get(name) == other.get(name) for name in names)
 
-    def _wanted(self, plan: Plan, piece: Piece, here: bool) -> str | None:
+    def _wanted(self, plan: Plan, piece: OwnSegment, here: bool) -> str | None:
         """Why a segment is to be written; None when it is to be left. `here`: the file is where the session is known to be."""
         node = self._node(piece.id)
         if node is None:
@@ -367,7 +372,7 @@ class Ingesting:
     def _taken_back(self, node: Node) -> bool:
         return node.standing == "retracted" and taken_back_by_reading(self._store, node.id)
 
-    def _outdated(self, piece: Piece) -> str | None:
+    def _outdated(self, piece: OwnSegment) -> str | None:
         """Why a segment whose session has not changed is to be written all the same."""
         node = self._node(piece.id)
         if node is None or node.standing not in UPRIGHT:
@@ -412,7 +417,7 @@ class Ingesting:
             raise
         return self._report(plan, due, len(stale))
 
-    def _report(self, plan: Plan, due: list[Piece], retracted: int) -> SessionIngested:
+    def _report(self, plan: Plan, due: list[OwnSegment], retracted: int) -> SessionIngested:
         new = sum(piece.trigger == revisions.INITIAL for piece in due)
         read = [
             f"{reason} ({count} ×)" if count > 1 else reason
@@ -463,7 +468,7 @@ class Ingesting:
         content.pop("strays", None)
         return {**content, "strays": aside} if aside else content
 
-    def _analysed(self, plan: Plan, piece: Piece) -> SessionNode:
+    def _analysed(self, plan: Plan, piece: OwnSegment) -> SessionNode:
         """What the analyser says of a segment, checked. Raises InvalidError for one that raises, or says what is no node."""
         transcript, segment = plan.transcript, piece.segment
         work = Work(transcript, segment, plan.content["computer"], transcript.header.cwd or "")

@@ -398,7 +398,9 @@ class Findings:
                 return "sysadmin"
             if "debugging" in asked:
                 return "debugging"
-        return "research" if self.files or self.commands or self.looked else "other"
+        if self.files or self.commands or self.looked:
+            return "research"
+        return asked[0] if asked else "other"
 
     def _type_of_writing(self, written: list[str], asked: list[str]) -> str:
         """By what was written most; for source, by what was asked, then by whether running it failed before."""

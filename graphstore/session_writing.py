@@ -34,7 +34,7 @@ MAKER = "boundary"
 
 
 @dataclass(slots=True)
-class Piece:
+class OwnSegment:
     """An own segment of a file, and what is to be done with it."""
 
     segment: Segment
@@ -52,7 +52,7 @@ class Plan:
 
     transcript: Transcript
     id: str
-    pieces: list[Piece]
+    pieces: list[OwnSegment]
     segments: Sequence[Segment]
     open: bool
     """Its last segment is left for later."""
@@ -72,7 +72,7 @@ class Writing:
         self._adrift: list[Link] = []  # from segments that were taken back
         self._source = f"sessions:{plan.content['format']}"
 
-    def write(self, known: Known | None, due: list[Piece], stale: list[str]) -> None:
+    def write(self, known: Known | None, due: list[OwnSegment], stale: list[str]) -> None:
         """Write it. `known`: the session as it was; `due`: the segments to write; `stale`: those to take back."""
         plan, catalog = self._plan, self._catalog
         project = plan.content.get("project")
@@ -134,7 +134,7 @@ class Writing:
         if first < began:
             store.retract(plan.id, valid_from=first, valid_to=began, reason="it had not begun")
 
-    def _segment(self, piece: Piece, is_first: bool) -> None:
+    def _segment(self, piece: OwnSegment, is_first: bool) -> None:
         assert piece.analysed is not None and piece.trigger is not None
         store = self._store
         fresh = revisions.in_new_project(stored(piece.analysed, analyzed_at=self._now), is_first)
@@ -243,7 +243,7 @@ class Writing:
 
     # ---- links
 
-    def _link(self, piece: Piece, joints: list[Joint]) -> None:
+    def _link(self, piece: OwnSegment, joints: list[Joint]) -> None:
         """Make the links into a segment what they should be."""
         parent = self._plan.content.get("parentSessionId")
         wanted: dict[str, tuple[str, str, Json]] = {}

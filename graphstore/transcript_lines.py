@@ -25,7 +25,7 @@ from graphstore.transcript_entries import Entries
 
 Format = Literal["pi", "claude"]
 Progress = Callable[[int, int], None]
-Piece = tuple[int, int, bytes, Json]
+Found = tuple[int, int, bytes, Json]
 """An object of a file: its line, its offset, its bytes, and what they say."""
 
 PI_METADATA = frozenset({"label", "session_info"})
@@ -105,7 +105,7 @@ class Lines:
         self.file, self.total, self.warnings, self.progress = file, total, warnings, progress
         self.size = 0
 
-    def __iter__(self) -> Iterator[Piece]:
+    def __iter__(self) -> Iterator[Found]:
         number = at = told = 0
         for line in self.file:
             number += 1
@@ -134,7 +134,7 @@ class Lines:
         if self.progress:
             self.progress(at, max(at, self.total))
 
-    def _mended(self, number: int, start: int, raw: bytes, ended: bool, error: Exception) -> Iterator[Piece]:
+    def _mended(self, number: int, start: int, raw: bytes, ended: bool, error: Exception) -> Iterator[Found]:
         found, left = pieces(raw)
         for offset, part, value in found:
             yield number, start + offset, part, value
@@ -248,7 +248,7 @@ class Reading:
 
     def add(
         self,
-        piece: Piece,
+        piece: Found,
         given: Any,
         parent: Any,
         kind: str,

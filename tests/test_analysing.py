@@ -637,6 +637,10 @@ def test_what_was_written_most_is_what_the_work_was(session):
     assert "documentation" == analysed(session).classification.type
 
 
+def test_talk_alone_is_what_was_asked_for(session):
+    assert "debugging" == analysed(session.user("Fix the loom").assistant("How?")).classification.type
+
+
 def test_a_type_without_ground_is_to_be_reviewed(session):
     node = analysed(session.user("Good morning").assistant("Good morning."))
 
