@@ -10,13 +10,13 @@ import posixpath
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from graphstore import session_words as known
 from graphstore.models import Json
 from graphstore.session_nodes import UNPRICED
-from graphstore.session_steps import Answered, Call, Ran, Said, Step, Stopped, Summed, Took
+from graphstore.session_steps import Answered, Call, Ran, Said, Spending, Step, Stopped, Summed, Took
 from graphstore.statements import words
 
 BYTES_A_TOKEN = 4
@@ -78,13 +78,6 @@ class _Touch:
     named: int = 0  # by a summary
 
 
-@dataclass(slots=True)
-class _Model:
-    provider: str
-    model: str
-    messages: dict[str, Took] = field(default_factory=dict)  # by the message, so that each counts once
-
-
 class Findings:
     """What the steps of a segment add up to."""
 
@@ -105,7 +98,7 @@ class Findings:
         self.was_broken = False  # before anything was written
         self._open: dict[tuple[str, str], list[_Error]] = {}  # errors not resolved, by tool and what about
         self._pending: dict[str, Call] = {}
-        self._models: dict[tuple[str, str], _Model] = {}
+        self._spending = Spending()
         self._kept = 0
 
     # ------------------------------------------------------------------ taking steps
@@ -113,7 +106,8 @@ class Findings:
     def take(self, step: Step) -> None:
         """Add one step."""
         if isinstance(step, Took):
-            self._take_usage(step)
+            if step.model or step.provider:
+                self._spending.take(step)
             return
         self.stopped = None  # why the last answer stopped, while nothing came after it
         if isinstance(step, Said):
@@ -165,19 +159,6 @@ class Findings:
         elif stop.why != "aborted":
             for error in self._open.pop(_ANSWER, ()):
                 error.resolved = True
-
-    def _take_usage(self, took: Took) -> None:
-        if not took.model and not took.provider:
-            return
-        model = self._models.setdefault(
-            (took.provider, took.model), _Model(took.provider, took.model)
-        ).messages
-        key = took.message or f"#{len(model)}"
-        before = model.get(key)
-        if (
-            before is None or took.tokens_output >= before.tokens_output
-        ):  # the last line of a message has all of it
-            model[key] = took
 
     def _touch(self, call: Call) -> None:
         name = _plain_name(call.tool)
@@ -344,15 +325,15 @@ class Findings:
         """What each model took, in the order of the first time."""
         return [
             {
-                "provider": model.provider,
-                "model": model.model,
-                "tokensInput": sum(took.tokens_input for took in model.messages.values()),
-                "tokensOutput": sum(took.tokens_output for took in model.messages.values()),
-                "cacheRead": sum(took.cache_read for took in model.messages.values()),
-                "cacheWrite": sum(took.cache_write for took in model.messages.values()),
-                "cost": total(took.cost or 0.0 for took in model.messages.values()),
+                "provider": provider,
+                "model": model,
+                "tokensInput": sum(took.tokens_input for took in messages),
+                "tokensOutput": sum(took.tokens_output for took in messages),
+                "cacheRead": sum(took.cache_read for took in messages),
+                "cacheWrite": sum(took.cache_write for took in messages),
+                "cost": total(took.cost or 0.0 for took in messages),
             }
-            for model in self._models.values()
+            for provider, model, messages in self._spending
         ]
 
     def key_decisions(self) -> list[Json]:
@@ -482,7 +463,7 @@ class Findings:
             doubts.append(
                 _doubt("Type set to other", "neither the request nor the tools say what kind of work it was")
             )
-        took = [each for model in self._models.values() for each in model.messages.values()]
+        took = [each for _, _, messages in self._spending for each in messages]
         if any(each.cost is None and each.tokens_input + each.tokens_output for each in took):
             doubts.append({"decision": UNPRICED, "reasoning": "the session says tokens and no cost"})
         return doubts

@@ -55,7 +55,7 @@ class Ran:
 class Took:
     """What a message took: tokens, and US dollars where the session says them.
 
-    `message` is the same for all entries that one message was written in; None when it stands for itself.
+    `message` is the same for all entries that one message was written in; None when nothing says. `in_parts`: a message may be written in several.
     """
 
     message: str | None
@@ -66,6 +66,17 @@ class Took:
     cache_read: int
     cache_write: int
     cost: float | None
+    in_parts: bool = False
+
+    def goes_on(self, before: Took) -> bool:
+        """Whether it may be a part of the same message as the one before it: without an id, what both took in tells."""
+        if not (self.in_parts and before.in_parts) or self.message is not None or before.message is not None:
+            return False
+        return (self.tokens_input, self.cache_read, self.cache_write) == (
+            before.tokens_input,
+            before.cache_read,
+            before.cache_write,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +94,29 @@ class Summed:
     how: Literal["compaction", "branch"]
     text: str
     files: tuple[str, ...] = field(default=())
+
+
+class Spending:
+    """What models took, each message once: the parts it was written in repeat what the whole took."""
+
+    def __init__(self) -> None:
+        self._models: dict[tuple[str, str], dict[str, Took]] = {}
+
+    def take(self, took: Took) -> None:
+        """Add what one entry says."""
+        messages = self._models.setdefault((took.provider, took.model), {})
+        key = took.message or f"#{len(messages)}"
+        if messages and took.message is None:
+            latest = next(reversed(messages))
+            key = latest if took.goes_on(messages[latest]) else key
+        before = messages.get(key)
+        if before is None or took.tokens_output >= before.tokens_output:  # the last part has all of it
+            messages[key] = took
+
+    def __iter__(self) -> Iterator[tuple[str, str, list[Took]]]:
+        """Provider, model and what each message took, in the order of the first time."""
+        for (provider, model), messages in self._models.items():
+            yield provider, model, list(messages.values())
 
 
 Step = Said | Call | Answered | Ran | Took | Stopped | Summed
@@ -222,10 +256,9 @@ def _took(body: Mapping[str, Any], message: Mapping[str, Any]) -> Took | None:
         taken, made = _count(usage.get("input_tokens")), _count(usage.get("output_tokens"))
         read = _count(usage.get("cache_read_input_tokens"))
         written = _count(usage.get("cache_creation_input_tokens"))
-        key = _text(message.get("id")) or _text(body.get("requestId"))
-        # lines that one message was cut into repeat what it took in; without an id, that tells them together
-        key = key or f"{taken}/{read}/{written}"
-        return Took(key, "anthropic", model, taken, made, read, written, _cost(body.get("costUSD")))
+        key = _text(message.get("id")) or _text(body.get("requestId")) or None
+        cost = _cost(body.get("costUSD"))
+        return Took(key, "anthropic", model, taken, made, read, written, cost, in_parts=True)
     taken, made = _count(usage.get("input")), _count(usage.get("output"))
     read, written = _count(usage.get("cacheRead")), _count(usage.get("cacheWrite"))
     return Took(

@@ -13,17 +13,19 @@ from __future__ import annotations
 import os
 from array import array
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from functools import cached_property
 from hashlib import blake2b
+from math import fsum
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, TypeGuard
+from typing import Any, BinaryIO, Literal
 from zlib import crc32
 
 from graphstore.errors import EngineError, InvalidError, NotFoundError
 from graphstore.models import Json, Value
 from graphstore.period import MICROSECOND, instant, moment
+from graphstore.session_steps import Answered, Call, Spending, Step, Took, steps
 from graphstore.transcript_entries import NEVER, Entries, Entry
 from graphstore.transcript_lines import (
     BLOCK,
@@ -540,9 +542,8 @@ def statistics(t: Transcript) -> SessionStatistics:
     content = [entry for entry in own if entry.is_content]
     times = [entry.timestamp for entry in content if entry.timestamp is not None]
     started, ended = (min(times), max(times)) if times else (None, None)
-    count = _Counting()
-    for entry, body in t.bodies_between(t.copied, len(t.entries)):
-        count.take(entry, body)
+    bodies = t.bodies_between(t.copied, len(t.entries))
+    took = _took(step for _, body in bodies for step in steps(body))
     header = t.header
     return SessionStatistics(
         file=str(t.path),
@@ -563,98 +564,40 @@ def statistics(t: Transcript) -> SessionStatistics:
         ended_at=ended,
         duration_minutes=round((ended - started) / timedelta(minutes=1), 2) if started and ended else None,
         warnings=dict(t.warning_counts),
-        **count.told(),
+        **took,
     )
 
 
-class _Counting:
-    """Tools, models, tokens and cost, body for body."""
-
-    def __init__(self) -> None:
-        self.tools: Counter[str] = Counter()
-        self.models: Counter[str] = Counter()
-        self.errors = 0
-        self.spent: Counter[str] = Counter()
-        self.cost: float | None = None
-        # parts of one reply of Claude Code each repeat what it used
-        self.replies: dict[str, tuple[Json, str | None]] = {}
-        self.before: tuple[str, str, Any] = (
-            "",
-            "",
-            None,
-        )  # the part that came last: its id, its reply, what it read
-
-    def take(self, entry: Entry, body: Json) -> None:
-        message = body.get("message")
-        if not isinstance(message, dict):
-            return
-        blocks = message.get("content")
-        for block in blocks if isinstance(blocks, list) else ():
-            if isinstance(block, dict):
-                self._block(block)
-        self.errors += message.get("isError") is True
-        paid = body.get("costUSD")
-        if _number(paid):
-            self.cost = (self.cost or 0) + paid
-        model, usage = message.get("model"), message.get("usage")
-        said = isinstance(model, str) and model
-        provider = message.get("provider")
-        name = f"{provider}/{model}" if isinstance(provider, str) and provider else model
-        usage = usage if isinstance(usage, dict) else {}
-        if usage and "uuid" in body:
-            self.replies[self._reply(entry, message, usage)] = (usage, name if said else None)
-        else:
-            self._spent(usage, name if said else None)
-
-    def _reply(self, entry: Entry, message: Json, usage: Json) -> str:
-        """Which reply an entry is part of. Where no id says so: that of the entry before, when it goes on from it having read the same."""
-        reply = message.get("id")
-        read = [usage.get(key) for name in ("input", "cache_read", "cache_write") for key in _USAGE[name]]
-        if not isinstance(reply, str) or not reply:
-            before, of, same = self.before
-            reply = of if entry.parent_id == before and read == same else entry.id
-        self.before = (entry.id, reply, read)
-        return reply
-
-    def _block(self, block: Json) -> None:
-        kind, name = block.get("type"), block.get("name")
-        if kind in ("toolCall", "tool_use") and isinstance(name, str):
-            self.tools[name] += 1
-        elif kind == "tool_result":
-            self.errors += block.get("is_error") is True
-
-    def _spent(self, usage: Json, model: str | None) -> None:
-        if model is not None:
-            self.models[model] += 1
-        for name, keys in _USAGE.items():
-            self.spent[name] += next((int(usage[key]) for key in keys if _number(usage.get(key))), 0)
-        cost = usage.get("cost")
-        if isinstance(cost, dict):
-            parts = [cost["total"]] if _number(cost.get("total")) else filter(_number, cost.values())
-            self.cost = sum(parts, self.cost or 0.0)
-
-    def told(self) -> dict[str, Any]:
-        for usage, model in self.replies.values():
-            self._spent(usage, model)
-        return {
-            "tools": dict(self.tools.most_common()),
-            "models": dict(self.models.most_common()),
-            "tool_errors": self.errors,
-            "tokens": Tokens(**self.spent, total=self.spent.total()),
-            "cost": None if self.cost is None else round(self.cost, 6),
-        }
-
-
-_USAGE = {
-    "input": ("input", "input_tokens"),
-    "output": ("output", "output_tokens"),
-    "cache_read": ("cacheRead", "cache_read_input_tokens"),
-    "cache_write": ("cacheWrite", "cache_creation_input_tokens"),
-}
-
-
-def _number(value: Any) -> TypeGuard[float]:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def _took(steps: Iterable[Step]) -> dict[str, Any]:
+    """Tools, models, tokens and cost of all steps."""
+    tools: Counter[str] = Counter()
+    errors, spending = 0, Spending()
+    for step in steps:
+        if isinstance(step, Call):
+            tools[step.tool] += 1
+        elif isinstance(step, Answered):
+            errors += step.failed
+        elif isinstance(step, Took):
+            spending.take(step)
+    models: Counter[str] = Counter()
+    spent: Counter[str] = Counter()
+    costs: list[float] = []
+    for provider, model, messages in spending:
+        if model:
+            models[f"{provider}/{model}" if provider else model] += len(messages)
+        for took in messages:
+            spent["input"] += took.tokens_input
+            spent["output"] += took.tokens_output
+            spent["cache_read"] += took.cache_read
+            spent["cache_write"] += took.cache_write
+            costs += [] if took.cost is None else [took.cost]
+    return {
+        "tools": dict(tools.most_common()),
+        "models": dict(models.most_common()),
+        "tool_errors": errors,
+        "tokens": Tokens(**spent, total=spent.total()),
+        "cost": round(fsum(costs), 6) if costs else None,
+    }
 
 
 __all__ = [

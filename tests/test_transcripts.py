@@ -694,7 +694,17 @@ def test_what_parts_of_one_reply_repeat_is_counted_once(made, ids):
     found = transcripts.statistics(t)
 
     assert (8, 12, 100) == (found.tokens.input, found.tokens.output, found.tokens.cache_read)
-    assert ({"opus": 2}, {"Edit": 3}, None) == (found.models, found.tools, found.cost)
+    assert ({"anthropic/opus": 2}, {"Edit": 3}, None) == (found.models, found.tools, found.cost)
+
+
+def test_replies_without_ids_that_took_in_the_same_count_when_they_are_apart(made):
+    def reply(id: str, parent: str, read: int) -> dict[str, Any]:
+        usage = {"input_tokens": read, "output_tokens": 4}
+        return claude(id, parent, type="assistant", message={"role": "assistant", "model": "opus", "content": [], "usage": usage})  # fmt: skip
+
+    t = made(claude("a", None), reply("b", "a", 8), reply("c", "b", 9), claude("d", "c"), reply("e", "d", 8))
+
+    assert (25, 12) == ((found := transcripts.statistics(t).tokens).input, found.output)
 
 
 def test_statistics_of_a_real_session_add_up():
