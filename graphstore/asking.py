@@ -85,6 +85,8 @@ class WorkOn(Answer):
     minutes: float
     cost: float
     tokens: int
+    unpriced: int = 0
+    """Of how many no cost is known: their sessions say tokens only."""
 
     def _found(self) -> tuple[Value, ...]:
         return self.work
@@ -94,7 +96,7 @@ class WorkOn(Answer):
         if not self.work:
             return f"{self.project}{time}: nothing."
         told = f"{plural(len(self.work), 'piece')} of work in {plural(self.sessions, 'session')}"
-        spent = f"{self.minutes:,.0f} minutes, {_money(self.cost)}, {plural(self.tokens, 'token')}"
+        spent = f"{self.minutes:,.0f} minutes, {_priced(self.cost, self.unpriced, len(self.work))}, {plural(self.tokens, 'token')}"
         return "\n".join([f"{self.project}{time}: {told}, {spent}.", *map(str, self.work)])
 
 
@@ -119,6 +121,7 @@ def work_on(
         minutes=round(fsum(each.minutes for each in work), 2),
         cost=_sum(each.cost for each in work),
         tokens=sum(each.tokens for each in work),
+        unpriced=sum(piece.unpriced for piece in found),
     )
 
 
@@ -364,7 +367,8 @@ def _recurring(met: list[tuple[Piece, Met]]) -> RecurringError:
 
 
 class Cost(Value):
-    """What one project, model (`provider/model`), session or day took: US dollars, and tokens in and out; of how many pieces of work.
+    """What one project, model (`provider/model`), session or day took: US dollars, and tokens in and out; of how many pieces of work,
+    and of how many of them no cost is known.
 
     `cache_read`, `cache_write`: tokens that came from and went into a cache, not among `tokens`.
     """
@@ -375,12 +379,14 @@ class Cost(Value):
     cache_read: int
     cache_write: int
     pieces: int
+    unpriced: int = 0
 
     def __str__(self) -> str:
         cached = (
             f", {self.cache_read + self.cache_write:,} cached" if self.cache_read + self.cache_write else ""
         )
-        return f"{_money(self.cost):>10}  {plural(self.tokens, 'token')}{cached}  {self.key or '(unknown)'}"
+        cost = _priced(self.cost, self.unpriced, self.pieces)
+        return f"{cost:>10}  {plural(self.tokens, 'token')}{cached}  {self.key or '(unknown)'}"
 
 
 class Costs(Answer):
@@ -390,12 +396,16 @@ class Costs(Answer):
     rows: tuple[Cost, ...]
     cost: float
     tokens: int
+    unpriced: int = 0
+    """Of how many pieces of work no cost is known: their sessions say tokens only."""
 
     def _found(self) -> tuple[Value, ...]:
         return self.rows
 
     def __str__(self) -> str:
-        total = f"{_money(self.cost):>10}  {plural(self.tokens, 'token')} in all, by {self.by}"
+        pieces = sum(row.pieces for row in self.rows)
+        total = f"{_priced(self.cost, self.unpriced, pieces):>10}  {plural(self.tokens, 'token')} in all, by {self.by}"
+        total += f"; no cost is known of {plural(self.unpriced, 'piece')} of work" if self.unpriced else ""
         return "\n".join([*map(str, self.rows), total])
 
 
@@ -406,6 +416,7 @@ class _Spent(NamedTuple):
     cache_read: float
     cache_write: float
     node: str
+    unpriced: bool
 
 
 def costs(view: Reader, by: str = "project") -> Costs:
@@ -416,13 +427,18 @@ def costs(view: Reader, by: str = "project") -> Costs:
     if by not in BY:
         raise InvalidError.choice("by", by, BY)
     by_key: dict[str, list[_Spent]] = {}
-    for piece in pieces(view):
+    there = pieces(view)
+    for piece in there:
         for spent in _by_model(piece) if by == "model" else [_spent(piece, by)]:
             by_key.setdefault(spent.key, []).append(spent)
     rows = [_cost(key, spent) for key, spent in by_key.items()]
     rows.sort(key=lambda row: (row.key,) if by == "day" else (-row.cost, -row.tokens, row.key))
     return Costs(
-        by=by, rows=tuple(rows), cost=_sum(row.cost for row in rows), tokens=sum(row.tokens for row in rows)
+        by=by,
+        rows=tuple(rows),
+        cost=_sum(row.cost for row in rows),
+        tokens=sum(row.tokens for row in rows),
+        unpriced=sum(piece.unpriced for piece in there),
     )
 
 
@@ -436,6 +452,7 @@ def _spent(piece: Piece, by: str) -> _Spent:
         sum(each.cache_read for each in used),
         sum(each.cache_write for each in used),
         piece.id,
+        piece.unpriced,
     )
 
 
@@ -450,6 +467,7 @@ def _by_model(piece: Piece) -> list[_Spent]:
             number(each.get("cacheRead")),
             number(each.get("cacheWrite")),
             piece.id,
+            piece.unpriced and not number(each.get("cost")),
         )
         for each in piece.objects("observations", "modelsUsed")
     ]
@@ -463,11 +481,19 @@ def _cost(key: str, spent: list[_Spent]) -> Cost:
         cache_read=int(sum(each.cache_read for each in spent)),
         cache_write=int(sum(each.cache_write for each in spent)),
         pieces=len({each.node for each in spent}),
+        unpriced=len({each.node for each in spent if each.unpriced}),
     )
 
 
 def _sum(amounts: Iterable[float]) -> float:
     return round(fsum(amounts), _CENTS)
+
+
+def _priced(amount: float, unpriced: int, all: int) -> str:
+    """An amount of money; with "+" where it is not all that was paid, for some of it has no price."""
+    if not unpriced:
+        return _money(amount)
+    return "unknown" if unpriced == all and not amount else f"{_money(amount)}+"
 
 
 def _money(amount: float) -> str:

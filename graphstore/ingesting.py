@@ -7,7 +7,6 @@ the files alone and not on the order in which they are told: ids are derived, an
 from __future__ import annotations
 
 import socket
-from collections import Counter
 from collections.abc import Callable
 from hashlib import blake2b
 from pathlib import Path
@@ -21,10 +20,11 @@ from graphstore.inputs import json_object
 from graphstore.models import UPRIGHT, Json, Node, Value
 from graphstore.period import instant, iso
 from graphstore.session_catalog import EVER, Catalog, Known, taken_back_by_reading
-from graphstore.session_links import begins, has_entry, segment_node, session_node
+from graphstore.session_links import begins, has_entry, segment_node, session_node, strays
 from graphstore.session_nodes import SCHEMA_VERSION, SessionNode
-from graphstore.session_writing import Piece, Plan, Writing
+from graphstore.session_writing import OwnSegment, Plan, Writing
 from graphstore.transcripts import Transcript
+from graphstore.windows import plural
 
 if TYPE_CHECKING:
     from graphstore.store import GraphStore
@@ -83,8 +83,10 @@ class Ingested(Value):
         return tuple(f"{each.file}: {each.error}" for each in self.sessions if each.error is not None)
 
     def __str__(self) -> str:
-        count = len(self.sessions)
-        told = f"{count} session{'' if count == 1 else 's'}: {self.new} new segments, {self.revised} revised, {self.unchanged} unchanged"
+        new = plural(self.new, "new segment")
+        told = f"{plural(len(self.sessions), 'session')}: {new}, {self.revised:,} revised, {self.unchanged:,} unchanged"
+        taken = sum(each.retracted for each in self.sessions)
+        told += f", {taken:,} taken back" if taken else ""
         failed = len(self.damaged)
         return f"{told}; {failed} left out" if failed else told
 
@@ -205,6 +207,7 @@ class Ingesting:
             children = [
                 each for each in children if each.nodes and self._is_in(plan.transcript, each.nodes[0])
             ]
+        children += self.catalog.waiting_for(plan.transcript.path)
         places = [Path(child.content["file"]) for child in children]
         return [place for place in places if place.is_file()]
 
@@ -251,8 +254,8 @@ class Ingesting:
         header = transcript.header
         if header.parent_session_id is None:
             return None
-        known = self.catalog.sessions.get(session_node(header.parent_session_id))
-        if known is None or known.missing:
+        known = self.catalog.parent_of(header, transcript.path)
+        if known is None:
             return None
         there = Path(known.content["file"])
         named = header.parent_session
@@ -264,7 +267,9 @@ class Ingesting:
         segments = transcripts.segments(transcript)
         session_id = transcript.header.session_id
         pieces = [
-            Piece(segment, segment_node(session_id, segment.start_entry_id), transcript.digest(segment), at)
+            OwnSegment(
+                segment, segment_node(session_id, segment.start_entry_id), transcript.digest(segment), at
+            )
             for segment, at in zip(segments, begins(transcript, segments), strict=True)
             if not segment.copied and segment.entry_count
         ]
@@ -288,15 +293,15 @@ class Ingesting:
         stop = plan.segments[-1].stop
         if plan.open:
             stop = pieces[-1].segment.stop if pieces else transcript.copied
-        last = transcript.entries[stop - 1].line if stop else 0
         counts = transcript.warning_counts
         if plan.open:
-            counts = Counter(warning.reason for warning in transcript.warnings if warning.line <= last)
+            counts = transcript.warnings_until(transcript.entries[stop - 1].line if stop else 0)
         began = header.timestamp or next((piece.begins for piece in pieces if piece.begins), None)
         ended = pieces[-1].segment.end_timestamp if pieces else None
         computer = (
             self._computer or (known.content.get("computer") if known else None) or socket.gethostname()
         )
+        above = self.catalog.parent_of(header, transcript.path)
         said: dict[str, Any] = {
             "sessionId": header.session_id,
             "file": str(transcript.path),
@@ -311,10 +316,11 @@ class Ingesting:
             "lastShared": transcript.last_shared,
             "digest": _digest(plan),
             "parentSession": header.parent_session,
-            "parentSessionId": header.parent_session_id,
+            "parentSessionId": header.parent_session_id if above is None else above.content["sessionId"],
             "analyzerVersion": self._analyze.version,
             "schemaVersion": SCHEMA_VERSION,
             "nodes": [piece.id for piece in pieces],
+            "strays": strays(transcript, [piece.segment for piece in pieces]) or None,
             "warnings": dict(sorted(counts.items())),
             "missing": False,
         }
@@ -343,15 +349,15 @@ class Ingesting:
 
     @staticmethod
     def _same(one: Json, other: Json) -> bool:
-        names = ("digest", "analyzerVersion", "schemaVersion", "copiedEntries", "entries")
+        names = ("digest", "analyzerVersion", "schemaVersion", "copiedEntries", "entries", "parentSessionId")
         return all(one.get(name) == other.get(name) for name in names)
 
-    def _wanted(self, plan: Plan, piece: Piece, here: bool) -> str | None:
+    def _wanted(self, plan: Plan, piece: OwnSegment, here: bool) -> str | None:
         """Why a segment is to be written; None when it is to be left. `here`: the file is where the session is known to be."""
         node = self._node(piece.id)
         if node is None:
             return revisions.INITIAL
-        if node.standing == "retracted" and taken_back_by_reading(self._store, piece.id):
+        if self._taken_back(node):
             return revisions.INITIAL
         if node.standing not in UPRIGHT:
             plan.warnings.append(f"segment {piece.id} is {node.standing}; it was left so")
@@ -363,7 +369,10 @@ class Ingesting:
             return None
         return revisions.GROWN
 
-    def _outdated(self, piece: Piece) -> str | None:
+    def _taken_back(self, node: Node) -> bool:
+        return node.standing == "retracted" and taken_back_by_reading(self._store, node.id)
+
+    def _outdated(self, piece: OwnSegment) -> str | None:
         """Why a segment whose session has not changed is to be written all the same."""
         node = self._node(piece.id)
         if node is None or node.standing not in UPRIGHT:
@@ -388,7 +397,7 @@ class Ingesting:
         """Write what is to be written of a session, in one transaction; none when there is nothing."""
         known = self.catalog.sessions.get(plan.id)
         there = self._node(plan.id) if known is None else None
-        if there is not None:
+        if there is not None and not self._taken_back(there):
             plan.warnings.append(f"session {plan.id} is {there.standing}; it was left so")
             return self._report(plan, [], 0)
         if known is None and plan.open and not plan.pieces:
@@ -408,7 +417,7 @@ class Ingesting:
             raise
         return self._report(plan, due, len(stale))
 
-    def _report(self, plan: Plan, due: list[Piece], retracted: int) -> SessionIngested:
+    def _report(self, plan: Plan, due: list[OwnSegment], retracted: int) -> SessionIngested:
         new = sum(piece.trigger == revisions.INITIAL for piece in due)
         read = [
             f"{reason} ({count} ×)" if count > 1 else reason
@@ -445,11 +454,21 @@ class Ingesting:
         """What the session's node will say, with the segments that only another copy of its file has."""
         own = [piece.id for piece in plan.pieces]
         before = [] if known is None else [id for id in known.nodes if id not in stale]
-        if known is not None and plan.older:
-            return {**known.content, "nodes": list(dict.fromkeys([*before, *own]))}
-        return {**plan.content, "nodes": list(dict.fromkeys([*own, *before]))}
+        if known is None:
+            return plan.content
+        nodes = dict.fromkeys([*before, *own] if plan.older else [*own, *before])
+        session_id = known.content["sessionId"]
+        elsewhere = {
+            entry: start
+            for entry, start in known.strays.items()
+            if segment_node(session_id, start) in nodes.keys() - set(own)
+        }
+        aside = {**elsewhere, **plan.content.get("strays", {})}
+        content = {**(known.content if plan.older else plan.content), "nodes": list(nodes)}
+        content.pop("strays", None)
+        return {**content, "strays": aside} if aside else content
 
-    def _analysed(self, plan: Plan, piece: Piece) -> SessionNode:
+    def _analysed(self, plan: Plan, piece: OwnSegment) -> SessionNode:
         """What the analyser says of a segment, checked. Raises InvalidError for one that raises, or says what is no node."""
         transcript, segment = plan.transcript, piece.segment
         work = Work(transcript, segment, plan.content["computer"], transcript.header.cwd or "")

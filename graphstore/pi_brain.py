@@ -114,6 +114,7 @@ class _Export:
         self.counts = {"nodes": 0, "versions": 0, "edges": 0}
         self.left: list[str] = []
         self.elsewhere = 0  # links with an end that is no node of a session
+        self.past = 0  # links that are known and do not hold here
         self.began: dict[str, Instant] = {}  # when each node that was written began, as it was told first
         with view._core.lock:
             sight = view._sight()
@@ -136,8 +137,12 @@ class _Export:
 
     def warnings(self) -> list[str]:
         """What has no place in the files."""
-        more = plural(self.elsewhere, "link")
-        return [*self.left, f"{more} with what is no node of a session"] if self.elsewhere else self.left
+        told = list(self.left)
+        if self.elsewhere:
+            told.append(f"{plural(self.elsewhere, 'link')} with what is no node of a session")
+        if self.past:
+            told.append(f"{plural(self.past, 'link')} not held here: unlinked, ended, or to begin later")
+        return told
 
     def _versions(self, id: str) -> Iterator[tuple[str, Json]]:
         rows: dict[int, list[Version]] = {}
@@ -175,11 +180,16 @@ class _Export:
         with self.view._core.lock:
             sight = self.view._sight()
             index = sight.index
-            rows: dict[int, None] = {}
+            there: dict[int, None] = {}
             for ent in (index.ids[id] for id in self.began):
                 for side in (index.out, index.into):
-                    rows.update(dict.fromkeys(sight.rows_of_links(side, ent)))
-            return [sight.link(row) for row in rows]
+                    there.update(dict.fromkeys(side.get(ent, ())))
+            held = {link: sight.held(link) for link in there}
+            self.past = sum(
+                row < 0 and any(index.k_tx[each] <= sight.tx for each in index.rows_of_link[link])
+                for link, row in held.items()
+            )
+            return [sight.link(row) for row in held.values() if row >= 0]
 
     def _edge(self, link: Link) -> Json:
         metadata, type = dict(link.metadata), link.kind

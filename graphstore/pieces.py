@@ -15,7 +15,7 @@ from graphstore.fingerprints import fingerprint
 from graphstore.inputs import text_of
 from graphstore.models import Json, Node
 from graphstore.period import Instant, instant
-from graphstore.session_nodes import LEVELS, SEGMENT
+from graphstore.session_nodes import LEVELS, SEGMENT, UNPRICED
 from graphstore.view import Reader
 
 _NAMED = 5  # projects that an error names
@@ -68,6 +68,11 @@ class Piece:
     @property
     def summary(self) -> str:
         return self.text("content", "summary")
+
+    @property
+    def unpriced(self) -> bool:
+        """Whether its session says what it took in tokens and not in money."""
+        return any(each.get("decision") == UNPRICED for each in self.objects("daemonMeta", "decisions"))
 
     def at(self, *path: str) -> Any:
         """The value there; None where there is none."""

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from graphstore.models import Json, Node, Value
 from graphstore.period import OPEN, Instant, instant, moment
-from graphstore.session_links import segment_node, session_node
+from graphstore.session_links import names, segment_node, session_node
 from graphstore.session_nodes import SESSION
-from graphstore.transcripts import Transcript
+from graphstore.transcript_lines import session_id_in
+from graphstore.transcripts import Header, Transcript
 from graphstore.view import Reader
 
 if TYPE_CHECKING:
@@ -105,6 +107,17 @@ class Known:
         return bool(self.content.get("missing"))
 
     @property
+    def file_node(self) -> str | None:
+        """The node that a session would have by the id in the name of its file."""
+        file = self.content.get("file")
+        return None if file is None or self.missing else session_node(session_id_in(file))
+
+    @property
+    def strays(self) -> dict[str, str]:
+        """Entries that hang elsewhere than the segment they are in, each with the entry that starts it."""
+        return dict(self.content.get("strays", {}))
+
+    @property
     def nodes(self) -> list[str]:
         return list(self.content.get("nodes", ()))
 
@@ -128,13 +141,19 @@ class Catalog:
         self._store = store
         self.sessions: dict[str, Known] = {}
         self._children: dict[str, set[str]] = {}
+        self._files: dict[str, str] = {}  # sessions whose file is named for another id, by that
         self._first: dict[str, tuple[Instant, str]] = {}
         for node in store.as_of(valid=EVER).nodes(SESSION):
             self.put(node.id, node.content)
 
     def put(self, id: str, content: Json) -> None:
         """Take note of a session as it is written now."""
-        known = self.sessions[id] = Known(id, content)
+        before, known = self.sessions.get(id), Known(id, content)
+        self.sessions[id] = known
+        if before is not None and before.parent not in (None, known.parent):
+            self._children[str(before.parent)].discard(id)
+        if known.file_node not in (None, id):
+            self._files[str(known.file_node)] = id
         if known.parent is not None:
             self._children.setdefault(known.parent, set()).add(id)
         project = content.get("project")
@@ -145,6 +164,35 @@ class Catalog:
         """The earliest session of a project."""
         first = self._first.get(project)
         return None if first is None else first[1]
+
+    def drop(self, id: str) -> None:
+        """Forget a session that only others named."""
+        del self.sessions[id]
+
+    def parent_of(self, header: Header, file: Path) -> Known | None:
+        """The session that a file names as its parent, by its id or by the name of its file, if its own file was seen."""
+        if header.parent_session_id is None:
+            return None
+        id = session_node(header.parent_session_id)
+        known = self.sessions.get(id)
+        if known is not None and not known.missing:
+            return known
+        other = self.sessions.get(self._files.get(id, ""))
+        if other is None or header.parent_session is None:
+            return None
+        return other if names(header.parent_session, file, Path(other.content["file"])) else None
+
+    def waiting_for(self, file: Path) -> list[Known]:
+        """The sessions that name a file as their parent, and so far hang on the id in its name, of which nothing else is known."""
+        place = self.sessions.get(session_node(session_id_in(file.name)))
+        if place is None or not place.missing:
+            return []
+        return [
+            child
+            for child in self.children(place.id)
+            if "parentSession" in child.content
+            and names(child.content["parentSession"], Path(child.content["file"]), file)
+        ]
 
     def children(self, id: str) -> list[Known]:
         """The sessions that were forked from this one."""
@@ -174,15 +222,18 @@ class Catalog:
         node of the session where it waits for one. `transcript`: any file that has the entry.
         """
         lineage = list(self.lineage(session))
-        homes = [(each.content["sessionId"], set(each.nodes)) for each in lineage if not each.missing]
-        # between cuts a segment is one chain of the tree: on the way to the root its start is met
+        homes = [
+            (each.content["sessionId"], set(each.nodes), each.strays) for each in lineage if not each.missing
+        ]
+        # between cuts a segment is one chain of the tree: on the way to the root its start is met, or what strays after it
         entry = transcript.entry(entry_id)
         chain = [entry, *transcript.ancestors(entry_id)]
         for steps, each in enumerate(each for each in chain if each.is_content):
-            for session_id, nodes in homes:
-                node = segment_node(session_id, each.id)
+            for session_id, nodes, strays in homes:
+                start = strays.get(each.id)
+                node = segment_node(session_id, start or each.id)
                 if node in nodes:
-                    if steps < self._length(node):
+                    if steps + (start is not None) < self._length(node):
                         return node
                     return self._waiting(lineage)  # it came after what is known of that segment
         return self._waiting(lineage)

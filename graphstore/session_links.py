@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import blake2b
-from pathlib import PureWindowsPath
+from pathlib import Path, PureWindowsPath
 
 import orjson
 
@@ -68,6 +68,28 @@ def has_entry(transcript: Transcript, entry_id: str) -> bool:
     except NotFoundError:
         return False
     return True
+
+
+def strays(transcript: Transcript, segments: Sequence[Segment]) -> dict[str, str]:
+    """The entries that go on in their segment without hanging on it, after a branch summary, each with the entry the segment starts at."""
+    found = {}
+    for segment in segments:
+        if segment.entry_count < 2 or transcript.entry(segment.start_entry_id).type != "branch_summary":
+            continue
+        begin = transcript.entry(segment.start_entry_id).position
+        content = (entry for entry in transcript.entries[begin + 1 : segment.stop] if entry.is_content)
+        second = next(content)
+        above = transcript.content_parent(second.id)
+        if above is None or above.position != begin:
+            found[second.id] = segment.start_entry_id
+    return found
+
+
+def names(named: str, by: Path, file: Path) -> bool:
+    """Whether a path that one file (`by`) gives for its parent means another, wherever that lies now."""
+    if PureWindowsPath(named).name != file.name:
+        return False
+    return str(file) == named or file.parent == by.parent or time_in(named) is not None
 
 
 # ---- the links -----------------------------------------------------------------------------------

@@ -20,6 +20,8 @@ SEGMENT, SESSION = "segment", "session"
 """The kinds of node that a store keeps of sessions."""
 SCHEMA_VERSION = 1
 """Written into `metadata.schemaVersion`; higher when what is stored changes its shape."""
+UNPRICED = "Cost taken as 0"
+"""The decision of an analyser that has tokens and no cost."""
 IDENTITY = ("id", "version", "previousVersions")
 """What the store itself knows of a node, and its content does not say."""
 

@@ -10,12 +10,13 @@ import posixpath
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from graphstore import session_words as known
 from graphstore.models import Json
-from graphstore.session_steps import Answered, Call, Ran, Said, Step, Stopped, Summed, Took
+from graphstore.session_nodes import UNPRICED
+from graphstore.session_steps import Answered, Call, Ran, Said, Spending, Step, Stopped, Summed, Took
 from graphstore.statements import words
 
 BYTES_A_TOKEN = 4
@@ -37,6 +38,9 @@ _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _DRIVE = re.compile(r"\A[A-Za-z]:[\\/]")
 _TAG = re.compile(r"</?tool_use_error>")
 _EXIT_LINE = re.compile(r"Command exited with code \d+|Exit code \d+")
+_FOUND_NOTHING = re.compile(r"\s*(?:\(no output\))?\s*(?:Command exited with code 1|Exit code 1)?\s*")
+_QUOTED = re.compile(r"'[^']*'|\"(?:\\.|[^\"\\])*\"")
+_LAST_COMMAND = re.compile(r".*(?:\|\|?|&&|;|\n)\s*", re.DOTALL)
 _DECISIONS = re.compile(r"\s*(?:#+\s*|\*\*)(?:key )?decisions\b", re.IGNORECASE)
 _HEADING = re.compile(r"\s*(?:#+\s|\*\*[^*]+\*\*:?\s*\Z)")
 _BULLET = re.compile(r"^(?:[-*•]|\d+[.)])\s+(.*)$")
@@ -44,6 +48,7 @@ _WHY = re.compile(r"\s*(?::\*\*|\*\*:|:)\s+|\s+[—–]\s+|\s+-\s+|\s*\bbecause\
 _INSTEAD = re.compile(r"\b(?:instead of|rather than|over)\s+([^.;,()]+)", re.IGNORECASE)
 _ANSWER = ("", "")  # an answer of the model, among what can fail
 _NAME = re.compile(r"[^\W_]")
+_HASH = re.compile(r"(?=.*\d)[0-9a-f]{6,}")
 
 
 class Verdict(NamedTuple):
@@ -73,13 +78,6 @@ class _Touch:
     named: int = 0  # by a summary
 
 
-@dataclass(slots=True)
-class _Model:
-    provider: str
-    model: str
-    messages: dict[str, Took] = field(default_factory=dict)  # by the message, so that each counts once
-
-
 class Findings:
     """What the steps of a segment add up to."""
 
@@ -97,9 +95,10 @@ class Findings:
         self.stopped: Stopped | None = None
         self.last: Step | None = None
         self.since_request: list[Answered] = []
+        self.was_broken = False  # before anything was written
         self._open: dict[tuple[str, str], list[_Error]] = {}  # errors not resolved, by tool and what about
         self._pending: dict[str, Call] = {}
-        self._models: dict[tuple[str, str], _Model] = {}
+        self._spending = Spending()
         self._kept = 0
 
     # ------------------------------------------------------------------ taking steps
@@ -107,7 +106,8 @@ class Findings:
     def take(self, step: Step) -> None:
         """Add one step."""
         if isinstance(step, Took):
-            self._take_usage(step)
+            if step.model or step.provider:
+                self._spending.take(step)
             return
         self.stopped = None  # why the last answer stopped, while nothing came after it
         if isinstance(step, Said):
@@ -145,10 +145,11 @@ class Findings:
             self.tools.setdefault(tool)
         self.since_request.append(answer)
         about = main_argument(call.arguments) if call else ""
-        if call is not None and not answer.failed:
+        failed = answer.failed and not found_nothing(tool, about, answer.text)
+        if call is not None and not failed:
             self._touch(call)
         if not answer.refused:
-            self._judge(tool, about, answer.text, call.model if call else "", answer.failed)
+            self._judge(tool, about, answer.text, call.model if call else "", failed)
 
     def _take_stop(self, stop: Stopped) -> None:
         self.stopped = stop
@@ -158,19 +159,6 @@ class Findings:
         elif stop.why != "aborted":
             for error in self._open.pop(_ANSWER, ()):
                 error.resolved = True
-
-    def _take_usage(self, took: Took) -> None:
-        if not took.model and not took.provider:
-            return
-        model = self._models.setdefault(
-            (took.provider, took.model), _Model(took.provider, took.model)
-        ).messages
-        key = took.message or f"#{len(model)}"
-        before = model.get(key)
-        if (
-            before is None or took.tokens_output >= before.tokens_output
-        ):  # the last line of a message has all of it
-            model[key] = took
 
     def _touch(self, call: Call) -> None:
         name = _plain_name(call.tool)
@@ -194,6 +182,8 @@ class Findings:
             if name in known.READING:
                 touch.read += 1
             else:
+                if not any(each.written for each in self.files.values()):
+                    self.was_broken = any(error.type in known.BROKEN for error in self.errors)
                 touch.written += 1
 
     def _judge(self, tool: str, about: str, text: str, model: str, failed: bool) -> None:
@@ -203,6 +193,10 @@ class Findings:
                 error.resolved = True
             return
         type, message = _error(text)
+        if about and _EXIT_LINE.fullmatch(
+            message
+        ):  # it says nothing but that: the command tells one from another
+            message = _cut(f"{message}: {about}", MESSAGE_MOST)
         misuse = type in known.MISUSE or _plain_name(tool) not in known.RUNNING
         self._add(_Error(type, message, tool, about, model, misuse))
 
@@ -225,14 +219,22 @@ class Findings:
 
     # ------------------------------------------------------------------ what happened
 
+    @property
+    def silent(self) -> bool:
+        """Whether it holds no word and no work."""
+        return not (self.requests or self.answers or self.tools or self.summaries or self.commands)
+
     def summary(self) -> str:
         """The first request, in one to three sentences; without one, what a summary or the assistant said, or what was done."""
-        for text in (*self.requests, *(each.text for each in self.summaries), self.last_answer):
-            found = sentences(text)
-            if found:
-                return found
+        found = self._words()
+        if found:
+            return found
         done = f" with {', '.join(self.tools)}" if self.tools else ""
         return f"No words, only work{done}." if done else "Nothing was said."
+
+    def _words(self) -> str:
+        texts = (*self.requests, *(each.text for each in self.summaries), self.last_answer)
+        return next((found for text in texts if (found := sentences(text))), "")
 
     def outcome(self) -> Verdict:
         """How it came out, by the first of these rules that has ground:
@@ -253,12 +255,14 @@ class Findings:
             return Verdict(verdict, [])
         if self.requests and not self.answers and not self.tools:
             return Verdict("abandoned", [])
-        open_errors = [error for error in self.errors if not error.resolved]
+        open_errors = [error for error in self.errors if not error.resolved and not _only_looked(error)]
         written = any(touch.written for touch in self.files.values())
         if isinstance(self.last, Answered) and self.last.failed:
             return Verdict("partial" if written else "failed", [])
         if stopped == "done" or (isinstance(self.last, Said) and self.last.who == "assistant"):
             return Verdict("partial" if open_errors else "success", [])
+        if self.silent:
+            return Verdict("partial", [])
         why = (
             "the segment ends in the middle of the work"
             if self.tools
@@ -321,15 +325,15 @@ class Findings:
         """What each model took, in the order of the first time."""
         return [
             {
-                "provider": model.provider,
-                "model": model.model,
-                "tokensInput": sum(took.tokens_input for took in model.messages.values()),
-                "tokensOutput": sum(took.tokens_output for took in model.messages.values()),
-                "cacheRead": sum(took.cache_read for took in model.messages.values()),
-                "cacheWrite": sum(took.cache_write for took in model.messages.values()),
-                "cost": total(took.cost or 0.0 for took in model.messages.values()),
+                "provider": provider,
+                "model": model,
+                "tokensInput": sum(took.tokens_input for took in messages),
+                "tokensOutput": sum(took.tokens_output for took in messages),
+                "cacheRead": sum(took.cache_read for took in messages),
+                "cacheWrite": sum(took.cache_write for took in messages),
+                "cost": total(took.cost or 0.0 for took in messages),
             }
-            for model in self._models.values()
+            for provider, model, messages in self._spending
         ]
 
     def key_decisions(self) -> list[Json]:
@@ -375,17 +379,22 @@ class Findings:
                 return "sysadmin"
             if "debugging" in asked:
                 return "debugging"
-        return "research" if self.files or self.commands or self.looked else "other"
+        if self.files or self.commands or self.looked:
+            return "research"
+        return asked[0] if asked else "other"
 
     def _type_of_writing(self, written: list[str], asked: list[str]) -> str:
-        """By what was written; for source, by what was asked, then by whether running it failed."""
-        kinds = {_kind_of_file(path) for path in written}
-        if len(kinds) == 1 and "source" not in kinds:
-            return kinds.pop()
+        """By what was written most; for source, by what was asked, then by whether running it failed before."""
+        kinds: Counter[str] = Counter()
+        for path in written:
+            kinds[_kind_of_file(path)] += self.files[path].written
+        most, times = kinds.most_common(1)[0]
+        if most != "source" and 3 * times >= 2 * kinds.total():
+            return most
         for type in ("refactoring", "debugging", "coding"):
             if type in asked:
                 return type
-        return "debugging" if any(not error.misuse for error in self.errors) else "coding"
+        return "debugging" if self.was_broken else "coding"
 
     def _language(self) -> str | None:
         """That of most of the files written; of those read, when none was written; a manifest's where no file has one."""
@@ -423,7 +432,8 @@ class Findings:
     def semantic(self) -> Json:
         """Tags: language, frameworks, tools of others, the words said most. Topics and concepts: by the tables of words."""
         said = Counter(significant("\n".join(self.requests)))
-        first = dict.fromkeys(significant(self.requests[0] if self.requests else self.summary()))
+        texts = (*self.requests, *(each.text for each in self.summaries))
+        first = dict.fromkeys(significant(self.requests[0] if self.requests else self._words()))
         common = sorted((word for word in said if said[word] > 1), key=lambda word: (-said[word], word))
         language = self._language()
         tags = dict.fromkeys([language] if language else [])
@@ -433,10 +443,9 @@ class Findings:
             if len(tags) >= TAGS_MOST:
                 break
             tags.setdefault(word)
-        texts = (*self.requests, *(each.text for each in self.summaries))
-        often = Counter(words("\n".join(texts)))
+        often = Counter(words(without_paths("\n".join(texts))))
         spoken = {word for word in often if often[word] >= TOPIC_TIMES}
-        spoken.update(tags, words(texts[0][:SUMMARY_MOST] if texts else ""))
+        spoken.update(tags, words(without_paths(texts[0][:SUMMARY_MOST]) if texts else ""))
         found: Json = {"tags": list(tags), "topics": _by_words(known.TOPICS, spoken)}
         concepts = _by_words(known.CONCEPTS, spoken)
         if concepts:
@@ -446,15 +455,17 @@ class Findings:
     def doubts(self) -> list[Json]:
         """Where an answer was given without ground, beside the outcome."""
         doubts: list[Json] = []
+        if self.silent:
+            return [{"decision": "Nothing to analyse", "reasoning": "nobody said or did anything"}]
         if not self.requests:
             doubts.append(_doubt("Summary taken from elsewhere", "the segment holds no request of the user"))
         if self._type() == "other":
             doubts.append(
                 _doubt("Type set to other", "neither the request nor the tools say what kind of work it was")
             )
-        took = [each for model in self._models.values() for each in model.messages.values()]
+        took = [each for _, _, messages in self._spending for each in messages]
         if any(each.cost is None and each.tokens_input + each.tokens_output for each in took):
-            doubts.append({"decision": "Cost taken as 0", "reasoning": "the session says tokens and no cost"})
+            doubts.append({"decision": UNPRICED, "reasoning": "the session says tokens and no cost"})
         return doubts
 
 
@@ -478,7 +489,7 @@ def sentences(text: str) -> str:
         found.append(sentence)
         if len(found) == SENTENCES_MOST:
             break
-    return _cut(" ".join(found), SUMMARY_MOST)
+    return _cut(" ".join(found), SUMMARY_MOST).rstrip(" ,;:")
 
 
 def asks(text: str) -> bool:
@@ -500,12 +511,34 @@ def asked_for(request: str) -> list[str]:
 
 def significant(text: str) -> list[str]:
     """The words of a text that mean something: three characters or more, no stop words, no numbers, no paths."""
-    plain = _FENCE.sub(" ", text)
     return [
         word
-        for word in words(" ".join(part for part in plain.split() if "/" not in part and "\\" not in part))
-        if 3 <= len(word) <= 30 and word not in known.STOP_WORDS and word[0].isalpha()
+        for word in words(without_paths(_FENCE.sub(" ", text)))
+        if 3 <= len(word) <= 30
+        and word not in known.STOP_WORDS
+        and word[0].isalpha()
+        and not _HASH.fullmatch(word)
     ]
+
+
+def without_paths(text: str) -> str:
+    """The parts of a text that are no paths."""
+    return " ".join(part for part in text.split() if "/" not in part and "\\" not in part)
+
+
+def found_nothing(tool: str, command: str, output: str) -> bool:
+    """Whether what failed is a search that found nothing: it ends with 1 and prints nothing, as it should."""
+    if _plain_name(tool) not in known.RUNNING or _FOUND_NOTHING.fullmatch(output) is None:
+        return False
+    return known.SEARCHES.match(_LAST_COMMAND.sub("", _QUOTED.sub("''", command), count=1)) is not None
+
+
+def _only_looked(error: _Error) -> bool:
+    """Whether it is about what is not there where somebody looked."""
+    if error.type != "not_found":
+        return False
+    name = _plain_name(error.tool)
+    return name in known.READING | known.LOOKING or known.LOOKS.match(error.about) is not None
 
 
 def main_argument(arguments: Mapping[str, Any]) -> str:
@@ -548,7 +581,7 @@ def _halves(text: str) -> tuple[str, str, str]:
 
 def _error(text: str) -> tuple[str, str]:
     """The kind of an error and the line that says it."""
-    plain = _TAG.sub("", _ANSI.sub("", text))
+    plain = known.NOISE.sub("", _TAG.sub("", _ANSI.sub("", text)))
     for type, pattern in known.ERRORS:
         for found in pattern.finditer(plain):
             line = plain[plain.rfind("\n", 0, found.start()) + 1 :].partition("\n")[0]

@@ -55,7 +55,7 @@ class Ran:
 class Took:
     """What a message took: tokens, and US dollars where the session says them.
 
-    `message` is the same for all entries that one message was written in; None when it stands for itself.
+    `message` is the same for all entries that one message was written in; None when nothing says. `in_parts`: a message may be written in several.
     """
 
     message: str | None
@@ -66,6 +66,17 @@ class Took:
     cache_read: int
     cache_write: int
     cost: float | None
+    in_parts: bool = False
+
+    def goes_on(self, before: Took) -> bool:
+        """Whether it may be a part of the same message as the one before it: without an id, what both took in tells."""
+        if not (self.in_parts and before.in_parts) or self.message is not None or before.message is not None:
+            return False
+        return (self.tokens_input, self.cache_read, self.cache_write) == (
+            before.tokens_input,
+            before.cache_read,
+            before.cache_write,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +96,29 @@ class Summed:
     files: tuple[str, ...] = field(default=())
 
 
+class Spending:
+    """What models took, each message once: the parts it was written in repeat what the whole took."""
+
+    def __init__(self) -> None:
+        self._models: dict[tuple[str, str], dict[str, Took]] = {}
+
+    def take(self, took: Took) -> None:
+        """Add what one entry says."""
+        messages = self._models.setdefault((took.provider, took.model), {})
+        key = took.message or f"#{len(messages)}"
+        if messages and took.message is None:
+            latest = next(reversed(messages))
+            key = latest if took.goes_on(messages[latest]) else key
+        before = messages.get(key)
+        if before is None or took.tokens_output >= before.tokens_output:  # the last part has all of it
+            messages[key] = took
+
+    def __iter__(self) -> Iterator[tuple[str, str, list[Took]]]:
+        """Provider, model and what each message took, in the order of the first time."""
+        for (provider, model), messages in self._models.items():
+            yield provider, model, list(messages.values())
+
+
 Step = Said | Call | Answered | Ran | Took | Stopped | Summed
 
 _STOPS: Mapping[str, Literal["done", "tool", "length", "aborted", "error"]] = {
@@ -93,8 +127,9 @@ _STOPS: Mapping[str, Literal["done", "tool", "length", "aborted", "error"]] = {
 }  # fmt: skip
 _INTERRUPTED = re.compile(r"\[Request interrupted by user[^\]]{0,40}\]")
 _REFUSED = re.compile(
-    r"\A\s*(?:The user doesn't want to (?:proceed|take this action)|\[Request interrupted|(?:Command|Operation) aborted\s*\Z)"
+    r"\A\s*(?:The user doesn't want to (?:proceed|take this action)|\[Request interrupted|Operation aborted\s*\Z)"
 )
+_ABORTED = re.compile(r"(?:\A|\n)Command aborted\s*\Z")  # below what it had printed
 _ARGUMENTS = "command-args"
 _WRAPPER = re.compile(
     r"<(system-reminder|command-(?:name|message|contents|args)|local-command-[a-z]{1,20}|bash-[a-z]{1,20}|user-memory-input|"
@@ -128,7 +163,7 @@ def steps(body: Mapping[str, Any]) -> Iterator[Step]:
         text = plain(message.get("content"))
         failed = message.get("isError") is True or _exited_badly(text)
         call, tool = _text(message.get("toolCallId")), _text(message.get("toolName")) or None
-        yield Answered(call, tool, text, failed, failed and _REFUSED.match(text) is not None)
+        yield Answered(call, tool, text, failed, failed and _refused(text))
     elif role == "bashExecution":
         failed = message.get("exitCode") not in (None, 0) and message.get("cancelled") is not True
         yield Ran(_text(message.get("command")), _text(message.get("output")), failed)
@@ -179,8 +214,7 @@ def _by_user(body: Mapping[str, Any], message: Mapping[str, Any]) -> Iterator[St
         if isinstance(part, dict) and part.get("type") == "tool_result":
             text = plain(part.get("content"))
             failed = part.get("is_error") is True
-            refused = failed and _REFUSED.match(text) is not None
-            yield Answered(_text(part.get("tool_use_id")), None, text, failed, refused)
+            yield Answered(_text(part.get("tool_use_id")), None, text, failed, failed and _refused(text))
     text = plain(content)
     if body.get("isCompactSummary") is True:
         yield Summed("compaction", text)
@@ -222,10 +256,9 @@ def _took(body: Mapping[str, Any], message: Mapping[str, Any]) -> Took | None:
         taken, made = _count(usage.get("input_tokens")), _count(usage.get("output_tokens"))
         read = _count(usage.get("cache_read_input_tokens"))
         written = _count(usage.get("cache_creation_input_tokens"))
-        key = _text(message.get("id")) or _text(body.get("requestId"))
-        # lines that one message was cut into repeat what it took in; without an id, that tells them together
-        key = key or f"{taken}/{read}/{written}"
-        return Took(key, "anthropic", model, taken, made, read, written, _cost(body.get("costUSD")))
+        key = _text(message.get("id")) or _text(body.get("requestId")) or None
+        cost = _cost(body.get("costUSD"))
+        return Took(key, "anthropic", model, taken, made, read, written, cost, in_parts=True)
     taken, made = _count(usage.get("input")), _count(usage.get("output"))
     read, written = _count(usage.get("cacheRead")), _count(usage.get("cacheWrite"))
     return Took(
@@ -239,6 +272,10 @@ def _cost(cost: Any) -> float | None:
         parts = [cost["total"]] if "total" in cost else list(cost.values())
         return math.fsum(map(_amount, parts)) if parts else None
     return None if cost is None else _amount(cost)
+
+
+def _refused(text: str) -> bool:
+    return _REFUSED.match(text) is not None or _ABORTED.search(text[-_TAIL:]) is not None
 
 
 def _exited_badly(text: str) -> bool:

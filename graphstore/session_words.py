@@ -47,6 +47,14 @@ WRITING = frozenset({"write", "edit", "multiedit", "notebookedit", "create", "wr
 LOOKING = frozenset(
     {"grep", "glob", "find", "ls", "search", "webfetch", "websearch", "fetch", "task", "agent"}
 )
+SEARCHES = re.compile(
+    r"(?:sudo |xargs )?(?:(?:git )?grep|egrep|fgrep|rg|ag|diff|cmp|which|command -v|type|test|\[{1,2}|pgrep)(?:\s|\Z)"
+)
+"""Commands that end with 1 when there is nothing to find, or a difference."""
+LOOKS = re.compile(
+    r"(?:ls|find|fd|head|tail|cat|less|wc|stat|file|tree|du|sed -n|(?:git )?grep|egrep|rg|ag)(?:\s|\Z)"
+)
+"""Commands that only look: what they did not find hinders nothing."""
 RUNNING = frozenset({"bash", "shell", "exec", "runcommand", "powershell"})
 FILE_ARGUMENTS = ("path", "file_path", "filePath", "notebook_path", "notebookPath", "filename", "file")
 MAIN_ARGUMENTS = (
@@ -118,12 +126,17 @@ ERRORS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("exception", re.compile(r"Traceback \(most recent|\b[A-Z]\w+(?:Error|Exception)\b|panicked at")),
 )  # fmt: skip
 """The kinds of error, each by what its text says; the first that matches counts."""
+BROKEN = frozenset({"type_error", "syntax_error", "test_failure", "exception", "exit_code"})
+"""Kinds of error that what is being written has."""
+NOISE = re.compile(
+    r"^(?:Debugger attached\.|Waiting for the debugger to disconnect\.\.\.)[ \t]*\n?", re.MULTILINE
+)
 MISUSE = frozenset({"edit_mismatch", "invalid_arguments"})
 
 TOPICS: Mapping[str, frozenset[str]] = {
     topic: frozenset(words.split())
     for topic, words in {
-        "authentication": "auth authentication authorization login logout oauth jwt token tokens password session-cookie sso permissions",
+        "authentication": "auth authentication authorization login logout oauth jwt password session-cookie sso permissions credentials",
         "database": "database databases db sql sqlite postgres postgresql mysql mongo redis schema query queries migration migrations kuzu",
         "testing": "test tests testing pytest vitest jest mocha coverage fixture fixtures playwright",
         "documentation": "docs documentation readme changelog docstring docstrings tutorial",
@@ -150,7 +163,7 @@ CONCEPTS: Mapping[str, frozenset[str]] = {
         "serialization": "serialize serialization deserialize json jsonl encode decode",
         "error handling": "exception exceptions retry retries fallback",
         "recursion": "recursive recursion recursively",
-        "types": "type types typing typescript interface generics",
+        "types": "type types typing generics",
         "abstraction": "abstraction abstractions interface interfaces duplication decouple coupling",
         "events": "event events hook hooks callback listener subscribe",
         "versioning": "version versions versioning migration migrations",
@@ -169,5 +182,9 @@ STOP_WORDS = frozenset(
     use used using very want wants was way we well were what when where which while who why will with without work works would yeah yes yet
     you your dont doesnt isnt wont cant im ive id ill thats whats lets didnt wasnt were actually basically already able still file files
     code line lines add added change changes update read write run fix error errors user
+    havent hasnt hadnt couldnt shouldnt wouldnt arent theres heres youre theyre weve youve theyve its itll youll gonna wanna gotta
+    great perfect awesome nice cool good fine better best alright hello hello hi hey thanks thank thx lgtm yep nope sorry dude man guys
+    fuck fucking fucked shit shitty damn crap wtf hell start started starting continue finish finished done back another anything nothing everything something
+    rather instead least less bit bunch probably actual current available different little next last new still thinking tell told
     der die das und ist nicht ein eine ich du wir sie mit auf für von zu den im es auch""".split()
 )  # fmt: skip

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import PureWindowsPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from graphstore import session_revisions as revisions
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
@@ -34,7 +34,7 @@ MAKER = "boundary"
 
 
 @dataclass(slots=True)
-class Piece:
+class OwnSegment:
     """An own segment of a file, and what is to be done with it."""
 
     segment: Segment
@@ -52,7 +52,7 @@ class Plan:
 
     transcript: Transcript
     id: str
-    pieces: list[Piece]
+    pieces: list[OwnSegment]
     segments: Sequence[Segment]
     open: bool
     """Its last segment is left for later."""
@@ -72,7 +72,7 @@ class Writing:
         self._adrift: list[Link] = []  # from segments that were taken back
         self._source = f"sessions:{plan.content['format']}"
 
-    def write(self, known: Known | None, due: list[Piece], stale: list[str]) -> None:
+    def write(self, known: Known | None, due: list[OwnSegment], stale: list[str]) -> None:
         """Write it. `known`: the session as it was; `due`: the segments to write; `stale`: those to take back."""
         plan, catalog = self._plan, self._catalog
         project = plan.content.get("project")
@@ -92,6 +92,8 @@ class Writing:
             self._link(piece, joints.into(piece.segment, before))
             before = piece.segment
         self._settle()
+        if known is not None and known.parent is not None:
+            self._leave(known.parent)
 
     # ---- nodes
 
@@ -100,15 +102,20 @@ class Writing:
         name = plan.content.get("name")
         since = plan.content.get("startedAt")
         if known is None:
-            store.add_node(
-                SESSION, plan.content, id=plan.id, text=name, valid_from=since, source=self._source
-            )
+            self._first_told(plan.id, plan.content, text=name, valid_from=since)
         elif known.missing:
             self._found(since)
         elif plan.content != known.content:
             store.revise(
                 plan.id, plan.content, text=name, trigger=revisions.GROWN, source=self._source, tags=()
             )
+
+    def _first_told(self, id: str, content: Json, **more: Any) -> None:
+        """Tell of a session that is not known, or that reading took back."""
+        if id in self._store._core.index.ids:
+            self._store.revise(id, content, trigger=revisions.INITIAL, source=self._source, **more)
+        else:
+            self._store.add_node(SESSION, content, id=id, source=self._source, **more)
 
     def _found(self, since: str | None) -> None:
         """A session that others named: now its own file tells of it, and when it began."""
@@ -127,7 +134,7 @@ class Writing:
         if first < began:
             store.retract(plan.id, valid_from=first, valid_to=began, reason="it had not begun")
 
-    def _segment(self, piece: Piece, is_first: bool) -> None:
+    def _segment(self, piece: OwnSegment, is_first: bool) -> None:
         assert piece.analysed is not None and piece.trigger is not None
         store = self._store
         fresh = revisions.in_new_project(stored(piece.analysed, analyzed_at=self._now), is_first)
@@ -213,8 +220,8 @@ class Writing:
             begins.append(moment(instant(plan.content["startedAt"])))
         if id in self._catalog.sessions:
             self._reach(id, min(begins, default=None))
-        elif id not in self._store._core.index.ids:  # else it was taken back or forgotten
-            self._placeholder(id, named, begins)
+        elif id not in self._store._core.index.ids or taken_back_by_reading(self._store, id):
+            self._placeholder(id, named, begins)  # else a person took it back, or forgot it
 
     def _placeholder(self, id: str, named: str, begins: list[datetime]) -> None:
         path = self._plan.content.get("parentSession")
@@ -224,12 +231,19 @@ class Writing:
         told = None if path is None else time_in(path)
         since = min([*begins, *([] if told is None else [told])], default=None)
         reason = f"{self._plan.transcript.path.name} names it as its parent"
-        self._store.add_node(SESSION, content, id=id, valid_from=since, reason=reason, source=self._source)
+        self._first_told(id, content, valid_from=since, reason=reason)
         self._catalog.put(id, content)
+
+    def _leave(self, id: str) -> None:
+        """Take back the place of a parent that turned out to be another session, when nothing hangs on it any more."""
+        place = self._catalog.sessions.get(id)
+        if place is not None and place.missing and not self._catalog.children(id):
+            self._store.retract(id, reason=MOVED)
+            self._catalog.drop(id)
 
     # ---- links
 
-    def _link(self, piece: Piece, joints: list[Joint]) -> None:
+    def _link(self, piece: OwnSegment, joints: list[Joint]) -> None:
         """Make the links into a segment what they should be."""
         parent = self._plan.content.get("parentSessionId")
         wanted: dict[str, tuple[str, str, Json]] = {}

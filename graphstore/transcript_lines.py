@@ -9,9 +9,7 @@ from __future__ import annotations
 import json
 import re
 from array import array
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from itertools import islice
@@ -23,10 +21,11 @@ from orjson import JSONDecodeError, loads
 
 from graphstore.models import Json, Value
 from graphstore.period import EPOCH
+from graphstore.transcript_entries import Entries
 
 Format = Literal["pi", "claude"]
 Progress = Callable[[int, int], None]
-Piece = tuple[int, int, bytes, Json]
+Found = tuple[int, int, bytes, Json]
 """An object of a file: its line, its offset, its bytes, and what they say."""
 
 PI_METADATA = frozenset({"label", "session_info"})
@@ -61,10 +60,18 @@ class Warnings:
 
     def __init__(self) -> None:
         self.kept: list[Warning] = []
-        self.counts: Counter[str] = Counter()
+        self.lines: dict[str, array[int]] = {}
+
+    def counts(self, until: int | None = None) -> dict[str, int]:
+        """How many there are of each reason; with `until`, up to that line."""
+        found = {
+            reason: len(lines) if until is None else sum(line <= until for line in lines)
+            for reason, lines in self.lines.items()
+        }
+        return {reason: count for reason, count in found.items() if count}
 
     def add(self, line: int, reason: str, detail: object = "") -> None:
-        self.counts[reason] += 1
+        self.lines.setdefault(reason, array("I")).append(line)
         if len(self.kept) < MOST_WARNINGS:
             said = str(detail)
             self.kept.append(
@@ -86,23 +93,6 @@ class Header(Value):
     raw: Json
 
 
-@dataclass(slots=True)
-class Entry:
-    """An entry without its body: that is read from the file when it is asked for. `offset` and `length` are those of its JSON, in bytes."""
-
-    position: int
-    id: str
-    parent_id: str | None
-    type: str
-    timestamp: datetime | None
-    line: int
-    offset: int
-    length: int
-    is_content: bool
-    sidechain: bool
-    role: str | None
-
-
 # ---- from bytes to objects --------------------------------------------------------------------
 
 
@@ -115,7 +105,7 @@ class Lines:
         self.file, self.total, self.warnings, self.progress = file, total, warnings, progress
         self.size = 0
 
-    def __iter__(self) -> Iterator[Piece]:
+    def __iter__(self) -> Iterator[Found]:
         number = at = told = 0
         for line in self.file:
             number += 1
@@ -144,7 +134,7 @@ class Lines:
         if self.progress:
             self.progress(at, max(at, self.total))
 
-    def _mended(self, number: int, start: int, raw: bytes, ended: bool, error: Exception) -> Iterator[Piece]:
+    def _mended(self, number: int, start: int, raw: bytes, ended: bool, error: Exception) -> Iterator[Found]:
         found, left = pieces(raw)
         for offset, part, value in found:
             yield number, start + offset, part, value
@@ -233,13 +223,13 @@ def moment_of(value: Any) -> tuple[datetime | None, str | None]:
 
 
 class Reading:
-    """What is known of a file while its objects come by. `parents` are positions, -1 where there is none."""
+    """What is known of a file while its objects come by."""
 
     def __init__(self, path: Path, warnings: Warnings) -> None:
         self.path, self.warnings = path, warnings
-        self.entries: list[Entry] = []
+        self.entries = Entries()
         self.index: dict[str, int] = {}
-        self.parents = array("q")
+        self.parents = self.entries.parents
         self.sums = array("I")
         self.parallel = bytearray()  # 1: written beside other parts of one reply, no sign of a jump
         self.told: dict[int, Json] = {}  # what boundaries need of the bodies
@@ -247,10 +237,8 @@ class Reading:
         self.header_at: int | None = None
         self.raw_header: Json = {}
         self.orphans: set[int] = set()
-        self._waiting: dict[int, str] = {}  # parents that have not been seen
         self._objects = 0
         self._repeats: dict[str, int] = {}
-        self._words: dict[str, str] = {}
 
     def take(self, line: int, offset: int, raw: bytes, value: Json) -> None:
         raise NotImplementedError
@@ -260,7 +248,7 @@ class Reading:
 
     def add(
         self,
-        piece: Piece,
+        piece: Found,
         given: Any,
         parent: Any,
         kind: str,
@@ -269,9 +257,11 @@ class Reading:
         role: str | None,
         sidechain: bool = False,
         parallel: bool = False,
-    ) -> Entry:
+    ) -> int:
+        """Keep an entry; gives its position."""
         line, offset, raw, _ = piece
-        position = len(self.entries)
+        entries = self.entries
+        position = len(entries.ids)
         index = self.index
         if type(given) is str and given and given not in index:
             id = given
@@ -281,24 +271,16 @@ class Reading:
             above = -1
         elif parent is _ABSENT:
             above = position - 1
-            parent = self.entries[above].id if position else None
         else:
             above = index.get(parent, -1)
-            if above >= 0:
-                parent = self.entries[above].id  # one text for both, instead of two that are equal
-            else:
-                self._waiting[position] = parent
-        words = self._words
-        entry = Entry(
-            position, id, parent, words.setdefault(kind, kind), at, line, offset, len(raw), content, sidechain,
-            role if role is None else words.setdefault(role, role),
-        )  # fmt: skip
-        self.entries.append(entry)
+            if above < 0:
+                entries.foreign[position] = parent
+        entries.add(id, above, kind, role, at, content, sidechain)
+        entries.place(line, offset, len(raw))
         index[id] = position
-        self.parents.append(above)
         self.sums.append(crc32(raw))
         self.parallel.append(parallel)
-        return entry
+        return position
 
     def _made(self, line: int, given: Any, raw: bytes) -> str:
         """An id that the same line gets wherever it stands, so that it is the same in a grown file and in a fork."""
@@ -340,15 +322,15 @@ class Reading:
     def finish(self) -> None:
         """Find the parents that come later, report those that never came, and open the circles."""
         later = []
-        for position, parent in self._waiting.items():
+        for position, parent in self.entries.foreign.items():
             above = self.index.get(parent, -1)
             self.parents[position] = above
             if above < 0:
-                self.warnings.add(self.entries[position].line, "orphan", f"there is no parent {parent}")
+                self.warnings.add(self.entries.line(position), "orphan", f"there is no parent {parent}")
             else:
                 later.append(position)
         self._open_circles(later)
-        self.orphans = {position for position in self._waiting if self.parents[position] < 0}
+        self.orphans = {position for position in self.entries.foreign if self.parents[position] < 0}
 
     def _open_circles(self, later: list[int]) -> None:
         # a circle has a parent that comes later, so only from there it can be met
@@ -364,7 +346,7 @@ class Reading:
                 circle = trail[trail.index(at) :]
                 first = min(circle)
                 self.parents[first] = -1
-                self.warnings.add(self.entries[first].line, "circle of parents", f"{len(circle)} entries")
+                self.warnings.add(self.entries.line(first), "circle of parents", f"{len(circle)} entries")
             for at in trail:
                 walked[at] = 2
 
@@ -399,9 +381,9 @@ class PiReading(Reading):
         at, wrong = moment_of(get("timestamp"))
         if wrong:
             at = self.instant(line, value, content)
-        entry = self.add((line, offset, raw, value), given, parent, kind, at, content, role)
+        position = self.add((line, offset, raw, value), given, parent, kind, at, content, role)
         if kind == "compaction" or kind == "branch_summary":
-            self.told[entry.position] = self._boundary_fields(value)
+            self.told[position] = self._boundary_fields(value)
         elif kind == "session_info":
             name = get("name")
             self.name = name if type(name) is str and name else None
@@ -437,7 +419,7 @@ class PiReading(Reading):
             if number == self.header_at:
                 return None
             number -= number > self.header_at
-        return self.entries[number].id if 0 <= number < len(self.entries) else None
+        return self.entries.ids[number] if 0 <= number < len(self.entries) else None
 
     def finish(self) -> None:
         if self.header_at is None:
@@ -508,11 +490,11 @@ class ClaudeReading(Reading):
         at, wrong = moment_of(get("timestamp"))
         if wrong:
             at = self.instant(line, value, content)
-        entry = self.add(
+        position = self.add(
             (line, offset, raw, value), given if named else None, parent, kind, at, content, role, sidechain, parallel
         )  # fmt: skip
         if compacted or get("isCompactSummary") is True:
-            self._take_compaction(entry, value, compacted)
+            self._take_compaction(position, value, compacted)
         self._notice(value, kind, content, sidechain, at)
         return None
 
@@ -545,9 +527,9 @@ class ClaudeReading(Reading):
             return role, together
         return (role if type(role) is str else None), False
 
-    def _take_compaction(self, entry: Entry, value: Json, compacted: bool) -> None:
+    def _take_compaction(self, position: int, value: Json, compacted: bool) -> None:
         said = message_text(value.get("message")) if not compacted else None
-        above = self.parents[entry.position]
+        above = self.parents[position]
         if not compacted and above in self.told:
             self.told[above]["summary"] = said
             return
@@ -558,7 +540,7 @@ class ClaudeReading(Reading):
         tokens = about.get("preTokens") if type(about) is dict else None
         if isinstance(tokens, int) and not isinstance(tokens, bool):
             told["tokensBefore"] = tokens
-        self.told[entry.position] = told
+        self.told[position] = told
 
     def _notice(self, value: Json, kind: str, content: bool, sidechain: bool, at: datetime | None) -> None:
         if content:

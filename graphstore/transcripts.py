@@ -13,20 +13,23 @@ from __future__ import annotations
 import os
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from functools import cached_property
 from hashlib import blake2b
+from math import fsum
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, TypeGuard
+from typing import Any, BinaryIO, Literal
 from zlib import crc32
 
 from graphstore.errors import EngineError, InvalidError, NotFoundError
 from graphstore.models import Json, Value
+from graphstore.period import MICROSECOND, instant, moment
+from graphstore.session_steps import Answered, Call, Spending, Step, Took, steps
+from graphstore.transcript_entries import NEVER, Entries, Entry
 from graphstore.transcript_lines import (
     BLOCK,
     READINGS,
-    Entry,
     Format,
     Header,
     Lines,
@@ -41,6 +44,7 @@ from graphstore.transcript_lines import (
 BoundaryType = Literal["fork", "branch", "tree_jump", "compaction", "resume"]
 PRIORITY: dict[BoundaryType, int] = {"branch": 1, "fork": 1, "tree_jump": 2, "compaction": 3, "resume": 4}
 PAUSE = timedelta(minutes=10)
+_PAUSE, _MINUTE = PAUSE // MICROSECOND, 60_000_000
 _NEAR = 1 << 16  # a gap this small is read over rather than sought over
 _UNKNOWN = -2
 
@@ -124,12 +128,16 @@ class Transcript:
         self.entries = reading.entries
         self.name = reading.name
         self.warnings: list[Warning] = reading.warnings.kept
-        self.warning_counts: dict[str, int] = dict(reading.warnings.counts)
-        self.last_shared = self.entries[copied - 1].id if copied else None
+        self.warning_counts = reading.warnings.counts()
+        self.last_shared = self.entries.ids[copied - 1] if copied else None
         self._reading = reading
 
     def __repr__(self) -> str:
         return f"<Transcript {self.header.session_id}: {len(self.entries)} entries, {len(self.warnings)} warnings>"
+
+    def warnings_until(self, line: int) -> dict[str, int]:
+        """How many warnings there are up to a line, by reason."""
+        return self._reading.warnings.counts(line)
 
     def entry(self, id: str) -> Entry:
         """The entry by that id. Raises NotFoundError."""
@@ -213,10 +221,14 @@ class Transcript:
         """The position of each entry's nearest content ancestor, -1 where there is none."""
         entries, parents = self.entries, self._reading.parents
         nearest = array("q", [_UNKNOWN]) * len(entries)
+        content = entries.content
         for position in range(len(entries)):
             above = parents[position]
+            if above < 0 or content[above]:
+                nearest[position] = above
+                continue
             passed = []
-            while above >= 0 and not entries[above].is_content:
+            while above >= 0 and not content[above]:
                 if nearest[above] != _UNKNOWN:
                     above = nearest[above]
                     break
@@ -296,21 +308,22 @@ def _copied(reading: Reading, header: Header, parent: Reading | None) -> int:
     if header.timestamp is None or header.format != "pi":
         return 0
     count = 0
-    for entry in reading.entries:
-        if entry.timestamp is None:
+    entries, begun = reading.entries, instant(header.timestamp)
+    for position, time in enumerate(entries.times):
+        if time == NEVER:
             continue
-        if entry.timestamp >= header.timestamp:
+        if time >= begun:
             break
-        count = entry.position + 1
-    while count and not reading.entries[count - 1].is_content:
+        count = position + 1
+    while count and not entries.content[count - 1]:
         count -= 1  # a fork writes labels anew, under ids of its own and old timestamps
     return count
 
 
-def _shared(entries: Sequence[Entry], parent: Reading) -> int:
-    for count, entry in enumerate(entries):
-        position = parent.index.get(entry.id)
-        if position is None or parent.entries[position].timestamp != entry.timestamp:
+def _shared(entries: Entries, parent: Reading) -> int:
+    for count, (id, time) in enumerate(zip(entries.ids, entries.times, strict=True)):
+        position = parent.index.get(id)
+        if position is None or parent.entries.times[position] != time:
             return count
     return len(entries)
 
@@ -330,26 +343,27 @@ class _Cutting:
         self.t, self.reading, self.nearest = t, reading, nearest
         self.entries = t.entries
         self.leaf = -1  # of the main chain
-        self.since: datetime | None = None
+        self.since = NEVER
         self.chains: dict[int, int] = {}  # sidechains: entry to chain
         self.leaves: dict[int, int] = {}  # and chain to leaf
         self.forks = t.header.parent_session is not None or t.header.parent_session_id is not None
 
     def found(self) -> Iterator[Boundary]:
         t, before = self.t, -1
-        fork = self.forks
-        for entry in self.entries:
-            if not entry.is_content:
+        fork, told_of = self.forks, self.reading.told
+        for at, content in enumerate(self.entries.content):
+            if not content:
                 continue
-            at = entry.position
-            jump = self._jump(entry, before)
-            gap = self._gap(entry)
+            jump, gap, told = self._jump(at), self._gap(at), told_of.get(at)
+            if jump is None and gap is None and told is None and not fork:
+                before = at
+                continue
+            entry = self.entries[at]
             copied = {"copied": True} if at < t.copied else {}
             first = fork and at >= t.copied
             if first:
                 fork = False
                 yield self._fork(entry, jump, gap)
-            told = self.reading.told.get(at)
             if told is not None and entry.type == "branch_summary":
                 yield self._branch(entry, told, before, copied)
             if jump is not None and not first:
@@ -361,7 +375,7 @@ class _Cutting:
             before = at
 
     def _id(self, position: int) -> str | None:
-        return self.entries[position].id if position >= 0 else None
+        return self.entries.ids[position] if position >= 0 else None
 
     def _made(self, type: BoundaryType, entry: Entry, previous: str | None, metadata: Json) -> Boundary:
         return Boundary.made(
@@ -377,22 +391,21 @@ class _Cutting:
     def _point(self, at: int) -> Json:
         point: Json = {"branch_point_id": self._id(self.nearest[at])}
         if at in self.reading.orphans:
-            point["orphan"] = self.entries[at].parent_id
+            point["orphan"] = self.entries.foreign[at]
         return point
 
-    def _jump(self, entry: Entry, before: int) -> int | None:
+    def _jump(self, at: int) -> int | None:
         """The leaf that was left, where the entry does not go on from it. Moves the leaf of its chain."""
-        at = entry.position
-        above = self.nearest[at]
-        if entry.sidechain:
+        entries, above = self.entries, self.nearest[at]
+        if entries.sidechain[at]:
             return self._jump_aside(at, above)
         leaf, self.leaf = self.leaf, at
         if leaf < 0 or above == leaf or self.reading.parallel[at]:
             return None
-        if above >= 0 and self.entries[above].sidechain:
+        if above >= 0 and entries.sidechain[above]:
             return None
         told = self.reading.told.get(at)
-        if entry.type == "branch_summary" or self.entries[leaf].type == "branch_summary":
+        if "branch_summary" in (entries.type(at), entries.type(leaf)):
             return None
         if told is not None and "compaction" in told:
             return None  # Claude Code begins a new chain there of its own accord
@@ -408,15 +421,15 @@ class _Cutting:
         self.chains[at], self.leaves[chain] = chain, at
         return None if above == leaf or self.reading.parallel[at] else leaf
 
-    def _gap(self, entry: Entry) -> float | None:
+    def _gap(self, at: int) -> float | None:
         """The minutes of a pause before the entry, since the last one that says when."""
-        since, now = self.since, entry.timestamp
-        if now is None:
+        since, now = self.since, self.entries.times[at]
+        if now == NEVER:
             return None
         self.since = now
-        if since is None or now - since < PAUSE:
+        if since == NEVER or now - since < _PAUSE:
             return None
-        return round((now - since) / timedelta(minutes=1), 2)
+        return round((now - since) / _MINUTE, 2)
 
     def _fork(self, entry: Entry, jump: int | None, gap: float | None) -> Boundary:
         header, t = self.t.header, self.t
@@ -439,7 +452,7 @@ class _Cutting:
             left = self._id(before)
         else:
             position = self.reading.index.get(left)
-            if position is not None and not self.entries[position].is_content:
+            if position is not None and not self.entries.content[position]:
                 left = self._id(self.nearest[position])
         metadata = {**self._point(entry.position), **copied}
         if "summary" in told:
@@ -489,25 +502,30 @@ def _cuts(t: Transcript) -> dict[int, list[Boundary]]:
 
 
 def _first_content(t: Transcript, start: int) -> int:
-    return next((entry.position for entry in t.entries[start:] if entry.is_content), -1)
+    return t.entries.content.find(1, start)
 
 
 def _segment(
     t: Transcript, start: int, stop: int, opened_by: tuple[Boundary, ...], ended_by: tuple[Boundary, ...]
 ) -> Segment:
-    entries = t.entries[start:stop]
-    content = [entry for entry in entries if entry.is_content]
-    named = content or entries
-    times = [entry.timestamp for entry in named if entry.timestamp is not None]
+    entries, content = t.entries, t.entries.content
+    count = content.count(1, start, stop)
+    first, last = (
+        (content.find(1, start, stop), content.rfind(1, start, stop)) if count else (start, stop - 1)
+    )
+    named = (at for at in range(start, stop) if content[at] or not count)
+    since = next((time for at in named if (time := entries.times[at]) != NEVER), None)
+    named = (at for at in range(stop - 1, start - 1, -1) if content[at] or not count)
+    until = next((time for at in named if (time := entries.times[at]) != NEVER), None)
     return Segment.made(
         {
-            "start_entry_id": named[0].id,
-            "end_entry_id": named[-1].id,
+            "start_entry_id": entries.ids[first],
+            "end_entry_id": entries.ids[last],
             "start": start,
             "stop": stop,
-            "entry_count": len(content),
-            "start_timestamp": times[0] if times else None,
-            "end_timestamp": times[-1] if times else None,
+            "entry_count": count,
+            "start_timestamp": None if since is None else moment(since),
+            "end_timestamp": None if until is None else moment(until),
             "boundaries": ended_by,
             "opened_by": opened_by,
             "copied": stop <= t.copied,
@@ -524,9 +542,8 @@ def statistics(t: Transcript) -> SessionStatistics:
     content = [entry for entry in own if entry.is_content]
     times = [entry.timestamp for entry in content if entry.timestamp is not None]
     started, ended = (min(times), max(times)) if times else (None, None)
-    count = _Counting()
-    for entry, body in t.bodies_between(t.copied, len(t.entries)):
-        count.take(entry, body)
+    bodies = t.bodies_between(t.copied, len(t.entries))
+    took = _took(step for _, body in bodies for step in steps(body))
     header = t.header
     return SessionStatistics(
         file=str(t.path),
@@ -547,98 +564,40 @@ def statistics(t: Transcript) -> SessionStatistics:
         ended_at=ended,
         duration_minutes=round((ended - started) / timedelta(minutes=1), 2) if started and ended else None,
         warnings=dict(t.warning_counts),
-        **count.told(),
+        **took,
     )
 
 
-class _Counting:
-    """Tools, models, tokens and cost, body for body."""
-
-    def __init__(self) -> None:
-        self.tools: Counter[str] = Counter()
-        self.models: Counter[str] = Counter()
-        self.errors = 0
-        self.spent: Counter[str] = Counter()
-        self.cost: float | None = None
-        # parts of one reply of Claude Code each repeat what it used
-        self.replies: dict[str, tuple[Json, str | None]] = {}
-        self.before: tuple[str, str, Any] = (
-            "",
-            "",
-            None,
-        )  # the part that came last: its id, its reply, what it read
-
-    def take(self, entry: Entry, body: Json) -> None:
-        message = body.get("message")
-        if not isinstance(message, dict):
-            return
-        blocks = message.get("content")
-        for block in blocks if isinstance(blocks, list) else ():
-            if isinstance(block, dict):
-                self._block(block)
-        self.errors += message.get("isError") is True
-        paid = body.get("costUSD")
-        if _number(paid):
-            self.cost = (self.cost or 0) + paid
-        model, usage = message.get("model"), message.get("usage")
-        said = isinstance(model, str) and model
-        provider = message.get("provider")
-        name = f"{provider}/{model}" if isinstance(provider, str) and provider else model
-        usage = usage if isinstance(usage, dict) else {}
-        if usage and "uuid" in body:
-            self.replies[self._reply(entry, message, usage)] = (usage, name if said else None)
-        else:
-            self._spent(usage, name if said else None)
-
-    def _reply(self, entry: Entry, message: Json, usage: Json) -> str:
-        """Which reply an entry is part of. Where no id says so: that of the entry before, when it goes on from it having read the same."""
-        reply = message.get("id")
-        read = [usage.get(key) for name in ("input", "cache_read", "cache_write") for key in _USAGE[name]]
-        if not isinstance(reply, str) or not reply:
-            before, of, same = self.before
-            reply = of if entry.parent_id == before and read == same else entry.id
-        self.before = (entry.id, reply, read)
-        return reply
-
-    def _block(self, block: Json) -> None:
-        kind, name = block.get("type"), block.get("name")
-        if kind in ("toolCall", "tool_use") and isinstance(name, str):
-            self.tools[name] += 1
-        elif kind == "tool_result":
-            self.errors += block.get("is_error") is True
-
-    def _spent(self, usage: Json, model: str | None) -> None:
-        if model is not None:
-            self.models[model] += 1
-        for name, keys in _USAGE.items():
-            self.spent[name] += next((int(usage[key]) for key in keys if _number(usage.get(key))), 0)
-        cost = usage.get("cost")
-        if isinstance(cost, dict):
-            parts = [cost["total"]] if _number(cost.get("total")) else filter(_number, cost.values())
-            self.cost = sum(parts, self.cost or 0.0)
-
-    def told(self) -> dict[str, Any]:
-        for usage, model in self.replies.values():
-            self._spent(usage, model)
-        return {
-            "tools": dict(self.tools.most_common()),
-            "models": dict(self.models.most_common()),
-            "tool_errors": self.errors,
-            "tokens": Tokens(**self.spent, total=self.spent.total()),
-            "cost": None if self.cost is None else round(self.cost, 6),
-        }
-
-
-_USAGE = {
-    "input": ("input", "input_tokens"),
-    "output": ("output", "output_tokens"),
-    "cache_read": ("cacheRead", "cache_read_input_tokens"),
-    "cache_write": ("cacheWrite", "cache_creation_input_tokens"),
-}
-
-
-def _number(value: Any) -> TypeGuard[float]:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def _took(steps: Iterable[Step]) -> dict[str, Any]:
+    """Tools, models, tokens and cost of all steps."""
+    tools: Counter[str] = Counter()
+    errors, spending = 0, Spending()
+    for step in steps:
+        if isinstance(step, Call):
+            tools[step.tool] += 1
+        elif isinstance(step, Answered):
+            errors += step.failed
+        elif isinstance(step, Took):
+            spending.take(step)
+    models: Counter[str] = Counter()
+    spent: Counter[str] = Counter()
+    costs: list[float] = []
+    for provider, model, messages in spending:
+        if model:
+            models[f"{provider}/{model}" if provider else model] += len(messages)
+        for took in messages:
+            spent["input"] += took.tokens_input
+            spent["output"] += took.tokens_output
+            spent["cache_read"] += took.cache_read
+            spent["cache_write"] += took.cache_write
+            costs += [] if took.cost is None else [took.cost]
+    return {
+        "tools": dict(tools.most_common()),
+        "models": dict(models.most_common()),
+        "tool_errors": errors,
+        "tokens": Tokens(**spent, total=spent.total()),
+        "cost": round(fsum(costs), 6) if costs else None,
+    }
 
 
 __all__ = [

@@ -50,6 +50,7 @@ def claude(
 
 
 def write(path: Path, *lines: Line, end: bytes = b"\n") -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(
         b"".join((line if isinstance(line, bytes) else orjson.dumps(line)) + end for line in lines)
     )

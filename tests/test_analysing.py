@@ -396,7 +396,8 @@ ERRORS = [
     ("ENOENT: no such file or directory, open 'a.py'", "not_found", "ENOENT: no such file or directory, open 'a.py'"),
     ("out\nTraceback (most recent call last):\n  File\nKeyError: 'x'\n\nCommand exited with code 1", "exception", "KeyError: 'x'"),
     ("src/a.ts(1,2): error TS2305: does not exist on type", "type_error", "src/a.ts(1,2): error TS2305: does not exist on type"),
-    ("(no output)\n\nCommand exited with code 1", "exit_code", "Command exited with code 1"),
+    ("(no output)\n\nCommand exited with code 1", "exit_code", "Command exited with code 1: make"),
+    ("Debugger attached.\nld: no such thing\nWaiting for the debugger to disconnect...\n\nCommand exited with code 2", "exit_code", "ld: no such thing"),
     ("cc a.c\nundefined symbol\n\nCommand exited with code 2", "exit_code", "undefined symbol"),
     ("\x1b[31mPermission denied\x1b[0m", "permission", "Permission denied"),
     ("<tool_use_error>File has not been read yet.</tool_use_error>", "edit_mismatch", "File has not been read yet."),
@@ -436,10 +437,68 @@ def test_an_error_is_resolved_when_the_same_call_succeeds_later(session):
 def test_one_kind_of_error_is_told_once_as_it_last_was(session):
     session.user("Run")
     for command in ("a", "b"):
-        session.call("bash", "Command exited with code 1", failed=True, command=command)
+        session.call("bash", "no rule\n\nCommand exited with code 1", failed=True, command=command)
     session.call("bash", command="a")
 
     assert [False] == [error.resolved for error in analysed(session).content.errors_seen]
+
+
+SEARCHES = (
+    "grep -n x a.py", "cat a | grep 'x|y'", 'cd b && rg "a\\|b; c"', "git grep x", "diff a b", "command -v node",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("command", SEARCHES)
+def test_a_search_that_finds_nothing_is_no_error(session, command):
+    session.user("Look for x").call("bash", "Command exited with code 1", failed=True, command=command)
+
+    found = analysed(session.assistant("There is none.")).content
+
+    assert ([], "success") == (found.errors_seen, found.outcome)
+
+
+@pytest.mark.parametrize(
+    ("command", "output"), [("grep x a.py", "grep: a.py: Is a directory"), ("grep x a && make", "")]
+)
+def test_a_search_that_fails_is_an_error(session, command, output):
+    output += "\n\nCommand exited with code 1"
+    session.user("Look for x").call("bash", output, failed=True, command=command)
+
+    assert 1 == len(analysed(session).content.errors_seen)
+
+
+def test_what_was_not_there_where_somebody_looked_hinders_nothing(session):
+    missing = "ls: x: No such file or directory\n\nCommand exited with code 1"
+    session.user("Write it").call("bash", missing, failed=True, command="ls x").call("write", path="x/a.py")
+
+    found = analysed(session.assistant("Done.")).content
+
+    assert ("success", ["not_found"]) == (found.outcome, [error.type for error in found.errors_seen])
+
+
+def test_a_command_that_the_user_aborted_is_no_error(session):
+    session.user("Run").call("bash", "so far\n\nCommand aborted", failed=True, command="make")
+
+    found = analysed(session).content
+
+    assert ([], "abandoned") == (found.errors_seen, found.outcome)
+
+
+def test_silence_is_told_once_and_asks_for_no_review(session):
+    node = analysed(session.add("model_change", provider="x", modelId="y"))
+
+    assert ("Nothing was said.", []) == (node.content.summary, node.semantic.tags)
+    assert [("Nothing to analyse", None)] == [
+        (each.decision, each.needs_review) for each in node.daemon_meta.decisions
+    ]
+
+
+def test_courtesy_curses_hashes_and_paths_are_no_tags(session):
+    session.user("Great! Thanks, please commit b5bd68f, dude. Fucking packages/coding/a.md is fine").call(
+        "read", path="a.md"
+    )
+
+    assert ["commit"] == analysed(session).semantic.tags
 
 
 def test_a_failed_answer_is_an_error_until_the_model_answers(session):
@@ -560,10 +619,26 @@ def test_commands_alone_say_what_kind_of_work_it_was(session, command, type):
     assert type == analysed(session.user("Go").call("bash", command=command)).classification.type
 
 
-def test_writing_source_that_fails_to_run_is_debugging(session):
-    session.user("Go on").call("edit", path="a.py").call("bash", "KeyError: 1", failed=True, command="make")
+@pytest.mark.parametrize(("first", "type"), [("run", "debugging"), ("write", "coding")])
+def test_writing_source_after_it_failed_to_run_is_debugging(session, first, type):
+    session.user("Go on")
+    for what in ("run", "write") if first == "run" else ("write", "run"):
+        if what == "write":
+            session.call("edit", path="a.py")
+        else:
+            session.call("bash", "KeyError: 1", failed=True, command="make")
 
-    assert "debugging" == analysed(session).classification.type
+    assert type == analysed(session).classification.type
+
+
+def test_what_was_written_most_is_what_the_work_was(session):
+    session.user("Go on").call("edit", path="a.md").call("edit", path="b.md").call("edit", path="a.py")
+
+    assert "documentation" == analysed(session).classification.type
+
+
+def test_talk_alone_is_what_was_asked_for(session):
+    assert "debugging" == analysed(session.user("Fix the loom").assistant("How?")).classification.type
 
 
 def test_a_type_without_ground_is_to_be_reviewed(session):

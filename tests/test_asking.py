@@ -12,6 +12,7 @@ import pytest
 import graphstore
 from graphstore import GraphStore, queries, sessions
 from graphstore.errors import InvalidError, NotFoundError
+from graphstore.session_nodes import UNPRICED
 from tests.conftest import Clock, day, shared_data
 from tests.test_connecting import work
 
@@ -313,6 +314,26 @@ def test_a_lineage_goes_round_in_no_circle(store: GraphStore) -> None:
 
     assert [each.session for each in found.ancestors] == ["t"]
     assert found.descendants == ()
+
+
+def test_what_no_cost_is_said_of_is_unknown_and_not_free(store: GraphStore) -> None:
+    no_cost = {"timestamp": "2026-01-01T00:00:00Z", "decision": UNPRICED, "reasoning": "tokens only"}
+    for id, project, cost, unpriced in (("a", "/x", 0.5, False), ("b", "/x", 0, True), ("c", "/y", 0, True)):
+        content = segment(id, "Weave.", project, cost=cost, tokens=10)
+        content["daemonMeta"] = {"decisions": [no_cost] if unpriced else []}
+        store.add_node("segment", content, id=id, valid_from="2026-01-01")
+
+    found = sessions.costs(store)
+
+    assert [("/x", 0.5, 1, 2), ("/y", 0, 1, 1)] == [
+        (row.key, row.cost, row.unpriced, row.pieces) for row in found
+    ]
+    assert [
+        "  $0.5000+  20 tokens  /x",
+        "   unknown  10 tokens  /y",
+        "  $0.5000+  30 tokens in all, by project; no cost is known of 2 pieces of work",
+    ] == str(found).splitlines()
+    assert "unknown" in str(sessions.work_on(store, "/y"))
 
 
 # ---- the same in Cypher -------------------------------------------------------------------------

@@ -51,7 +51,7 @@ def test_import_says_what_was_told_and_what_was_left_out(tmp_path: Path, files: 
     )
     assert "three.jsonl: it is a session of claude, not of pi" in result.stderr
     assert "0 new segments, 0 revised, 3 unchanged" in run("import", "pi", store, files)
-    assert "1 session: 1 new segments" in run("import", "claude", store, files / "three.jsonl")
+    assert "1 session: 1 new segment, " in run("import", "claude", store, files / "three.jsonl")
 
 
 def test_import_as_json_tells_each_session(tmp_path: Path, files: Path) -> None:

@@ -113,6 +113,7 @@ FLOORS = {
         "patterns",
         "recorder",
         "events",
+        "transcript_entries",
         "transcript_lines",
         "transcripts",
         "analysing",

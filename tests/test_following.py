@@ -60,6 +60,18 @@ def test_a_closed_segment_is_told_at_once_and_the_last_when_the_session_is_idle(
     assert [segment_node("one", each) for each in "ab"] == store.node(session_node("one")).content["nodes"]
 
 
+def test_of_a_growing_session_every_warning_so_far_is_counted(
+    store: GraphStore, clock: Clock, tmp_path: Path
+) -> None:
+    damaged = [b"{"] * 1_500
+    lines = (header("one"), said("a", None, 1), *damaged, said("b", "a", 2), said("c", "b", 30), b"{")
+    file = write(tmp_path / "one.jsonl", *lines)
+    clock.set(START + timedelta(minutes=31))
+    sessions.Following(store, file).look()
+
+    assert {"damaged line": 1_500} == store.node(session_node("one")).content["warnings"]
+
+
 def test_looking_when_nothing_happened_writes_nothing(store: GraphStore, clock: Clock, file: Path) -> None:
     following = sessions.Following(store, file.parent)
     clock.move(minutes=20)

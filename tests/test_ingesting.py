@@ -549,6 +549,49 @@ def test_an_entry_after_what_is_known_of_its_session_waits_for_it(store: GraphSt
     assert {("fork", segment_node("root", "a"))} == edges(store, segment_node("child", "d"))
 
 
+def test_what_goes_on_elsewhere_after_a_branch_summary_is_in_its_segment(
+    store: GraphStore, tmp_path: Path
+) -> None:
+    tree = (
+        said("a", None, 1), said("b", "a", 2), said("c", "b", 3),
+        marked("branch_summary", "s", "a", 4, fromId="c", summary="tried"), said("x", "b", 5), said("y", "x", 6),
+    )  # fmt: skip
+    path = (tree[0], tree[1], tree[4])
+    write(tmp_path / "root.jsonl", header("root"), *tree)
+    write(tmp_path / "fork.jsonl", header("fork", 7, parentSession="/x/root.jsonl"), *path, said("z", "x", 8))
+    sessions.ingest(store, tmp_path)
+
+    assert {("fork", segment_node("root", "s"))} == edges(store, segment_node("fork", "z"))
+
+
+@pytest.mark.parametrize("first", ["parent", "fork"])
+def test_a_parent_is_known_by_the_name_of_its_file_too(store: GraphStore, tmp_path: Path, first: str) -> None:
+    name = "2026-01-25T10-00-00-000Z_named.jsonl"
+    parent = write(tmp_path / "a" / name, header("other"), said("a", None, 1))
+    fork = write(
+        tmp_path / "b" / "fork.jsonl",
+        header("fork", 5, parentSession=f"/gone/{name}"),
+        said("a", None, 1),
+        said("b", "a", 6),
+    )
+    for file in (parent, fork) if first == "parent" else (fork, parent):
+        sessions.ingest(store, file)
+
+    assert {("fork", segment_node("other", "a"))} == edges(store, segment_node("fork", "b"))
+    assert ["fork", "other"] == sorted(one.session_id for one in sessions.listed(store))
+
+
+def test_a_session_comes_where_a_place_for_another_was(store: GraphStore, tmp_path: Path) -> None:
+    name = "2026-01-25T10-00-00-000Z_named.jsonl"
+    head = header("fork", 5, parentSession=f"/gone/{name}")
+    sessions.ingest(store, write(tmp_path / "b" / "fork.jsonl", head, said("a", None, 1), said("b", "a", 6)))
+    sessions.ingest(store, write(tmp_path / "a" / name, header("other"), said("a", None, 1)))
+    done = sessions.ingest(store, write(tmp_path / "named.jsonl", header("named"), said("n", None, 1)))
+
+    assert (1, ()) == (done.new, done.warnings)
+    assert "named" == store.node(session_node("named")).content["sessionId"]
+
+
 def test_a_parent_that_began_later_than_its_name_says_holds_from_then_on(
     store: GraphStore, tmp_path: Path
 ) -> None:

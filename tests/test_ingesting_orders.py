@@ -11,7 +11,8 @@ from session_files import header, marked, said, write
 from test_ingesting import graph, transactions
 
 import graphstore
-from graphstore import sessions
+from graphstore import sessions, transcripts
+from graphstore.session_catalog import EVER
 
 Lines = list[dict[str, Any]]
 
@@ -19,9 +20,9 @@ Lines = list[dict[str, Any]]
 class Family:
     """A root and what was forked from it: at an entry, or with all there was; each writes on after that."""
 
-    def __init__(self, chance: random.Random) -> None:
-        self.chance, self.clock, self.count = chance, 0.0, 0
-        self.heads = {"root": header("root")}
+    def __init__(self, chance: random.Random, prefix: str = "") -> None:
+        self.chance, self.clock, self.count, self.prefix = chance, 0.0, 0, prefix
+        self.heads = {"root": header(f"{prefix}root")}
         self.entries: dict[str, Lines] = {"root": []}
         self._write("root", chance.randrange(2, 10))
         for name in ("one", "two", "three")[: chance.randrange(1, 4)]:
@@ -42,7 +43,7 @@ class Family:
             path.pop()
         if path:
             self.clock += 1
-            self.heads[name] = header(name, self.clock, parentSession=f"/x/{parent}.jsonl")
+            self.heads[name] = header(f"{self.prefix}{name}", self.clock, parentSession=f"/x/{parent}.jsonl")
             self.entries[name] = path
             self._write(name, chance.randrange(6))
             self._write(parent, chance.randrange(4))
@@ -54,7 +55,7 @@ class Family:
             self.count += 1
             id, leaf = f"e{self.count}", lines[-1]["id"] if lines else None
             above, what = leaf, chance.random()
-            if what < 0.2 and lines and lines[-1]["type"] != "branch_summary":
+            if what < 0.2 and lines:
                 above = chance.choice(lines)["id"]
             more: dict[str, Any] = {}
             if what > 0.9:
@@ -93,11 +94,14 @@ def told(store: graphstore.GraphStore, growing: bool) -> dict[str, Any]:
     return {**found, "links": sorted(map(repr, found["links"].values()))} if growing else found
 
 
+@pytest.mark.parametrize("prefix", ["", "id-of-"], ids=["named", "otherwise"])
 @pytest.mark.parametrize("growing", [False, True], ids=["whole", "growing"])
 @pytest.mark.parametrize("seed", range(20))
-def test_any_order_gives_the_graph_of_the_whole(tmp_path: Path, seed: int, growing: bool) -> None:
+def test_any_order_gives_the_graph_of_the_whole(
+    tmp_path: Path, seed: int, growing: bool, prefix: str
+) -> None:
     chance = random.Random(seed)
-    files = Family(chance).files()
+    files = Family(chance, prefix).files()
     with graphstore.open(":memory:") as live, graphstore.open(":memory:") as once:
         for name, count in arrivals(chance, files, growing):
             file = write(tmp_path / f"{name}.jsonl", *files[name][:count])
@@ -108,3 +112,28 @@ def test_any_order_gives_the_graph_of_the_whole(tmp_path: Path, seed: int, growi
         sessions.ingest(once, tmp_path, computer="desk")
 
         assert told(once, growing) == told(live, growing)
+
+
+@pytest.mark.parametrize("prefix", ["", "id-of-"], ids=["named", "otherwise"])
+@pytest.mark.parametrize("seed", [*range(10), 82, 182])
+def test_every_link_comes_from_the_segment_that_has_its_entry(
+    store: graphstore.GraphStore, tmp_path: Path, seed: int, prefix: str
+) -> None:
+    chance = random.Random(seed)
+    files = Family(chance, prefix).files()
+    paths = [write(tmp_path / f"{name}.jsonl", *lines) for name, lines in files.items()]
+    home = {}
+    for transcript in map(transcripts.read, paths):
+        for segment in transcripts.segments(transcript):
+            node = sessions.segment_node(transcript.header.session_id, segment.start_entry_id)
+            if not segment.copied:
+                home |= {entry.id: node for entry in transcript.entries[segment.start : segment.stop]}
+    for path in chance.sample(paths, len(paths)):
+        sessions.ingest(store, path, computer="desk")
+
+    view = store.as_of(valid=EVER)
+    for node in view.nodes("segment"):
+        for link in view.backlinks_to(node.id):
+            entry = link.metadata.get("last_shared_entry", link.metadata.get("from_entry"))
+            if entry is not None:
+                assert home[entry] == link.source, (link.kind, entry)

@@ -166,6 +166,17 @@ def test_what_is_no_node_of_a_session_is_left_out_and_said(told, tmp_path):
     ]
 
 
+def test_links_that_do_not_hold_are_left_out_and_counted(told, tmp_path):
+    gone = next(link for link in told.links_from(FIRST) if link.kind == "continuation")
+    before = told.as_of()
+    told.unlink(gone.id, reason="wrong")
+
+    done = export_pi_brain(told, tmp_path / "out")
+
+    assert (2, ("1 link not held here: unlinked, ended, or to begin later",)) == (done.edges, done.warnings)
+    assert (3, ()) == (export_pi_brain(before, tmp_path / "before").edges, done.warnings[1:])
+
+
 def test_erased_versions_are_left_out_and_said(told, tmp_path):
     told.erase(SECOND, reason="private")
 

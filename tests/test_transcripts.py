@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import tracemalloc
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -693,7 +694,17 @@ def test_what_parts_of_one_reply_repeat_is_counted_once(made, ids):
     found = transcripts.statistics(t)
 
     assert (8, 12, 100) == (found.tokens.input, found.tokens.output, found.tokens.cache_read)
-    assert ({"opus": 2}, {"Edit": 3}, None) == (found.models, found.tools, found.cost)
+    assert ({"anthropic/opus": 2}, {"Edit": 3}, None) == (found.models, found.tools, found.cost)
+
+
+def test_replies_without_ids_that_took_in_the_same_count_when_they_are_apart(made):
+    def reply(id: str, parent: str, read: int) -> dict[str, Any]:
+        usage = {"input_tokens": read, "output_tokens": 4}
+        return claude(id, parent, type="assistant", message={"role": "assistant", "model": "opus", "content": [], "usage": usage})  # fmt: skip
+
+    t = made(claude("a", None), reply("b", "a", 8), reply("c", "b", 9), claude("d", "c"), reply("e", "d", 8))
+
+    assert (25, 12) == ((found := transcripts.statistics(t).tokens).input, found.output)
 
 
 def test_statistics_of_a_real_session_add_up():
@@ -741,3 +752,33 @@ def test_timestamps_are_aware(made):
     t = made(header(), said("a", None, 1))
 
     assert timedelta(0) == t.entries[0].timestamp.utcoffset()
+
+
+def test_entries_read_like_a_list(tmp_path):
+    t = transcripts.read(
+        write(tmp_path / "a.jsonl", header(), said("a", None), said("b", "a"), said("c", "b"))
+    )
+
+    assert ["a", "b", "c"] == [entry.id for entry in t.entries]
+    assert ("c", ["b", "c"], ["a", "b"]) == (
+        t.entries[-1].id,
+        [entry.id for entry in t.entries[1:]],
+        [entry.id for entry in t.entries[:-1]],
+    )
+    assert t.entry("b") == t.entries[1] == t.entries[-2]
+    assert t.entries == list(t.entries) == transcripts.read(t.path).entries
+    with pytest.raises(IndexError):
+        t.entries[3]
+
+
+@pytest.mark.slow
+def test_a_file_of_tiny_entries_takes_less_memory_than_itself_twice(tmp_path):
+    lines = [said(f"{n:08x}", f"{n - 1:08x}" if n else None, n / 1000) for n in range(50_000)]
+    file = write(tmp_path / "tiny.jsonl", header(), *lines)
+    del lines
+    tracemalloc.start()
+    t = transcripts.read(file)
+    taken, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert (50_000, True) == (len(t.entries), taken < 2 * t.size)
