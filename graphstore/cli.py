@@ -5,10 +5,13 @@ once. For the same reason annotations are plain objects: as text (`from __future
 """
 
 from collections.abc import Callable
+from functools import cached_property, partial
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command_from_info, get_command_name
+from typer.models import CommandInfo
 
 from graphstore import (
     cli_branches,
@@ -53,6 +56,48 @@ class Door(TyperGroup):
         except KeyboardInterrupt:
             typer.echo("interrupted; what was committed is kept.", err=True)
             raise typer.Exit(130) from None
+
+
+class Later(TyperCommand):
+    """A command that is made when it is asked for; to list it, its name and what it does are enough.
+
+    Typer would look at the annotations of each command whichever is asked for, and that takes longer than all else.
+    """
+
+    def __init__(self, command: Callable[..., None], **attrs: Any) -> None:
+        self._command = command
+        super().__init__(**attrs)
+
+    @cached_property
+    def _made(self) -> Any:
+        info = CommandInfo(name=self.name, callback=with_as_of(self._command))
+        return get_command_from_info(info, pretty_exceptions_short=True, rich_markup_mode=None)
+
+    @property
+    def params(self) -> Any:
+        return self._made.params
+
+    @params.setter
+    def params(self, none: Any) -> None:
+        """Typer sets what it saw of `_not_yet`."""
+
+    @property
+    def callback(self) -> Any:
+        return self._made.callback
+
+    @callback.setter
+    def callback(self, none: Any) -> None:
+        """As with `params`."""
+
+
+def _not_yet() -> None:
+    """What typer sees of a command until it is asked for."""
+
+
+def _offer(group: typer.Typer, command: Callable[..., None], name: str = "") -> None:
+    """Make a command part of a group, under its own name or another."""
+    later: Any = partial(Later, command)  # typer only ever calls it
+    group.command(name or get_command_name(command.__name__), cls=later, help=command.__doc__)(_not_yet)
 
 
 app = typer.Typer(
@@ -180,19 +225,16 @@ def root(
 
 
 for _command in COMMANDS:
-    app.command()(with_as_of(_command))
-for _name, _import in IMPORTS.items():
-    imports.command(_name)(_import)
-for _name, _session in SESSIONS.items():
-    sessions.command(_name)(_session)
-app.add_typer(imports, name="import")
-app.add_typer(sessions, name="sessions")
-for _name, _look in MEMORY.items():
-    memories.command(_name)(_look)
-app.add_typer(memories, name="memory")
-for _name, _index in INDEXES.items():
-    indexes.command(_name)(_index)
-app.add_typer(indexes, name="index")
+    _offer(app, _command)
+for _group, _name, _commands in (
+    (imports, "import", IMPORTS),
+    (sessions, "sessions", SESSIONS),
+    (memories, "memory", MEMORY),
+    (indexes, "index", INDEXES),
+):
+    for _said, _command in _commands.items():
+        _offer(_group, _command, _said)
+    app.add_typer(_group, name=_name)
 
 
 def main() -> None:
