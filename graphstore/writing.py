@@ -58,9 +58,8 @@ class Transaction:
             int, list[Taken]
         ] = {}  # supersedes links whose taken pieces changed, as they were before
         self._log: list[tuple[int, list[Taken] | None]] = []
-        self._takes: list[
-            tuple[int, Period, int]
-        ] = []  # every take that took something: entity, period, operation
+        # what was taken, not what was asked for: entity, period, operation
+        self._takes: list[tuple[int, Period, int]] = []
         self._salts: list[str] = []
         self._salts_at_once = 2
         self._kinds = len(index.kinds)
@@ -159,10 +158,9 @@ class Transaction:
             index.close_row(row, self.tx, op)
             ver = index.r_ver[row]
             gone.append((ver, *part))
+            self._takes.append((ent, part, op))
             for piece in without(whole, period):
                 index.open_row(ver, piece, self.tx, op)
-        if gone:
-            self._takes.append((ent, period, op))
         return gone
 
     def describe(self, ent: int, periods: Iterable[Period], body: Json, op: int, number: int = 0) -> int:

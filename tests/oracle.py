@@ -764,7 +764,7 @@ class Oracle:
         if id in self.events:
             return min(first) if self.events[id]["tx_to"] > t else self.events[id]["tx_to"]
         went = [part for part in self.gone if part["id"] == id and part["tx"] <= t]
-        here = [part for part in went if part["valid_from"] <= v < part["valid_to"] and self._backed(part)]
+        here = [part for part in went if self._lost(part, v)]
         if self.bare_standing(id, v, t) == "superseded":
             return max([part["tx"] for part in here[-1:]] + [min(first)])
         nothing_left = not any(row["id"] == id and believed(row, t) for row in self.rows)
@@ -792,7 +792,7 @@ class Oracle:
             return "not_yet"
         if not rows and went[-1]["why"] == "retract":
             return "retracted"
-        here = [part for part in went if part["valid_from"] <= v < part["valid_to"] and self._backed(part)]
+        here = [part for part in went if self._lost(part, v)]
         if here and here[-1]["why"] == "retract":
             return "retracted"
         if superseded:
@@ -801,10 +801,12 @@ class Oracle:
             return "not_yet"
         return "ended"
 
-    def _backed(self, part: Row) -> bool:
-        """Whether a stored row was closed there: what came and went in one transaction never was."""
-        return any(
-            row["id"] == part["id"] and row["tx_to"] == part["tx"] and common(valid(row), valid(part))
+    def _lost(self, part: Row, v: datetime) -> bool:
+        """Whether v went with a part, and a stored row was closed there: what came and went in one transaction never was."""
+        return part["valid_from"] <= v < part["valid_to"] and any(
+            row["id"] == part["id"]
+            and row["tx_to"] == part["tx"]
+            and row["valid_from"] <= v < row["valid_to"]
             for row in self.rows
         )
 

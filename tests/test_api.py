@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+import shutil
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -1423,6 +1424,49 @@ def test_ended_and_partly_retracted_in_one_block_is_ended_after_its_end(disk):
         disk.end("aaaaaa", at="2010-01-01")
         disk.retract("aaaaaa", valid_from="2000-01-01", valid_to="2001-01-01", reason="x")
     assert "ended" == disk.as_of(valid="2015-01-01").inspect("aaaaaa").node.standing
+
+
+@pytest.fixture
+def crossed_out(disk):
+    """In one block Monday was superseded from the 10th on, retracted from the 5th on, and the slot filled once more."""
+    monday = disk.add_node("day", {"on": "monday"}, key="deploy", valid_from="2026-01-01").id
+    with disk.transaction():
+        disk.add_node("day", {"on": "tuesday"}, key="deploy", valid_from="2026-01-10")
+        disk.retract(monday, valid_from="2026-01-05", reason="nobody deployed")
+        disk.add_node("day", {"on": "friday"}, key="deploy", valid_from="2026-01-10")
+    return monday
+
+
+def around_the_cut(store, id) -> list[str]:
+    """How it stands before it was retracted, while it is, and from its successor on."""
+    days = ("2026-01-02", "2026-01-07", "2026-01-12")
+    return [store.as_of(valid=on).inspect(id).node.standing for on in days]
+
+
+def test_a_retraction_takes_nothing_that_was_superseded_before_in_its_block(disk, crossed_out):
+    assert ["stands", "retracted", "superseded"] == around_the_cut(disk, crossed_out)
+    with pytest.raises(NotFoundError, match="superseded, superseded by"):
+        disk.as_of(valid="2026-01-12").node(crossed_out)
+
+
+def test_what_each_verb_of_a_block_took_is_in_the_journal_alone(disk, crossed_out, tmp_path):
+    shutil.copytree(disk.path / "journal", tmp_path / "copy.gs" / "journal")
+
+    with graphstore.open(tmp_path / "copy.gs", clock=Clock("2026-06-02")) as copy:
+        assert ["stands", "retracted", "superseded"] == around_the_cut(copy, crossed_out)
+        assert copy.verify().ok
+
+
+def test_described_for_longer_and_retracted_in_one_block_is_ended_where_it_never_was(disk):
+    disk.add_node("k", {}, id="aaaaaa", valid_from="2000-01-01", valid_to="2005-01-01")
+    with disk.transaction():
+        disk.revise("aaaaaa", {"v": 2}, valid_from="2003-01-01", valid_to="2008-01-01")
+        disk.retract("aaaaaa", valid_from="2003-01-01", valid_to="2008-01-01", reason="x")
+    standings = [
+        disk.as_of(valid=on).inspect("aaaaaa").node.standing
+        for on in ("2002-01-01", "2004-01-01", "2007-01-01")
+    ]
+    assert ["stands", "retracted", "ended"] == standings
 
 
 def test_the_step_of_a_retraction_names_who_retracted(disk):

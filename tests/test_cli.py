@@ -140,6 +140,14 @@ def test_help_imports_nothing_heavy() -> None:
         assert "HEAVY []" in done.stdout, done.stdout + done.stderr
 
 
+def test_help_makes_no_command_but_the_one_it_is_asked_about() -> None:
+    group: Any = typer.main.get_command(app)
+    for words in (["--help"], ["add", "--help"]):
+        group.main(words, standalone_mode=False)
+
+    assert ["add"] == [name for name, command in group.commands.items() if "_made" in vars(command)]
+
+
 def test_help_answers_at_once(capsys: pytest.CaptureFixture[str]) -> None:
     spans = {}
     for command in ("add", "query"):

@@ -54,6 +54,11 @@ def test_every_command_with_a_coordinate_takes_a_name_for_both_axes(folder: Path
     assert [{"number": 1}] == answer("query", folder, text, "--as-of", "release")
 
 
+def test_commands_of_a_group_take_a_name_for_both_axes(folder: Path) -> None:
+    assert [] == answer("sessions", "list", folder, "--as-of", "release")
+    assert "both axes" in refused("memory", "stats", folder, "--as-of", "release", "--tx", "release", code=2)
+
+
 def test_as_of_takes_a_time_too(folder: Path) -> None:
     assert 100 == limit(answer("show", folder, "limit", "--as-of", "2026-02-15"))
 

@@ -356,6 +356,19 @@ class Histories(RuleBasedStateMachine):
             act()
         self.block_ends(fails=False)
 
+    @precondition(lambda self: self.block is None)
+    @rule(id=node, by=node, cut=day, parts=st.lists(upright, min_size=1, max_size=2), look=number)
+    def taken_in_turn(
+        self, id: str, by: str, cut: datetime, parts: list[dict[str, datetime | None]], look: int
+    ) -> None:
+        """What one verb of a block took is not taken again by the next; whose it is shows after the block."""
+        self.block_begins()
+        self.supersede([id], by, reason=None, valid_from=cut)
+        for part in parts:
+            self.retract(id, part, False)
+        self.block_ends(fails=False)
+        self.look(look, -1, 4)
+
     def join_to_ground(self, onto: str, ground: str) -> None:
         during = {"valid_from": DAYS[0], "valid_to": None}
         self.link(onto, "derived_from", ground, during, reason=None, strength=None, confidence="explicit")
