@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from graphstore import folder, retention, snapshots
 from graphstore.errors import DamageError, EngineError, GraphStoreError, InvalidError
