@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
+from graphstore import timeline
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
 from graphstore.inputs import at_least_one, optional_text, text_of
 from graphstore.keeping import Place, entity
@@ -82,9 +83,39 @@ def queue(view: Reader, user: str, thread: str | None = None) -> list[Message]:
 
 
 def messages(view: Reader, user: str, thread: str | None = None, limit: int = 20) -> list[Message]:
-    """The latest messages of a thread, compressed ones too, the oldest of them first."""
+    """The latest messages of a user's thread, compressed ones too, the oldest of them first: those the observer was told of, and those on the timeline.
+
+    Of the timeline: what is authorized and was said in the thread, but for what is told to belong to another user; without a thread what the user said in any.
+    """
     text_of("user", user), optional_text("thread", thread)
     at_least_one("limit", limit)
+    with view._core.lock:
+        told = {message.id: message for message in _on_timeline(view, user, thread, limit)}
+        told |= {message.id: message for message in _observed(view, user, thread, limit)}
+    found = sorted(told.values(), key=lambda message: (message.occurred_at, message.id))
+    return found[-limit:]
+
+
+def _on_timeline(view: Reader, user: str, thread: str | None, limit: int) -> list[Message]:
+    said: dict[str, Any] = {"thread": thread} if thread else {"sender": user}
+    here = view.as_of() if isinstance(view, GraphStore) else view
+    found: list[Message] = []
+    cursor: str | None = None
+    while len(found) < limit:
+        page = timeline.messages(here, **said, authorized=True, limit=max(limit, 50), cursor=cursor)
+        found += [
+            message_of(event)
+            for event in page
+            if event.standing != "superseded" and event.metadata.get("user") in (None, user)
+        ]
+        cursor = page.cursor
+        if cursor is None:
+            break
+    return found[:limit]
+
+
+def _observed(view: Reader, user: str, thread: str | None, limit: int) -> list[Message]:
+    """The latest messages that the observer was told of."""
     found: list[Message] = []
     with view._core.lock:
         sight = view._sight()
@@ -93,8 +124,7 @@ def messages(view: Reader, user: str, thread: str | None = None, limit: int = 20
             ent = entity(sight.index, _place(user, thread, number))
             found = (_messages(sight, ent) if ent >= 0 else []) + found
             number -= 1
-    found.sort(key=lambda message: (message.occurred_at, message.id))
-    return found[-limit:]
+    return found
 
 
 def observations(view: Reader, user: str | None = None, thread: str | None = None) -> list[Node]:
@@ -174,14 +204,22 @@ def _messages(sight: Sight, batch: int) -> list[Message]:
         link = index.k_link[row]
         ent = index.l_src[link]
         said = sight.find(ent) if index.l_kind[link] == _IN and index.is_event[ent] else -1
-        if said >= 0:
+        if said >= 0 and not index.superseded(ent, sight.valid, sight.tx):
             event = sight.event(said, "stands")
-            sender = sight.link(row).metadata.get("sender") or event.metadata.get("sender") or event.agent
-            message = Message(
-                id=event.id, text=event.description, sender=sender, occurred_at=event.occurred_at
-            )
-            found.append((message.occurred_at, ent, message))
+            found.append((event.occurred_at, ent, message_of(event, sight.link(row).metadata.get("sender"))))
     return [message for *_, message in sorted(found, key=lambda each: each[:2])]
+
+
+def message_of(event: Event, sender: str | None = None) -> Message:
+    """A message of the timeline, said by whoever it names, unless the observer was told otherwise."""
+    who = sender or event.sender_name or event.sender or event.metadata.get("sender") or event.agent
+    return Message(id=event.id, text=_words(event), sender=who, occurred_at=event.occurred_at)
+
+
+def _words(event: Event) -> str:
+    """What a message says; of a medium that was sent without words, which it is."""
+    medium = f"[{event.type} {event.media_path or event.media_hash}]"
+    return event.description or (medium if event.media_path or event.media_hash else "")
 
 
 # ---- noticing ---------------------------------------------------------------------------------
@@ -261,12 +299,14 @@ class Observer:
             return message.event
         if isinstance(message, Event):
             return message
-        said = {"user": user, "thread": thread, "sender": sender}
-        return self._store.record_event(
+        return timeline.record_message(
+            self._store,
             "TEXT",
             text_of("message", message),
+            sender=sender,
+            thread=thread,
             occurred_at=at,
-            metadata={name: value for name, value in said.items() if value is not None},
+            metadata={"user": user},
         ).event
 
     def _batch(self, sight: Sight, user: str, thread: str | None) -> str:
@@ -434,7 +474,7 @@ class _Writing:
 
 
 def _members(sight: Sight, batch: int) -> list[int]:
-    """The messages of a batch that are believed, those to come included."""
+    """The messages of a batch that are believed and not superseded, those to come included."""
     index, tx = sight.index, sight.tx
     return [
         index.l_src[link]
@@ -443,6 +483,7 @@ def _members(sight: Sight, batch: int) -> list[int]:
         and index.believed_link(link, tx)
         and index.l_src[link] not in index.gone
         and index.believed(index.l_src[link], tx)
+        and not index.superseded(index.l_src[link], sight.valid, tx)
     ]
 
 

@@ -8,7 +8,7 @@ import pytest
 from conftest import day
 
 import graphstore
-from graphstore import InvalidError, observer
+from graphstore import InvalidError, lifecycle, observer, timeline
 from graphstore.memory import Memory
 from graphstore.observer import Observer
 
@@ -124,6 +124,39 @@ def test_the_queue_is_there_as_it_was(store, watching, clock):
 
     assert ["message 1", "message 2"] == queued(store.as_of(valid=before), "ada", "t1")
     assert ["message 1", "message 2"] == queued(store.knowledge_at(before), "ada", "t1")
+    assert [] == queued(store, "ada", "t1")
+
+
+def test_a_text_is_a_message_of_the_timeline(store, watching, clock):
+    watching.enqueue("hello", user="ada", thread="t1", sender="agent")
+    (event,) = timeline.messages(store, thread="t1")
+
+    assert ("TEXT", "hello", "agent", True, {"user": "ada"}) == (
+        event.type, event.description, event.sender, event.authorized, event.metadata,
+    )  # fmt: skip
+    assert ["agent"] == [message.sender for message in observer.queue(store, "ada", "t1")]
+
+
+def test_a_message_of_the_timeline_is_queued_with_its_sender(store, watching):
+    watching.enqueue(timeline.record_message(store, "TEXT", "hello", sender="u7"), user="ada")
+    watching.enqueue(timeline.record_message(store, "TEXT", "hi", sender="u8", sender_name="Bob"), user="ada")
+    watching.enqueue(
+        timeline.record_message(store, "IMAGE", media_path="/a/cat.png", sender="u7"), user="ada"
+    )
+    assert [("u7", "hello"), ("Bob", "hi"), ("u7", "[IMAGE /a/cat.png]")] == [
+        (message.sender, message.text) for message in observer.messages(store, "ada")
+    ]
+
+
+def test_a_message_said_otherwise_since_is_neither_compressed_nor_told(store, compress):
+    watching = Observer(store, compress, threshold=3)
+    for number, text in enumerate(("we meet at nine", "we meet at ten")):
+        timeline.record_message(store, "TEXT", text, sender="ada", thread="t1", id=f"m{number}")
+        watching.enqueue(store.event(f"m{number}"), user="ada", thread="t1")
+    store.supersede("m0", by="m1")
+    assert ["we meet at ten"] == [message.text for message in observer.messages(store, "ada", "t1")]
+    watching.observe("ada", "t1")
+    assert [["we meet at ten"]] == compress.given
     assert [] == queued(store, "ada", "t1")
 
 
@@ -330,6 +363,21 @@ def test_many_batches_are_one_after_the_other(store, compress):
     assert [node.content["number"] for node in store.nodes("message_batch")] == list(range(1, 22))
     assert [] == queued(store, "ada", "t1")
     assert 21 == len(compress.given)
+
+
+def test_an_observation_outlives_the_message_it_was_derived_from(store, watching, clock):
+    said = timeline.record_message(store, "TEXT", "on call in March", sender="ada").event
+    chunk = Memory(store).remember("on call in March", layer="conversation", user="ada")
+    seen = Memory(store).remember("Ada is on call in March", layer="observation", user="ada")
+    store.link(seen.id, "derived_from", said.id)
+    store.link(seen.id, "derived_from", chunk.id)
+    clock.move(days=31)
+    assert 1 == len(lifecycle.run(store).expired)
+    store.evict(ids=[said.id])
+
+    assert ("stands", []) == (store.node(seen.id).standing, store.shaky())
+    store.erase(said.id, reason="asked for")
+    assert "shaky" == store.node(seen.id).standing
 
 
 def test_an_evicted_message_shakes_nothing(store, watching):
