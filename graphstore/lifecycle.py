@@ -6,13 +6,16 @@ What is due is decided first and can be looked at; then the store evicts it, as 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from datetime import datetime
+from typing import NamedTuple
 
 from graphstore import layers as tables
-from graphstore.layers import CHUNK
-from graphstore.memory import Memory, MemoryStats
+from graphstore.index import Index
+from graphstore.layers import CHUNK, Layer
+from graphstore.memory import LAYERS, Memory, MemoryStats
 from graphstore.models import Value
-from graphstore.period import TimeLike, instant, moment
+from graphstore.period import Instant, TimeLike, instant, moment
 from graphstore.store import GraphStore
 
 __all__ = ["Due", "Pruned", "due", "run"]
@@ -44,8 +47,8 @@ class Pruned(Due):
 def due(store: GraphStore, now: TimeLike | None = None) -> Due:
     """What `run` would evict at `now` (default: the store's now), with nothing done.
 
-    A chunk's time counts from when it was first told. The cap counts every chunk whose content is kept, superseded ones too, and takes the oldest that
-    are not permanent; what is of no layer is not counted and never goes.
+    A chunk's time counts from when it was first told, also on a branch. The cap counts every chunk of the trunk whose content is kept, superseded ones too,
+    and takes the oldest that are not permanent; what is of no layer is not counted and never goes.
     """
     memory = Memory(store)
     layers, cap = memory.layers, memory.cap
@@ -53,30 +56,51 @@ def due(store: GraphStore, now: TimeLike | None = None) -> Due:
         store._usable()
         index = store._core.index
         at = store._now() if now is None else instant(now, "now")
-        expired: list[int] = []
-        rest: list[int] = []
-        layer_of = {}
-        for ent, kind in enumerate(index.kind[: index.mark().entities]):
-            if kind != CHUNK or index.is_event[ent] or ent in index.gone:
-                continue
-            layer = tables.of_scope(layers, index.scope[ent])
-            if layer is None:
-                continue
-            layer_of[ent] = layer
-            (expired if tables.over(layer, index.born[ent], at) else rest).append(ent)
-        loose = [ent for ent in rest if not layer_of[ent].permanent]
-        loose.sort(key=lambda ent: (index.born[ent], ent))
+        chunks = _chunks(index, layers)
+        expired = [chunk for chunk in chunks if tables.over(chunk.layer, chunk.born, at)]
+        rest = [chunk for chunk in chunks if not tables.over(chunk.layer, chunk.born, at)]
+        loose = [chunk for chunk in rest if not chunk.layer.permanent]
         capped = loose[: max(0, len(rest) - cap)]
-        expired.sort(key=lambda ent: (index.born[ent], ent))
-        counts = Counter(layer_of[ent].name for ent in (*expired, *capped))
+        expired += [chunk for chunk in _elsewhere(store) if tables.over(chunk.layer, chunk.born, at)]
+        expired = sorted({chunk.name: chunk for chunk in expired}.values(), key=lambda chunk: chunk.born)
+        counts = Counter(chunk.layer.name for chunk in (*expired, *capped))
         return Due(
             at=moment(at),
-            expired=tuple(index.names[ent] for ent in expired),
-            capped=tuple(index.names[ent] for ent in capped),
+            expired=tuple(chunk.name for chunk in expired),
+            capped=tuple(chunk.name for chunk in capped),
             layers=dict(sorted(counts.items())),
             left=len(rest) - len(capped),
             cap=cap,
         )
+
+
+class _Chunk(NamedTuple):
+    born: Instant
+    name: str
+    layer: Layer
+
+
+def _chunks(index: Index, layers: Mapping[str, Layer]) -> list[_Chunk]:
+    """The chunks of a line that are of a layer and not forgotten, the oldest first."""
+    found = (
+        _Chunk(index.born[ent], index.names[ent], layer)
+        for ent, kind in enumerate(index.kind[: index.mark().entities])
+        if kind == CHUNK and not index.is_event[ent] and ent not in index.gone
+        if (layer := tables.of_scope(layers, index.scope[ent])) is not None
+    )
+    return sorted(found, key=lambda chunk: chunk.born)
+
+
+def _elsewhere(store: GraphStore) -> Iterator[_Chunk]:
+    """The chunks that only branches know, deleted ones too: what is over is to be in no file. A transaction that is open waits for the next tick."""
+    index = store._core.index
+    if index.branch is not None or index.pending:
+        return
+    for strand in index.strands:
+        if strand.pieces:
+            line = store._laid(strand)
+            layers = tables.table(line.setting(LAYERS))
+            yield from (chunk for chunk in _chunks(line, layers) if chunk.name not in index.ids)
 
 
 def run(store: GraphStore, now: TimeLike | None = None) -> Pruned:
