@@ -441,7 +441,7 @@ class _Writing:
             for old in self._supersede(name, node)
         ]
         return Observed(
-            user=self.user, thread=self.thread, observations=tuple(nodes), superseded=tuple(superseded), messages=messages,
+            user=self.user, thread=self.thread, observations=tuple({node.id: node for node in nodes}.values()), superseded=tuple(superseded), messages=messages,
             warnings=tuple(self.warnings), error=None,
         )  # fmt: skip
 
@@ -499,7 +499,7 @@ def _queued(sight: Sight, event: int) -> bool:
 def _read(text: object) -> tuple[Sequence[Observation], list[str]]:
     if not isinstance(text, str):
         raise InvalidError(f"{text!r} is no text. Give the observations as text.")
-    parsed = parse(text)
+    parsed = parse(text_of("the observations", text, empty=True))
     return parsed.observations, [str(warning) for warning in parsed.warnings]
 
 

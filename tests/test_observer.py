@@ -213,6 +213,17 @@ def test_what_gives_no_text_is_an_error_and_nothing_is_lost(store, watching, com
     assert 3 == len(queued(store, "ada", "t1"))
 
 
+def test_text_that_cannot_be_kept_is_an_error_and_nothing_is_lost(store, watching, compress):
+    compress.text = "- [LOW] a\ud800b"
+    assert "lone surrogate" in fill(watching, 1, 2, 3).error
+    assert 3 == len(queued(store, "ada", "t1"))
+
+
+def test_what_is_noticed_twice_is_one_observation(watching, compress):
+    compress.text = "- [LOW] tea\n- [HIGH] tea"
+    assert ["tea"] == [node.text for node in fill(watching, 1, 2, 3).observations]
+
+
 def test_what_comes_while_others_are_compressed_waits(store):
     def compress(messages):
         watching.enqueue("late", user="ada", thread="t1", sender="bob")
