@@ -17,6 +17,7 @@ from graphstore.memory import LAYERS, Memory, MemoryStats
 from graphstore.models import Value
 from graphstore.period import Instant, TimeLike, instant, moment
 from graphstore.store import GraphStore
+from graphstore.windows import plural
 
 __all__ = ["Due", "Pruned", "due", "run"]
 
@@ -120,7 +121,7 @@ def run(store: GraphStore, now: TimeLike | None = None) -> Pruned:
 def _told(found: Due, word: str) -> str:
     total = len(found.expired) + len(found.capped)
     if not total:
-        return f"nothing {word}: {found.left:,} chunks, at most {found.cap:,}."
+        return f"nothing {word}: {plural(found.left, 'chunk')}, at most {found.cap:,}."
     parts = ", ".join(f"{name} {count:,}" for name, count in found.layers.items())
     return (
         f"{total:,} {word} ({parts}): {len(found.expired):,} whose time is over, {len(found.capped):,} beyond the cap of "
