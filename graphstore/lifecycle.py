@@ -1,4 +1,4 @@
-"""The room of what memory lets go of: chunks whose time is over, and the oldest where there are more than the cap allows.
+"""The room of what memory lets go of: chunks whose time is over, the oldest where there are more than the cap allows, and events past their retention.
 
 What is due is decided first and can be looked at; then the store evicts it, as it would anything: contents and vectors go, tombstones stay.
 """
@@ -6,16 +6,16 @@ What is due is decided first and can be looked at; then the store evicts it, as 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import NamedTuple
 
 from graphstore import layers as tables
-from graphstore.index import Index
+from graphstore import retention
 from graphstore.layers import CHUNK, Layer
 from graphstore.memory import LAYERS, Memory, MemoryStats
 from graphstore.models import Value
-from graphstore.period import Instant, TimeLike, instant, moment
+from graphstore.period import BEGINNING, Instant, TimeLike, instant, moment
 from graphstore.store import GraphStore
 from graphstore.windows import plural
 
@@ -23,11 +23,15 @@ __all__ = ["Due", "Pruned", "due", "run"]
 
 
 class Due(Value):
-    """What is to go at an instant: by time and by the cap, each the oldest first; `layers`: how many of each layer; `left`: how many chunks stay."""
+    """What is to go at an instant: by time and by the cap, each the oldest first; `layers`: how many of each layer; `left`: how many chunks stay.
+
+    `events`: those older than the days the store keeps, if it keeps any.
+    """
 
     at: datetime
     expired: tuple[str, ...]
     capped: tuple[str, ...]
+    events: tuple[str, ...]
     layers: dict[str, int]
     left: int
     cap: int
@@ -57,7 +61,7 @@ def due(store: GraphStore, now: TimeLike | None = None) -> Due:
         store._usable()
         index = store._core.index
         at = store._now() if now is None else instant(now, "now")
-        chunks = _chunks(index, layers)
+        chunks = _chunks(retention.contents(index, CHUNK), layers)
         expired = [chunk for chunk in chunks if tables.over(chunk.layer, chunk.born, at)]
         rest = [chunk for chunk in chunks if not tables.over(chunk.layer, chunk.born, at)]
         loose = [chunk for chunk in rest if not chunk.layer.permanent]
@@ -69,10 +73,20 @@ def due(store: GraphStore, now: TimeLike | None = None) -> Due:
             at=moment(at),
             expired=tuple(chunk.name for chunk in expired),
             capped=tuple(chunk.name for chunk in capped),
+            events=tuple(_old(store, at)),
             layers=dict(sorted(counts.items())),
             left=len(rest) - len(capped),
             cap=cap,
         )
+
+
+def _old(store: GraphStore, at: Instant) -> list[str]:
+    """The events older at an instant than the days the store keeps: a store that is open for long forgets them too."""
+    index = store._core.index
+    kept = index.setting(retention.RETENTION)
+    if kept is None or kept["days"] is None or index.branch is not None or index.pending:
+        return []
+    return store._too_old(None, max(at - kept["days"] * retention.DAY, BEGINNING), None, True)
 
 
 class _Chunk(NamedTuple):
@@ -81,15 +95,10 @@ class _Chunk(NamedTuple):
     layer: Layer
 
 
-def _chunks(index: Index, layers: Mapping[str, Layer]) -> list[_Chunk]:
-    """The chunks of a line that are of a layer and not forgotten, the oldest first."""
-    found = (
-        _Chunk(index.born[ent], index.names[ent], layer)
-        for ent, kind in enumerate(index.kind[: index.mark().entities])
-        if kind == CHUNK and not index.is_event[ent] and ent not in index.gone
-        if (layer := tables.of_scope(layers, index.scope[ent])) is not None
-    )
-    return sorted(found, key=lambda chunk: chunk.born)
+def _chunks(found: Iterable[retention.Content], layers: Mapping[str, Layer]) -> list[_Chunk]:
+    """Those that are of a layer, in their order."""
+    layered = ((each, tables.of_scope(layers, each.scope)) for each in found)
+    return [_Chunk(each.born, each.name, layer) for each, layer in layered if layer is not None]
 
 
 def _elsewhere(store: GraphStore) -> Iterator[_Chunk]:
@@ -101,11 +110,13 @@ def _elsewhere(store: GraphStore) -> Iterator[_Chunk]:
         if strand.pieces:
             line = store._laid(strand)
             layers = tables.table(line.setting(LAYERS))
-            yield from (chunk for chunk in _chunks(line, layers) if chunk.name not in index.ids)
+            found = _chunks(retention.contents(line, CHUNK), layers)
+            yield from (chunk for chunk in found if chunk.name not in index.ids)
 
 
 def run(store: GraphStore, now: TimeLike | None = None) -> Pruned:
-    """What the daily tick does: evict the chunks whose time is over at `now`, then the oldest beyond the cap. Killed half-way, the next one goes on.
+    """What the daily tick does: evict the chunks whose time is over at `now`, then the oldest beyond the cap, then the events older than the store's
+    retention, as each opening does. Killed half-way, the next one goes on.
 
     Raises InvalidError inside a transaction, or for a reader.
     """
@@ -115,15 +126,18 @@ def run(store: GraphStore, now: TimeLike | None = None) -> Pruned:
         store.evict(ids=found.expired, reason="its time in memory is over")
     if found.capped:
         store.evict(ids=found.capped, reason=f"memory keeps {found.cap} chunks")
+    if found.events:
+        store.evict(ids=found.events, reason=f"older than {store.retention['days']} days")
     return Pruned.made({**found.__dict__, "stats": Memory(store).stats()})
 
 
 def _told(found: Due, word: str) -> str:
     total = len(found.expired) + len(found.capped)
+    old = f" And {plural(len(found.events), 'event')} past the retention." if found.events else ""
     if not total:
-        return f"nothing {word}: {plural(found.left, 'chunk')}, at most {found.cap:,}."
+        return f"nothing {word}: {plural(found.left, 'chunk')}, at most {found.cap:,}.{old}"
     parts = ", ".join(f"{name} {count:,}" for name, count in found.layers.items())
     return (
         f"{total:,} {word} ({parts}): {len(found.expired):,} whose time is over, {len(found.capped):,} beyond the cap of "
-        f"{found.cap:,}. {found.left:,} stay."
+        f"{found.cap:,}. {found.left:,} stay.{old}"
     )

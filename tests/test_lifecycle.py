@@ -17,7 +17,7 @@ from embedding import Concepts
 from test_forgetting import files_with
 
 import graphstore
-from graphstore import InvalidError, lifecycle, vectors
+from graphstore import InvalidError, lifecycle, timeline, vectors
 from graphstore.layers import Layer
 from graphstore.memory import Memory
 
@@ -137,6 +137,26 @@ def test_what_only_a_branch_knows_goes_too(disk_store, clock):
     assert [] == files_with(disk_store.path, "SECRET")
     assert ["for ever of open"] == [node.text for node in disk_store.on("open").nodes("chunk")]
     assert "nothing gone: 0 chunks, at most 50,000." == str(lifecycle.run(disk_store))
+
+
+def test_events_past_the_retention_go_too_and_the_shape_of_their_trace_stays(tmp_path, clock):
+    with graphstore.open(tmp_path / "m.gs", clock=clock, retention_days=30) as store:
+        for span, parent in (("a", None), ("b", "a")):
+            timeline.record_message(
+                store, "TEXT", "SECRET", trace_id="t" * 8, span_id=span, parent_span_id=parent
+            )
+        before = timeline.trace(store, "t" * 8)
+        assert () == lifecycle.run(store).events
+        clock.move(days=31)
+        due = lifecycle.due(store)
+        assert {event.id for span in before.spans for event in span.events} == set(due.events)
+        assert str(lifecycle.run(store)).endswith("at most 50,000. And 2 events past the retention.")
+
+        assert [("a", None), ("b", "a")] == [
+            (span.span_id, span.parent_span_id) for span in timeline.trace(store, "t" * 8).spans
+        ]
+        assert [] == files_with(store.path, "SECRET")
+        assert () == lifecycle.run(store).events
 
 
 def test_what_the_trunk_was_told_later_has_its_own_time(disk_store, clock):
