@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from conftest import Clock
@@ -80,3 +82,31 @@ def test_an_index_that_was_saved_or_laid_anew_keeps_the_same(disk_store: GraphSt
     (disk_store.path / "index.bin").unlink()
     with graphstore.open(disk_store.path, clock=clock) as laid:
         assert (30, grown) == (Memory(laid).cap, laid._core.index.set_at)
+
+
+def test_a_thread_that_looks_while_blocks_fail_finds_one_value_or_the_other(store: GraphStore) -> None:
+    memory, seen = Memory(store), set[int]()
+    done = threading.Event()
+
+    def look() -> None:
+        while not done.is_set():
+            seen.add(memory.cap)
+
+    with ThreadPoolExecutor(1) as pool:
+        looking = pool.submit(look)
+        for _ in range(200):
+            with pytest.raises(ZeroDivisionError), store.transaction():
+                Memory(store, cap=3)
+                _ = 1 / 0
+        done.set()
+        looking.result()
+    assert seen <= {50_000, 3}
+    assert 50_000 == memory.cap
+
+
+def test_layers_that_threads_define_at_once_are_all_kept(store: GraphStore) -> None:
+    memory, names = Memory(store), [f"n{number}" for number in range(60)]
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(lambda name: memory.define_layer(Layer(name, f"{name}:")), names))
+
+    assert set(names) <= memory.layers.keys()
