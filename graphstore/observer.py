@@ -1,7 +1,7 @@
 """The room of what is noticed in conversations: messages queue up by user and thread, and are compressed into observations when there are enough.
 
-A queue is a node, a batch; a message in it is an event that is `part_of` the batch, and what was noticed is `derived_from` it. So what is queued outlives
-any process, each observation leads back to what was said, and nothing is deleted: an observation that says it better supersedes.
+A queue is a node, a batch, that is `derived_from` the messages in it, which are events, and what was noticed is `derived_from` the batch. So what is queued
+outlives any process, each observation leads back to what was said and rests on it, and nothing is deleted: an observation that says it better supersedes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["Compress", "Message", "Observed", "Observer", "Reflect", "messages",
 
 THRESHOLD = 50
 BATCH = "message_batch"
-_IN = "part_of"
+_OF = "derived_from"
 _LAYER = BUILT_IN["observation"]
 _UNSAID = len(PRIORITIES)  # an observation of no priority comes after those that have one
 
@@ -200,10 +200,10 @@ def _open(sight: Sight, user: str, thread: str | None) -> tuple[_Batch, list[Mes
 def _messages(sight: Sight, batch: int) -> list[Message]:
     """The messages of a batch that stand, by when they were said, then as they were told."""
     index, found = sight.index, []
-    for row in sight.rows_of_links(index.into, batch):
+    for row in sight.rows_of_links(index.out, batch):
         link = index.k_link[row]
-        ent = index.l_src[link]
-        said = sight.find(ent) if index.l_kind[link] == _IN and index.is_event[ent] else -1
+        ent = index.l_tgt[link]
+        said = sight.find(ent) if index.l_kind[link] == _OF and index.is_event[ent] else -1
         if said >= 0 and not index.superseded(ent, sight.valid, sight.tx):
             event = sight.event(said, "stands")
             found.append((event.occurred_at, ent, message_of(event, sight.link(row).metadata.get("sender"))))
@@ -213,6 +213,7 @@ def _messages(sight: Sight, batch: int) -> list[Message]:
 def message_of(event: Event, sender: str | None = None) -> Message:
     """A message of the timeline, said by whoever it names, unless the observer was told otherwise."""
     who = sender or event.sender_name or event.sender or event.metadata.get("sender") or event.agent
+    who = who or ("system" if event.type == "SYSTEM" else None)
     return Message(id=event.id, text=_words(event), sender=who, occurred_at=event.occurred_at)
 
 
@@ -281,7 +282,7 @@ class Observer:
             # from when it was said, so that the queue of the past is as it was
             since = max(event.occurred_at, moment(index.r_from[index.now_of[ent][0]]))
             metadata = {"sender": sender} if sender else None
-            self._store.link(event.id, _IN, batch, created_by="observer", metadata=metadata, valid_from=since)
+            self._store.link(batch, _OF, event.id, created_by="observer", metadata=metadata, valid_from=since)
             return len(_members(sight, ent))
 
     def _in_transaction(self) -> bool:
@@ -371,8 +372,8 @@ class Observer:
     def _move(self, sight: Sight, ent: int, batch: int, user: str, thread: str | None) -> None:
         """What came while the others were compressed, or is yet to be said, waits in the next batch."""
         index = sight.index
-        for link in list(index.out[ent]):
-            if index.l_kind[link] == _IN and index.l_tgt[link] == batch:
+        for link in list(index.into[ent]):
+            if index.l_kind[link] == _OF and index.l_src[link] == batch:
                 sender = sight.link(index.believed_link(link, sight.tx)[0]).metadata.get("sender")
                 self._store.unlink(index.l_name[link], reason="came while the batch was compressed")
                 self._join(sight.event_and_links(ent), user, thread, sender)
@@ -433,7 +434,7 @@ class _Writing:
         nodes = Memory(self.store).remember_many(map(self._chunk, found))
         if self.batch is not None:
             for node in {node.id: node for node in nodes}.values():
-                self.store.link(node.id, "derived_from", self.batch, created_by="observer")
+                self.store.link(node.id, _OF, self.batch, created_by="observer")
         superseded = [
             old
             for node, said in zip(nodes, found, strict=True)
@@ -477,13 +478,13 @@ def _members(sight: Sight, batch: int) -> list[int]:
     """The messages of a batch that are believed and not superseded, those to come included."""
     index, tx = sight.index, sight.tx
     return [
-        index.l_src[link]
-        for link in index.into.get(batch, ())
-        if index.l_kind[link] == _IN
+        index.l_tgt[link]
+        for link in index.out.get(batch, ())
+        if index.l_kind[link] == _OF
         and index.believed_link(link, tx)
-        and index.l_src[link] not in index.gone
-        and index.believed(index.l_src[link], tx)
-        and not index.superseded(index.l_src[link], sight.valid, tx)
+        and index.l_tgt[link] not in index.gone
+        and index.believed(index.l_tgt[link], tx)
+        and not index.superseded(index.l_tgt[link], sight.valid, tx)
     ]
 
 
@@ -491,8 +492,8 @@ def _queued(sight: Sight, event: int) -> bool:
     """Whether a message is in a batch, of whatever thread."""
     index, tx = sight.index, sight.tx
     return any(
-        index.l_kind[link] == _IN and index.kind[index.l_tgt[link]] == BATCH and index.believed_link(link, tx)
-        for link in index.out.get(event, ())
+        index.l_kind[link] == _OF and index.kind[index.l_src[link]] == BATCH and index.believed_link(link, tx)
+        for link in index.into.get(event, ())
     )
 
 

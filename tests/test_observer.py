@@ -89,7 +89,7 @@ def test_an_observation_leads_back_to_what_was_said(store, watching):
     fill(watching, 1, 2, 3)
     (node,) = observer.observations(store, "ada")
     (link,) = store.links_from(node.id, "derived_from")
-    said = [store.event(back.source).description for back in store.backlinks_to(link.target, "part_of")]
+    said = [store.event(each.target).description for each in store.links_from(link.target, "derived_from")]
 
     assert ["message 1", "message 2", "message 3"] == said
 
@@ -374,6 +374,41 @@ def test_many_batches_are_one_after_the_other(store, compress):
     assert [node.content["number"] for node in store.nodes("message_batch")] == list(range(1, 22))
     assert [] == queued(store, "ada", "t1")
     assert 21 == len(compress.given)
+
+
+@pytest.mark.parametrize("how", ["erase", "retract", "supersede"])
+def test_what_became_of_a_message_shakes_what_was_noticed_of_it_and_no_other_message(
+    store, watching, clock, how
+):
+    fill(watching, 1, 2, 3)
+    one, *others = observer.messages(store, "ada", "t1")
+    clock.move(days=1)
+    if how == "supersede":
+        store.supersede(one.id, by=timeline.record_message(store, "TEXT", "message one").event.id)
+    else:
+        getattr(store, how)(one.id, reason="asked for")
+
+    assert ["shaky"] == [node.standing for node in observer.observations(store, "ada")]
+    assert ["stands", "stands"] == [store.event(other.id).standing for other in others]
+
+
+def test_a_message_taken_back_before_it_was_compressed_shakes_nothing(store, watching, clock):
+    fill(watching, 1, 2)
+    store.retract(observer.messages(store, "ada", "t1")[0].id, reason="a slip")
+    clock.move(days=1)
+    fill(watching, 3, 4)
+
+    assert ["stands"] == [node.standing for node in observer.observations(store, "ada")]
+    assert [] == store.shaky()
+
+
+def test_a_batch_taken_back_shakes_what_was_noticed_and_no_message(store, watching):
+    fill(watching, 1, 2, 3)
+    (batch,) = store.nodes("message_batch")
+    store.retract(batch.id, reason="it was a test")
+
+    assert ["shaky"] == [node.standing for node in observer.observations(store, "ada")]
+    assert {"stands"} == {event.standing for event in store.events()}
 
 
 def test_an_observation_outlives_the_message_it_was_derived_from(store, watching, clock):
