@@ -226,6 +226,15 @@ def test_of_the_timeline_nothing_is_told_that_is_not_authorized_or_is_another_us
     assert ["[2026-02-01] ada: hello"] == conversation(store, "ada", "t1")
 
 
+def test_whoever_says_nothing_of_itself_is_told_by_its_type(store, tmp_path):
+    timeline.record_message(store, "SYSTEM", "restarted", thread="t1")
+    timeline.record_message(store, "AUDIO", thread="t1", media_path="/voice.ogg")
+
+    assert ["[2026-02-01] system: restarted", "[2026-02-01] somebody: [AUDIO /voice.ogg]"] == conversation(
+        store, "ada", "t1"
+    )
+
+
 def test_a_message_of_many_others_is_found_behind_them(store):
     timeline.record_message(store, "TEXT", "hello", sender="ada", thread="t1")
     for number in range(120):

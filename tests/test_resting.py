@@ -83,6 +83,7 @@ def test_what_had_fallen_when_it_was_evicted_shakes_on(rumour: GraphStore, clock
 
     assert ["evicted", "shaky", "shaky"] == standings(rumour, "rumour", "conclusion", "plan")
     assert ("rumour", before.recorded_at) == (after.root.id, after.recorded_at)
+    assert "rumour had fallen before it was evicted, recorded 2026" in str(after)
 
 
 def test_what_falls_below_something_evicted_shakes_what_rests_on_that(
