@@ -119,6 +119,9 @@ def context(
         view = view_at(opened, valid, tx)
         found = room.context(view, user, thread, query, memory=memory, **options)
     typer.echo(f"note: {found.note}", err=True)
+    if found.left_out:
+        missing = ", ".join(f"{one.section} {one.count:,}" for one in found.left_out)
+        typer.echo(f"note: left out for want of room: {missing}", err=True)
     _as_it_is(found.text.removesuffix("\n"), found, as_json)
 
 

@@ -92,12 +92,13 @@ def stats(store: Store, valid: Valid = None, tx: Tx = None, as_json: Json = Fals
         answer(found, as_json)
         return
     from graphstore import tell
+    from graphstore.windows import plural
 
     rows: list[tuple[Any, ...]] = [
         (one.layer or "no layer", one.chunks, one.bytes, one.oldest, one.expiring) for one in found.layers
     ]
     tell.table(("layer", "chunks", "bytes", "oldest", "within a day"), rows)
-    tell.tell(f"{found.chunks:,} chunks, at most {found.cap:,}.")
+    tell.tell(f"{plural(found.chunks, 'chunk')}, at most {found.cap:,}.")
 
 
 def lifecycle(

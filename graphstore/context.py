@@ -107,7 +107,7 @@ def context(
 
     The sections, in this order: `identity` (the caller's words), the bootstrap files, working memory, observations by date, `skills` (the caller's words),
     the `k` chunks of all layers that `query` calls to mind and that are not told above (by meaning too when `memory` has an embedder), and the `recent` latest
-    messages (`conversation`, else those that the observer was told of). Parts are left out whole, from the last section on: of a conversation the oldest
+    messages (`conversation`, else those of the timeline in that thread, and those that the observer was told of). Parts are left out whole, from the last section on: of a conversation the oldest
     first, of memory the worst match, of observations the least important and of these the oldest. `tokens` counts; it must count no less for a longer text.
     Raises InvalidError for a budget or a number out of range.
     """
@@ -172,7 +172,7 @@ def _pad(view: Reader, user: str, thread: str | None) -> Iterator[_Part]:
 def _observations(view: Reader, user: str) -> Iterator[_Part]:
     for place, node in enumerate(observer.observations(view, user)):
         priority = node.content.get("metadata", {}).get("priority")
-        first, *rest = (node.text or "").split("\n")
+        first, *rest = _set_in(node.text or "").split("\n")
         says = f"- [{priority}] {first}" if priority else f"- {first}"
         weight = (-PRIORITIES.index(priority) if priority else -len(PRIORITIES), place)
         yield _Part(
@@ -193,7 +193,7 @@ def _recalled(
 
 def _hit(place: int, hit: MemoryHit) -> _Part:
     node = hit.node
-    says = described(node.content, node.text).replace("\n", "\n  ")
+    says = "\n  ".join(described(node.content, node.text).splitlines())
     where = node.source or hit.layer
     text = f"- {says} [{_validity(node)}; {where}]"
     return _Part("memory", text, node.id, (-place,))
@@ -204,16 +204,21 @@ def _conversation(said: Messages, recent: int) -> list[_Part]:
     for place, message in enumerate(list(said)[-recent:]):
         name: str | None = None
         if isinstance(message, Message):
-            text, name = str(message), message.id
+            text, name = _set_in(str(message)), message.id
         elif isinstance(message, Event):
-            sender = message.metadata.get("sender") or message.agent or "somebody"
-            text, name = f"[{when(message.occurred_at)}] {sender}: {message.description}", message.id
+            text, name = _set_in(str(observer.message_of(message))), message.id
         elif isinstance(message, tuple):
             text = f"{message[0]}: {message[1]}"
         else:
             text = text_of("a message", message, empty=True)
         parts.append(_Part("conversation", text, name, (place,)))
     return parts
+
+
+def _set_in(text: str) -> str:
+    """The text with every further line set in, so that none stands where the sections have their headings."""
+    first, *rest = text.splitlines() or [""]
+    return "\n".join([first, *(line if line[:2] in ("", "  ") else f"  {line}" for line in rest)])
 
 
 def _validity(node: Node) -> str:

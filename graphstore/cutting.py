@@ -83,7 +83,8 @@ def cut_to(index: Index, tx: Instant) -> Mark:
     while index.noted and index.noted[-1][0] > tx:
         index.noted.pop()
     _, kinds, promoted, settings = index.noted[-1] if index.noted else (0, 0, 0, 0)
-    del index.kinds[kinds:], index.promoted[promoted:], index.settings[settings:]
+    del index.kinds[kinds:], index.promoted[promoted:]
+    index.cut_settings(settings)
     cut_back(index, mark)
     index.transactions = bisect_right(index.t_tx, tx)
     del index.t_tx[index.transactions :], index.t_ver[index.transactions :]

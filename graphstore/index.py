@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from graphstore.blocks import Blocks
@@ -102,6 +102,7 @@ class Index:
         self.promoted: list[str] = []
         # what the store keeps of how it is to behave; the last of a name counts
         self.settings: list[dict[str, Any]] = []
+        self.set_at: dict[str, list[int]] = {}  # where in `settings` each name is, in order
         self.gone: dict[int, int] = {}  # forgotten entity -> the operation that evicted or erased it
         self.confirmed: dict[str, list[int]] = {}  # id -> the operations that confirmed it
         self.branch: str | None = None  # whose lines this index follows; None: the trunk's
@@ -314,6 +315,22 @@ class Index:
             self.confirmed.setdefault(subject, []).append(op)
         return op
 
+    def add_settings(self, settings: Iterable[dict[str, Any]]) -> None:
+        """The store keeps these from now on."""
+        for setting in settings:
+            for name in setting:
+                self.set_at.setdefault(name, []).append(len(self.settings))
+            self.settings.append(setting)
+
+    def cut_settings(self, count: int) -> None:
+        """Keep the first so many settings."""
+        while len(self.settings) > count:
+            for name in self.settings.pop():
+                places = self.set_at[name]
+                places.pop()
+                if not places:
+                    del self.set_at[name]
+
     @property
     def unfinished(self) -> bool:
         """Whether contents of forgotten things may still be in the journal."""
@@ -373,7 +390,7 @@ class Index:
         for name, start, stop, op in head.get("gaps", ()):
             gap = (tx, instant(start), OPEN if stop is None else instant(stop), first_op + op)
             self.gaps.setdefault(ids[name], []).append(gap)
-        self.settings += head.get("settings", ())
+        self.add_settings(head.get("settings", ()))
         for branch, there, name, number in head.get("aliases", ()):
             self.aliases[branch, there, name] = self.version(ids[name], number)
         if not _OF_LINKS.isdisjoint(head):
@@ -563,7 +580,8 @@ class Index:
 
     def setting(self, name: str) -> Any:
         """What the store keeps under a name, None when nothing was ever set."""
-        return next((setting[name] for setting in reversed(self.settings) if name in setting), None)
+        places = self.set_at.get(name)
+        return self.settings[places[-1]][name] if places else None
 
     def _absence(self, ent: int, valid: Instant, tx: Instant, cover: int) -> str:
         believed = self.believed(ent, tx)

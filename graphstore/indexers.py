@@ -6,6 +6,7 @@ Each writes only what is new or changed, and none loses what it was given: what 
 from __future__ import annotations
 
 import re
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -59,7 +60,7 @@ class AutoIndexer:
 
     Chunks are written together, in one transaction, when `batch` of them wait or the first has waited for `interval`; whoever runs the agent calls `tick` now
     and then. What is not worth it is skipped, and counted in `skipped` by reason. `close` writes what waits; a block (`with`) closes it. When writing
-    fails the error is raised, and what waits goes on waiting. `clock`: the time, by default that of the store.
+    fails the error is raised, and what waits goes on waiting. Any thread may talk or tick. `clock`: the time, by default that of the store.
     """
 
     def __init__(
@@ -80,6 +81,7 @@ class AutoIndexer:
         self._open: dict[tuple[str | None, str | None], _Said] = {}  # questions that wait for an answer
         self._waiting: list[_Said] = []
         self._since: Instant = 0  # when the first of those that wait came
+        self._lock = threading.Lock()  # for what waits; never held while it is written
         self.skipped: Counter[Reason] = Counter()
         self.indexed = 0
         """Chunks written."""
@@ -95,8 +97,9 @@ class AutoIndexer:
         """Hear a question. It waits for the answer in its thread; the next question there, or `patience`, ends that."""
         said = self._heard(user, thread, at)
         said.question = text_of("question", text, empty=True)
-        before = self._open.pop((user, thread), None)
-        self._open[user, thread] = said
+        with self._lock:
+            before = self._open.pop((user, thread), None)
+            self._open[user, thread] = said
         if before is not None:
             self._take(before)
 
@@ -128,34 +131,33 @@ class AutoIndexer:
     def tick(self, now: TimeLike | None = None) -> int:
         """Write what has waited long enough by `now` (default: the clock's). Gives how many chunks were written."""
         at = self._now() if now is None else instant(now, "now")
-        for key, said in list(self._open.items()):
-            if at - said.at >= self._patience:
-                self._take(self._open.pop(key), at)
+        with self._lock:
+            left = [key for key, said in self._open.items() if at - said.at >= self._patience]
+            alone = [self._open.pop(key) for key in left]
+        for said in alone:
+            self._take(said, at)
         return self.flush() if self._waiting and at - self._since >= self._interval else 0
 
     def flush(self) -> int:
         """Write what waits, all or nothing. Gives how many chunks were written. Raises what the store raises; then all of it waits still."""
-        if not self._waiting:
-            return 0
-        written = self._memory.remember_many(
-            {
-                "text": "\n".join(f"{letter}: {text}" for letter, text in said.parts),
-                "layer": "conversation",
-                "source": said.thread,
-                "user": said.user,
-                "thread": said.thread,
-                "valid_from": moment(said.at),
-            }
-            for said in self._waiting
-        )
-        self._waiting.clear()
-        self.indexed += len(written)
+        with self._lock:
+            taken, self._waiting = self._waiting, []
+        try:
+            written = self._memory.remember_many(map(_chunk, taken))
+        except BaseException:
+            with self._lock:
+                self._waiting[:0] = taken
+            raise
+        with self._lock:
+            self.indexed += len(written)
         return len(written)
 
     def close(self) -> int:
         """Write all that waits, questions without an answer too. Gives how many chunks were written."""
-        for key in list(self._open):
-            self._keep(self._open.pop(key), self._now())
+        with self._lock:
+            alone, self._open = list(self._open.values()), {}
+        for said in alone:
+            self._keep(said, self._now())
         return self.flush()
 
     def __enter__(self) -> Self:
@@ -186,16 +188,29 @@ class AutoIndexer:
         worthless = None not in reasons.values()
         for letter, reason in reasons.items():
             if reason and (worthless or reason in ("blank", "tool_call", "error")):
-                self.skipped[reason] += 1
+                with self._lock:
+                    self.skipped[reason] += 1
                 if letter == "Q":
                     said.question = None
                 else:
                     said.answer = None
         if not said.parts:
             return
-        if not self._waiting:
-            self._since = now
-        self._waiting.append(said)
+        with self._lock:
+            if not self._waiting:
+                self._since = now
+            self._waiting.append(said)
+
+
+def _chunk(said: _Said) -> Json:
+    return {
+        "text": "\n".join(f"{letter}: {text}" for letter, text in said.parts),
+        "layer": "conversation",
+        "source": said.thread,
+        "user": said.user,
+        "thread": said.thread,
+        "valid_from": moment(said.at),
+    }
 
 
 # ---- the files an agent lives by --------------------------------------------------------------

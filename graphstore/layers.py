@@ -16,6 +16,8 @@ from graphstore.period import MICROSECOND, Instant
 
 CHUNK = "chunk"
 """The kind of the nodes that memory is made of."""
+LONGEST = timedelta(days=365_000)
+"""What is to be kept for longer has no end."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*")
 
 
@@ -113,8 +115,12 @@ def _check(layer: Layer) -> None:
         or not _NAME.fullmatch(layer.prefix[:-1])
     ):
         raise InvalidError(f"prefix {layer.prefix!r} is none. Give a name and a colon, such as 'notes:'.")
-    if layer.ttl is not None and (not isinstance(layer.ttl, timedelta) or layer.ttl <= timedelta(0)):
-        raise InvalidError(f"ttl {layer.ttl!r} is none. Give a timedelta above 0, or None for no end.")
+    if layer.ttl is not None and (
+        not isinstance(layer.ttl, timedelta) or not timedelta(0) < layer.ttl <= LONGEST
+    ):
+        raise InvalidError(
+            f"ttl {layer.ttl!r} is none. Give a timedelta above 0, of {LONGEST.days:,} days at most, or None for no end."
+        )
     if layer.permanent and layer.ttl is not None:
         raise InvalidError(
             f"layer {layer.name!r} is permanent and has an end. Leave ttl out, or permanent=True."

@@ -145,22 +145,24 @@ class Memory:
     @property
     def layers(self) -> dict[str, Layer]:
         """The layers there are, by name."""
-        return tables.table(self._store._core.index.setting(LAYERS))
+        return tables.table(self._store._core.setting(LAYERS))
 
     def define_layer(self, layer: Layer) -> None:
         """Add a layer of your own; the store keeps it. Saying it again changes nothing.
 
         Raises ConflictError for a name or a prefix that is taken, InvalidError for a layer that cannot be.
         """
-        there = self.layers
-        wanted = tables.defined(there, layer)
-        if wanted != there:
-            self._store._keep("define_layer", LAYERS, tables.as_kept(wanted))
+        if tables.defined(there := self.layers, layer) == there:
+            return
+        with self._store._verb():  # all of them are kept together, and another thread may have added one
+            wanted = tables.defined(self.layers, layer)
+            if wanted != self.layers:
+                self._store._keep("define_layer", LAYERS, tables.as_kept(wanted))
 
     @property
     def cap(self) -> int:
         """How many chunks are kept at most: the oldest that are not permanent go first, with the daily tick."""
-        return self._store._core.index.setting(CAP) or MOST_CHUNKS
+        return self._store._core.setting(CAP) or MOST_CHUNKS
 
     # ------------------------------------------------------------------ remembering
 
@@ -331,7 +333,7 @@ def recollect(
 ) -> Recollection:
     """As `Memory.recall`, at the coordinate of a view. `memory`: one whose embedder is asked what the text means; without it words alone find."""
     meanings = None if memory is None else memory._meanings
-    there = tables.table(view._core.index.setting(LAYERS))
+    there = tables.table(view._core.setting(LAYERS))
     asked = _Question(meanings, text) if meanings else None
     lens = _Lens(_scopes(there, layers, user), optional_text("thread", thread), asked)
     found = recall(view, text, k, kinds=CHUNK, hops=hops, lens=lens)

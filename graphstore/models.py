@@ -266,7 +266,12 @@ class Shaky(Value):
     def __str__(self) -> str:
         path = "; ".join(map(str, self.links))
         why = f" because: {self.why}" if self.why else ""
-        return f"{_name(self.node)} is shaky: {self.root.id} was {self.root.standing}, recorded {_show(self.recorded_at)}{why}. It rests on it by {path}."
+        fell = (
+            "had fallen before it was evicted"
+            if self.root.standing == "evicted"
+            else f"was {self.root.standing}"
+        )
+        return f"{_name(self.node)} is shaky: {self.root.id} {fell}, recorded {_show(self.recorded_at)}{why}. It rests on it by {path}."
 
 
 class Step(Value):

@@ -1,7 +1,7 @@
 """The room of what is noticed in conversations: messages queue up by user and thread, and are compressed into observations when there are enough.
 
-A queue is a node, a batch; a message in it is an event that is `part_of` the batch, and what was noticed is `derived_from` it. So what is queued outlives
-any process, each observation leads back to what was said, and nothing is deleted: an observation that says it better supersedes.
+A queue is a node, a batch, that is `derived_from` the messages in it, which are events, and what was noticed is `derived_from` the batch. So what is queued
+outlives any process, each observation leads back to what was said and rests on it, and nothing is deleted: an observation that says it better supersedes.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
+from graphstore import timeline
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
 from graphstore.inputs import at_least_one, optional_text, text_of
 from graphstore.keeping import Place, entity
@@ -28,7 +29,7 @@ __all__ = ["Compress", "Message", "Observed", "Observer", "Reflect", "messages",
 
 THRESHOLD = 50
 BATCH = "message_batch"
-_IN = "part_of"
+_OF = "derived_from"
 _LAYER = BUILT_IN["observation"]
 _UNSAID = len(PRIORITIES)  # an observation of no priority comes after those that have one
 
@@ -82,9 +83,39 @@ def queue(view: Reader, user: str, thread: str | None = None) -> list[Message]:
 
 
 def messages(view: Reader, user: str, thread: str | None = None, limit: int = 20) -> list[Message]:
-    """The latest messages of a thread, compressed ones too, the oldest of them first."""
+    """The latest messages of a user's thread, compressed ones too, the oldest of them first: those the observer was told of, and those on the timeline.
+
+    Of the timeline: what is authorized and was said in the thread, but for what is told to belong to another user; without a thread what the user said in any.
+    """
     text_of("user", user), optional_text("thread", thread)
     at_least_one("limit", limit)
+    with view._core.lock:
+        told = {message.id: message for message in _on_timeline(view, user, thread, limit)}
+        told |= {message.id: message for message in _observed(view, user, thread, limit)}
+    found = sorted(told.values(), key=lambda message: (message.occurred_at, message.id))
+    return found[-limit:]
+
+
+def _on_timeline(view: Reader, user: str, thread: str | None, limit: int) -> list[Message]:
+    said: dict[str, Any] = {"thread": thread} if thread else {"sender": user}
+    here = view.as_of() if isinstance(view, GraphStore) else view
+    found: list[Message] = []
+    cursor: str | None = None
+    while len(found) < limit:
+        page = timeline.messages(here, **said, authorized=True, limit=max(limit, 50), cursor=cursor)
+        found += [
+            message_of(event)
+            for event in page
+            if event.standing != "superseded" and event.metadata.get("user") in (None, user)
+        ]
+        cursor = page.cursor
+        if cursor is None:
+            break
+    return found[:limit]
+
+
+def _observed(view: Reader, user: str, thread: str | None, limit: int) -> list[Message]:
+    """The latest messages that the observer was told of."""
     found: list[Message] = []
     with view._core.lock:
         sight = view._sight()
@@ -93,8 +124,7 @@ def messages(view: Reader, user: str, thread: str | None = None, limit: int = 20
             ent = entity(sight.index, _place(user, thread, number))
             found = (_messages(sight, ent) if ent >= 0 else []) + found
             number -= 1
-    found.sort(key=lambda message: (message.occurred_at, message.id))
-    return found[-limit:]
+    return found
 
 
 def observations(view: Reader, user: str | None = None, thread: str | None = None) -> list[Node]:
@@ -170,18 +200,27 @@ def _open(sight: Sight, user: str, thread: str | None) -> tuple[_Batch, list[Mes
 def _messages(sight: Sight, batch: int) -> list[Message]:
     """The messages of a batch that stand, by when they were said, then as they were told."""
     index, found = sight.index, []
-    for row in sight.rows_of_links(index.into, batch):
+    for row in sight.rows_of_links(index.out, batch):
         link = index.k_link[row]
-        ent = index.l_src[link]
-        said = sight.find(ent) if index.l_kind[link] == _IN and index.is_event[ent] else -1
-        if said >= 0:
+        ent = index.l_tgt[link]
+        said = sight.find(ent) if index.l_kind[link] == _OF and index.is_event[ent] else -1
+        if said >= 0 and not index.superseded(ent, sight.valid, sight.tx):
             event = sight.event(said, "stands")
-            sender = sight.link(row).metadata.get("sender") or event.metadata.get("sender") or event.agent
-            message = Message(
-                id=event.id, text=event.description, sender=sender, occurred_at=event.occurred_at
-            )
-            found.append((message.occurred_at, ent, message))
+            found.append((event.occurred_at, ent, message_of(event, sight.link(row).metadata.get("sender"))))
     return [message for *_, message in sorted(found, key=lambda each: each[:2])]
+
+
+def message_of(event: Event, sender: str | None = None) -> Message:
+    """A message of the timeline, said by whoever it names, unless the observer was told otherwise."""
+    who = sender or event.sender_name or event.sender or event.metadata.get("sender") or event.agent
+    who = who or ("system" if event.type == "SYSTEM" else None)
+    return Message(id=event.id, text=_words(event), sender=who, occurred_at=event.occurred_at)
+
+
+def _words(event: Event) -> str:
+    """What a message says; of a medium that was sent without words, which it is."""
+    medium = f"[{event.type} {event.media_path or event.media_hash}]"
+    return event.description or (medium if event.media_path or event.media_hash else "")
 
 
 # ---- noticing ---------------------------------------------------------------------------------
@@ -243,7 +282,7 @@ class Observer:
             # from when it was said, so that the queue of the past is as it was
             since = max(event.occurred_at, moment(index.r_from[index.now_of[ent][0]]))
             metadata = {"sender": sender} if sender else None
-            self._store.link(event.id, _IN, batch, created_by="observer", metadata=metadata, valid_from=since)
+            self._store.link(batch, _OF, event.id, created_by="observer", metadata=metadata, valid_from=since)
             return len(_members(sight, ent))
 
     def _in_transaction(self) -> bool:
@@ -261,12 +300,14 @@ class Observer:
             return message.event
         if isinstance(message, Event):
             return message
-        said = {"user": user, "thread": thread, "sender": sender}
-        return self._store.record_event(
+        return timeline.record_message(
+            self._store,
             "TEXT",
             text_of("message", message),
+            sender=sender,
+            thread=thread,
             occurred_at=at,
-            metadata={name: value for name, value in said.items() if value is not None},
+            metadata={"user": user},
         ).event
 
     def _batch(self, sight: Sight, user: str, thread: str | None) -> str:
@@ -331,8 +372,8 @@ class Observer:
     def _move(self, sight: Sight, ent: int, batch: int, user: str, thread: str | None) -> None:
         """What came while the others were compressed, or is yet to be said, waits in the next batch."""
         index = sight.index
-        for link in list(index.out[ent]):
-            if index.l_kind[link] == _IN and index.l_tgt[link] == batch:
+        for link in list(index.into[ent]):
+            if index.l_kind[link] == _OF and index.l_src[link] == batch:
                 sender = sight.link(index.believed_link(link, sight.tx)[0]).metadata.get("sender")
                 self._store.unlink(index.l_name[link], reason="came while the batch was compressed")
                 self._join(sight.event_and_links(ent), user, thread, sender)
@@ -393,7 +434,7 @@ class _Writing:
         nodes = Memory(self.store).remember_many(map(self._chunk, found))
         if self.batch is not None:
             for node in {node.id: node for node in nodes}.values():
-                self.store.link(node.id, "derived_from", self.batch, created_by="observer")
+                self.store.link(node.id, _OF, self.batch, created_by="observer")
         superseded = [
             old
             for node, said in zip(nodes, found, strict=True)
@@ -401,7 +442,7 @@ class _Writing:
             for old in self._supersede(name, node)
         ]
         return Observed(
-            user=self.user, thread=self.thread, observations=tuple(nodes), superseded=tuple(superseded), messages=messages,
+            user=self.user, thread=self.thread, observations=tuple({node.id: node for node in nodes}.values()), superseded=tuple(superseded), messages=messages,
             warnings=tuple(self.warnings), error=None,
         )  # fmt: skip
 
@@ -434,15 +475,16 @@ class _Writing:
 
 
 def _members(sight: Sight, batch: int) -> list[int]:
-    """The messages of a batch that are believed, those to come included."""
+    """The messages of a batch that are believed and not superseded, those to come included."""
     index, tx = sight.index, sight.tx
     return [
-        index.l_src[link]
-        for link in index.into.get(batch, ())
-        if index.l_kind[link] == _IN
+        index.l_tgt[link]
+        for link in index.out.get(batch, ())
+        if index.l_kind[link] == _OF
         and index.believed_link(link, tx)
-        and index.l_src[link] not in index.gone
-        and index.believed(index.l_src[link], tx)
+        and index.l_tgt[link] not in index.gone
+        and index.believed(index.l_tgt[link], tx)
+        and not index.superseded(index.l_tgt[link], sight.valid, tx)
     ]
 
 
@@ -450,15 +492,15 @@ def _queued(sight: Sight, event: int) -> bool:
     """Whether a message is in a batch, of whatever thread."""
     index, tx = sight.index, sight.tx
     return any(
-        index.l_kind[link] == _IN and index.kind[index.l_tgt[link]] == BATCH and index.believed_link(link, tx)
-        for link in index.out.get(event, ())
+        index.l_kind[link] == _OF and index.kind[index.l_src[link]] == BATCH and index.believed_link(link, tx)
+        for link in index.into.get(event, ())
     )
 
 
 def _read(text: object) -> tuple[Sequence[Observation], list[str]]:
     if not isinstance(text, str):
         raise InvalidError(f"{text!r} is no text. Give the observations as text.")
-    parsed = parse(text)
+    parsed = parse(text_of("the observations", text, empty=True))
     return parsed.observations, [str(warning) for warning in parsed.warnings]
 
 

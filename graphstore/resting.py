@@ -18,7 +18,7 @@ from graphstore.index import RESTED, RESTING, Index
 from graphstore.line import FORGETTING
 from graphstore.period import OPEN, Instant
 
-FALLEN = frozenset({"superseded", "retracted", "evicted", "erased"})
+FALLEN = frozenset({"superseded", "retracted", "erased"})
 OFTEN = 1
 """So many looks for each thing that rests on something are taken; then it is worth while to know how far falls reach."""
 HALF = 0.5
@@ -175,7 +175,7 @@ class Resting:
         return sorted(falls, key=lambda fall: (-fall.told, fall.root))
 
     def _ever_lost(self, ent: int) -> bool:
-        """Whether anything was ever taken from an entity, or superseded it: else it cannot have fallen."""
+        """Whether anything was ever taken from an entity, or superseded it, or it was forgotten: else it cannot have fallen."""
         index, rows = self.index, self.index.rows_of[ent]
         return len(rows) != 1 or index.r_close[rows[0]] >= 0 or ent in index.successors or ent in index.gone
 
@@ -220,34 +220,52 @@ class Resting:
                     yield far[link], row
 
     def _standing(self, ent: int) -> str:
+        """How an entity stands for what rests on it: what is forgotten later as it does here, what is evicted as it did before."""
         found = self._standings.get(ent)
         if found is None:
-            index, gone = self.index, self.index.gone.get(ent, -1)
-            later = gone >= 0 and index.o_tx[gone] > self.tx  # what is forgotten later shakes nothing here
-            look = index.stood if later else index.standing
-            found = self._standings[ent] = look(ent, self.valid, self.tx)
+            index = self.index
+            if ent not in index.gone:
+                found = index.standing(ent, self.valid, self.tx)
+            elif self._erased(ent):
+                found = "erased"
+            else:
+                found = index.stood(ent, self.valid, self._upto(ent))
+            self._standings[ent] = found
         return found
+
+    def _erased(self, ent: int) -> bool:
+        index, op = self.index, self.index.gone.get(ent, -1)
+        return op >= 0 and index.o_verb[op] == "erase" and index.o_tx[op] <= self.tx
+
+    def _upto(self, ent: int) -> Instant:
+        """The tx here, or the last one before an entity was forgotten."""
+        index = self.index
+        if ent not in index.gone:
+            return self.tx
+        took = (index.r_close[row] for row in index.rows_of[ent] if index.r_close[row] >= 0)
+        forgot = (index.o_tx[op] for op in took if index.o_verb[op] in FORGETTING)
+        return min(self.tx, min(forgot, default=OPEN) - 1)
 
     def _fell(self, ent: int) -> tuple[Instant, int]:
         """When it was told that an entity has fallen here, and by which operation."""
-        index = self.index
-        op = index.gone.get(ent, -1)
-        if op >= 0 and index.o_tx[op] <= self.tx:
+        index, tx = self.index, self._upto(ent)
+        if self._erased(ent):
+            op = index.gone[ent]
             return index.o_tx[op], op
         superseded = self._standing(ent) == "superseded"
-        if superseded and (index.is_event[ent] or index.last_cover(ent, self.valid, self.tx) < 0):
+        if superseded and (index.is_event[ent] or index.last_cover(ent, self.valid, tx) < 0):
             op = min(self._superseding(ent))  # there was nothing to take
         else:
-            op = index.removed_by(ent, self.valid, self.tx)
+            op = index.removed_by(ent, self.valid, tx)
             if superseded:  # it may have found the validity over already
                 op = max(op, min(self._superseding(ent)))
         return (index.o_tx[op], op) if op >= 0 else (index.born[ent], op)
 
     def _superseding(self, ent: int) -> Iterator[int]:
         """The operations that first said the supersessions of an entity that hold here."""
-        index = self.index
+        index, tx = self.index, self._upto(ent)
         for link in index.successors[ent]:
-            if index.find_link(link, self.valid, self.tx) >= 0:
+            if index.find_link(link, self.valid, tx) >= 0:
                 yield index.k_op[index.rows_of_link[link][0]]
 
     def _affirmed(self, ent: int) -> Instant:
@@ -255,7 +273,11 @@ class Resting:
         index = self.index
         said = index.born[ent]
         if not index.is_event[ent]:
-            row = index.find(ent, self.valid, self.tx)
+            row = (
+                index.last_cover(ent, self.valid, self.tx)
+                if ent in index.gone
+                else index.find(ent, self.valid, self.tx)
+            )
             if row >= 0:
                 ver = index.r_ver[row]
                 said = next(index.r_tx[one] for one in index.rows_of[ent] if index.r_ver[one] == ver)
@@ -369,13 +391,13 @@ def _last_told(index: Index, tx: Instant) -> Instant:
 def _falls_told(index: Index, since: Mark, upto: Mark) -> Iterator[tuple[Instant, int]]:
     """When a thing lost validity, was superseded or was forgotten, and what, as was written between two marks."""
     for row in index.closings[since.closings : upto.closings]:
-        if index.o_verb[index.r_close[row]] != "revise":
+        if index.o_verb[index.r_close[row]] not in ("revise", "evict"):
             yield index.r_end[row], index.r_ent[row]
     for row in range(since.link_rows, upto.link_rows):
         if index.l_kind[index.k_link[row]] == "supersedes":
             yield index.k_tx[row], index.l_tgt[index.k_link[row]]
     for op in range(since.ops, upto.ops):
-        if index.o_verb[op] in FORGETTING and index.o_subject[op] in index.ids:
+        if index.o_verb[op] == "erase" and index.o_subject[op] in index.ids:
             yield index.o_tx[op], index.ids[index.o_subject[op]]
     for ent in range(
         since.entities, upto.entities

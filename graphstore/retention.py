@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
@@ -49,6 +49,24 @@ def candidates(
         if before is None or last < before:
             found.append((last, ent))
     return [ent for _, ent in sorted(found)]
+
+
+class Content(NamedTuple):
+    """A node that is not forgotten: when it was first told, its id and its scope."""
+
+    born: Instant
+    name: str
+    scope: str
+
+
+def contents(index: Index, kind: str) -> list[Content]:
+    """The nodes of a kind that are not forgotten, whether they stand or not, in the order they were told; what a transaction still open tells is not among them."""
+    found = (ent for ent, one in enumerate(index.kind[: index.mark().entities]) if one == kind)
+    return [
+        Content(index.born[ent], index.names[ent], index.scope[ent])
+        for ent in found
+        if not index.is_event[ent] and ent not in index.gone
+    ]
 
 
 def enough(index: Index, ents: list[int], bytes_over: int, keep_audit: bool) -> list[int]:

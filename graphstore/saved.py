@@ -127,7 +127,7 @@ def _load(header: dict[str, Any], data: memoryview) -> Index:
     index.last_tx, index.transactions = header["last_tx"], header["transactions"]
     index.names, index.key, index.l_name = header["names"], header["key"], header["l_name"]
     index.kinds, index.promoted = header["kinds"], header["promoted"]
-    index.settings = header["settings"]
+    index.add_settings(header["settings"])
     index.strands = Strands.loaded(header["strands"])
     index.aliases = {(branch, number, name): ver for branch, number, name, ver in header["aliases"]}
     index.noted = [tuple(noted) for noted in header["noted"]]

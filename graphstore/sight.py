@@ -54,6 +54,11 @@ class Core:
     naming: Naming = field(default_factory=Naming)
     accesses: Accesses = field(default_factory=Accesses)
 
+    def setting(self, name: str) -> Any:
+        """What the store keeps under a name, None when nothing was ever set. Nothing is cut back while it looks."""
+        with self.lock:
+            return self.index.setting(name)
+
     def body(self, pos: int, length: int, holding: bytes = b"") -> Json:
         """A body by its place; one that has no place, or that does not hold those bytes, is empty."""
         if length == 0:

@@ -600,7 +600,7 @@ class GraphStore(Branching):
     @property
     def trust(self) -> dict[str, int]:
         """The ranks of source classes."""
-        return dict(self._core.index.setting(TRUST) or {})
+        return dict(self._core.setting(TRUST) or {})
 
     def sweep(self, extractor: Extractor | None = None, *, since: TimeLike | None = None) -> Swept:
         """Ask an extractor for links between what was told since the last sweep (or `since`) and all else, write what is admitted as one
@@ -621,7 +621,7 @@ class GraphStore(Branching):
     @property
     def retention(self) -> dict[str, int | None]:
         """What the store keeps: `days` and `bytes`, None for no limit."""
-        kept: dict[str, int | None] | None = self._core.index.setting(retention.RETENTION)
+        kept: dict[str, int | None] | None = self._core.setting(retention.RETENTION)
         return dict(kept) if kept else {"days": None, "bytes": None}
 
     # ------------------------------------------------------------------ ids

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from graphstore import folder, retention, snapshots
 from graphstore.errors import DamageError, EngineError, GraphStoreError, InvalidError
@@ -46,8 +46,6 @@ class Writer(Reader):
         self._open: Transaction | None = None
         self._owner = 0
         self._deferring = False  # transactions are made durable together, later
-        self._latest_setting: dict[str, Any] | None = None
-        self._limits: dict[str, Any] | None = None  # what the latest setting leaves of them
         self._too_big: int = 0  # a journal up to this size is left alone, for eviction does not help
         self._waiting: dict[Ticket, Instant] = {}  # committed, and not durable yet
         self._writer = threading.RLock()
@@ -323,7 +321,7 @@ class Writer(Reader):
         """Keep a JSON value under a name in the store's settings, as one operation; the last of a name counts."""
         with self._verb() as work:
             work.op(verb, "")
-            work.index.settings.append({name: value})
+            work.index.add_settings([{name: value}])
 
     @contextlib.contextmanager
     def _together(self) -> Iterator[None]:
@@ -440,12 +438,7 @@ class Writer(Reader):
     def _keep_small(self) -> None:
         """Evict the oldest events once the journal has outgrown the size the store keeps."""
         core = self._core
-        latest = core.index.settings[-1] if core.index.settings else None
-        if (
-            latest is not self._latest_setting
-        ):  # a thousand snapshots are a thousand settings: not looked through at each commit
-            self._latest_setting, self._limits = latest, core.index.setting(retention.RETENTION)
-        kept = self._limits
+        kept = core.index.setting(retention.RETENTION)
         if kept is None or kept["bytes"] is None or self._too_big >= OPEN:
             return
         with core.lock:

@@ -92,7 +92,7 @@ class Weaving:
                 self.mine.promoted.append(name)
         if self.plan.trust is not None:
             self.work.op("set_trust", "")
-            self.mine.settings.append({TRUST: self.plan.trust})
+            self.mine.add_settings([{TRUST: self.plan.trust}])
 
     # ------------------------------------------------------------------ nodes
 

@@ -112,7 +112,7 @@ class Transaction:
         del self.aliases[point.aliases :]
         del self.index.kinds[point.kinds :]
         del self.index.promoted[point.promoted :]
-        del self.index.settings[point.settings :]
+        self.index.cut_settings(point.settings)
         self.index.undo(point.mark, open_still=True)
 
     def abandon(self) -> None:
@@ -120,7 +120,7 @@ class Transaction:
         self._untake(0)
         del self.index.kinds[self._kinds :]
         del self.index.promoted[self._promoted :]
-        del self.index.settings[self._settings :]
+        self.index.cut_settings(self._settings)
         self.index.undo(self._mark)
         self._bodies.clear()
 
@@ -329,7 +329,7 @@ class Transaction:
         self.index.undo(self._mark)
         del self.index.kinds[self._kinds :]
         del self.index.promoted[self._promoted :]
-        del self.index.settings[self._settings :]
+        self.index.cut_settings(self._settings)
         self._bodies.clear()
         for line, places in zip(lines, placed, strict=True):
             self.index.apply(line.head, places)

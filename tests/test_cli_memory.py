@@ -60,7 +60,7 @@ def test_memory_stats_tell_each_layer(path):
     assert {"soul": 1, "tool": 0} == {
         one["layer"]: one["chunks"] for one in told["layers"] if one["layer"] in ("soul", "tool")
     }
-    assert "1 chunks, at most 50,000." in run("memory", "stats", path)
+    assert "1 chunk, at most 50,000." in run("memory", "stats", path)
 
 
 def test_lifecycle_says_what_would_go_and_lets_it_go(path):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
@@ -160,6 +162,47 @@ def test_nothing_is_lost_when_writing_fails(tmp_path, clock, monkeypatch):
 
 def _full(fd):
     raise OSError(28, "No space left on device")
+
+
+def test_what_is_said_while_others_are_written_is_not_lost(store):
+    def embed(texts):
+        if len(texts) == 2:
+            auto.add("What did they say meanwhile?", "It was said while the others were embedded.")
+        return [[1.0, float(len(text))] for text in texts]
+
+    auto = AutoIndexer(Memory(store, embed))
+    auto.add("Where is the staging server?", "It is in the data centre in Bonn.")
+    auto.add("Where is the other server?", "It is in the data centre in Cologne.")
+    assert 2 == auto.flush()
+    assert (1, 1) == (auto.waiting, auto.close())
+    assert (3, 3) == (auto.indexed, store.stats()["nodes"])
+
+
+def test_a_tick_of_another_thread_loses_nothing(store):
+    auto, done = AutoIndexer(Memory(store), interval=timedelta(0), patience=timedelta(0)), threading.Event()
+
+    def tick():
+        while not done.is_set():
+            auto.tick()
+
+    def talk(who):
+        for number in range(40):
+            auto.question(f"What is question number {number} of {who}?", thread=f"{who}/{number}")
+            auto.answer(f"That is answer number {number} of {who}.", thread=f"{who}/{number}")
+
+    with ThreadPoolExecutor(4) as pool:
+        ticking = pool.submit(tick)
+        list(pool.map(talk, range(3)))
+        done.set()
+        ticking.result()
+    auto.close()
+    said = " ".join(node.text for node in store.nodes("chunk"))
+    assert all(
+        f"{what} number {n} of {who}" in said
+        for what in ("question", "answer")
+        for n in range(40)
+        for who in range(3)
+    )
 
 
 def test_wrong_input_is_refused_at_once(auto):

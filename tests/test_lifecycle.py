@@ -17,7 +17,7 @@ from embedding import Concepts
 from test_forgetting import files_with
 
 import graphstore
-from graphstore import InvalidError, lifecycle, vectors
+from graphstore import InvalidError, lifecycle, timeline, vectors
 from graphstore.layers import Layer
 from graphstore.memory import Memory
 
@@ -116,6 +116,57 @@ def test_the_cap_takes_the_oldest_and_never_a_permanent_one(store, clock):
     assert {*(f"soul {number}" for number in range(4)), "talk 3"} == standing(store)
     Memory(store, cap=2)
     assert (1, 4) == (len(lifecycle.run(store).capped), lifecycle.run(store).left)
+
+
+def test_what_only_a_branch_knows_goes_too(disk_store, clock):
+    """Also of a branch that was deleted: what is over is in no file."""
+    for name in ("open", "deleted"):
+        branch = disk_store.branch(name)
+        Memory(branch).remember(f"SECRET of {name}", layer="tool")
+        Memory(branch, layers=[Layer(f"l{name}", f"l{name}:", timedelta(days=1))]).remember(
+            f"SECRET note of {name}", layer=f"l{name}"
+        )
+        Memory(branch).remember(f"for ever of {name}", layer="soul")
+    disk_store.delete_branch("deleted")
+    clock.move(days=15)
+    assert ({"lopen": 1, "ldeleted": 1, "tool": 2}, 4) == (
+        lifecycle.due(disk_store).layers,
+        len(lifecycle.run(disk_store).expired),
+    )
+
+    assert [] == files_with(disk_store.path, "SECRET")
+    assert ["for ever of open"] == [node.text for node in disk_store.on("open").nodes("chunk")]
+    assert "nothing gone: 0 chunks, at most 50,000." == str(lifecycle.run(disk_store))
+
+
+def test_events_past_the_retention_go_too_and_the_shape_of_their_trace_stays(tmp_path, clock):
+    with graphstore.open(tmp_path / "m.gs", clock=clock, retention_days=30) as store:
+        for span, parent in (("a", None), ("b", "a")):
+            timeline.record_message(
+                store, "TEXT", "SECRET", trace_id="t" * 8, span_id=span, parent_span_id=parent
+            )
+        before = timeline.trace(store, "t" * 8)
+        assert () == lifecycle.run(store).events
+        clock.move(days=31)
+        due = lifecycle.due(store)
+        assert {event.id for span in before.spans for event in span.events} == set(due.events)
+        assert str(lifecycle.run(store)).endswith("at most 50,000. And 2 events past the retention.")
+
+        assert [("a", None), ("b", "a")] == [
+            (span.span_id, span.parent_span_id) for span in timeline.trace(store, "t" * 8).spans
+        ]
+        assert [] == files_with(store.path, "SECRET")
+        assert () == lifecycle.run(store).events
+
+
+def test_what_the_trunk_was_told_later_has_its_own_time(disk_store, clock):
+    branch = disk_store.branch("x")
+    Memory(branch).remember("said on both", layer="tool")
+    clock.move(days=10)
+    Memory(disk_store).remember("said on both", layer="tool")
+    clock.move(days=10)
+
+    assert () == lifecycle.run(disk_store).expired
 
 
 def test_what_is_of_no_layer_never_goes(store, clock):
@@ -235,7 +286,10 @@ def test_killed_at_random_moments_the_next_tick_goes_on(path, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("function", ("replace", "unlink", "fsync", "fdatasync", "truncate", "pwrite"))
+@pytest.mark.parametrize(
+    "function",
+    ("replace", "unlink", "fsync", "fdatasync", "truncate", "ftruncate", "pwrite", "write", "open"),
+)
 def test_ended_at_any_call_the_next_tick_goes_on(path, tmp_path, function):
     for number in range(1, 60):
         copy = tmp_path / f"copy-{number}.gs"

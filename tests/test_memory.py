@@ -77,6 +77,11 @@ def test_a_layer_that_cannot_be_is_an_error(memory, layer):
         memory.define_layer(layer)
 
 
+def test_a_time_longer_than_any_is_refused_in_words(memory):
+    with pytest.raises(InvalidError, match=r"of 365,000 days at most, or None for no end\."):
+        memory.define_layer(Layer("long", "long:", timedelta.max))
+
+
 # ---------------------------------------------------------------- remembering
 
 

@@ -8,7 +8,7 @@ import pytest
 from conftest import day
 
 import graphstore
-from graphstore import InvalidError, observer
+from graphstore import InvalidError, lifecycle, observer, timeline
 from graphstore.memory import Memory
 from graphstore.observer import Observer
 
@@ -89,7 +89,7 @@ def test_an_observation_leads_back_to_what_was_said(store, watching):
     fill(watching, 1, 2, 3)
     (node,) = observer.observations(store, "ada")
     (link,) = store.links_from(node.id, "derived_from")
-    said = [store.event(back.source).description for back in store.backlinks_to(link.target, "part_of")]
+    said = [store.event(each.target).description for each in store.links_from(link.target, "derived_from")]
 
     assert ["message 1", "message 2", "message 3"] == said
 
@@ -124,6 +124,39 @@ def test_the_queue_is_there_as_it_was(store, watching, clock):
 
     assert ["message 1", "message 2"] == queued(store.as_of(valid=before), "ada", "t1")
     assert ["message 1", "message 2"] == queued(store.knowledge_at(before), "ada", "t1")
+    assert [] == queued(store, "ada", "t1")
+
+
+def test_a_text_is_a_message_of_the_timeline(store, watching, clock):
+    watching.enqueue("hello", user="ada", thread="t1", sender="agent")
+    (event,) = timeline.messages(store, thread="t1")
+
+    assert ("TEXT", "hello", "agent", True, {"user": "ada"}) == (
+        event.type, event.description, event.sender, event.authorized, event.metadata,
+    )  # fmt: skip
+    assert ["agent"] == [message.sender for message in observer.queue(store, "ada", "t1")]
+
+
+def test_a_message_of_the_timeline_is_queued_with_its_sender(store, watching):
+    watching.enqueue(timeline.record_message(store, "TEXT", "hello", sender="u7"), user="ada")
+    watching.enqueue(timeline.record_message(store, "TEXT", "hi", sender="u8", sender_name="Bob"), user="ada")
+    watching.enqueue(
+        timeline.record_message(store, "IMAGE", media_path="/a/cat.png", sender="u7"), user="ada"
+    )
+    assert [("u7", "hello"), ("Bob", "hi"), ("u7", "[IMAGE /a/cat.png]")] == [
+        (message.sender, message.text) for message in observer.messages(store, "ada")
+    ]
+
+
+def test_a_message_said_otherwise_since_is_neither_compressed_nor_told(store, compress):
+    watching = Observer(store, compress, threshold=3)
+    for number, text in enumerate(("we meet at nine", "we meet at ten")):
+        timeline.record_message(store, "TEXT", text, sender="ada", thread="t1", id=f"m{number}")
+        watching.enqueue(store.event(f"m{number}"), user="ada", thread="t1")
+    store.supersede("m0", by="m1")
+    assert ["we meet at ten"] == [message.text for message in observer.messages(store, "ada", "t1")]
+    watching.observe("ada", "t1")
+    assert [["we meet at ten"]] == compress.given
     assert [] == queued(store, "ada", "t1")
 
 
@@ -178,6 +211,17 @@ def test_what_gives_no_text_is_an_error_and_nothing_is_lost(store, watching, com
     compress.text = None
     assert "is no text" in fill(watching, 1, 2, 3).error
     assert 3 == len(queued(store, "ada", "t1"))
+
+
+def test_text_that_cannot_be_kept_is_an_error_and_nothing_is_lost(store, watching, compress):
+    compress.text = "- [LOW] a\ud800b"
+    assert "lone surrogate" in fill(watching, 1, 2, 3).error
+    assert 3 == len(queued(store, "ada", "t1"))
+
+
+def test_what_is_noticed_twice_is_one_observation(watching, compress):
+    compress.text = "- [LOW] tea\n- [HIGH] tea"
+    assert ["tea"] == [node.text for node in fill(watching, 1, 2, 3).observations]
 
 
 def test_what_comes_while_others_are_compressed_waits(store):
@@ -330,6 +374,56 @@ def test_many_batches_are_one_after_the_other(store, compress):
     assert [node.content["number"] for node in store.nodes("message_batch")] == list(range(1, 22))
     assert [] == queued(store, "ada", "t1")
     assert 21 == len(compress.given)
+
+
+@pytest.mark.parametrize("how", ["erase", "retract", "supersede"])
+def test_what_became_of_a_message_shakes_what_was_noticed_of_it_and_no_other_message(
+    store, watching, clock, how
+):
+    fill(watching, 1, 2, 3)
+    one, *others = observer.messages(store, "ada", "t1")
+    clock.move(days=1)
+    if how == "supersede":
+        store.supersede(one.id, by=timeline.record_message(store, "TEXT", "message one").event.id)
+    else:
+        getattr(store, how)(one.id, reason="asked for")
+
+    assert ["shaky"] == [node.standing for node in observer.observations(store, "ada")]
+    assert ["stands", "stands"] == [store.event(other.id).standing for other in others]
+
+
+def test_a_message_taken_back_before_it_was_compressed_shakes_nothing(store, watching, clock):
+    fill(watching, 1, 2)
+    store.retract(observer.messages(store, "ada", "t1")[0].id, reason="a slip")
+    clock.move(days=1)
+    fill(watching, 3, 4)
+
+    assert ["stands"] == [node.standing for node in observer.observations(store, "ada")]
+    assert [] == store.shaky()
+
+
+def test_a_batch_taken_back_shakes_what_was_noticed_and_no_message(store, watching):
+    fill(watching, 1, 2, 3)
+    (batch,) = store.nodes("message_batch")
+    store.retract(batch.id, reason="it was a test")
+
+    assert ["shaky"] == [node.standing for node in observer.observations(store, "ada")]
+    assert {"stands"} == {event.standing for event in store.events()}
+
+
+def test_an_observation_outlives_the_message_it_was_derived_from(store, watching, clock):
+    said = timeline.record_message(store, "TEXT", "on call in March", sender="ada").event
+    chunk = Memory(store).remember("on call in March", layer="conversation", user="ada")
+    seen = Memory(store).remember("Ada is on call in March", layer="observation", user="ada")
+    store.link(seen.id, "derived_from", said.id)
+    store.link(seen.id, "derived_from", chunk.id)
+    clock.move(days=31)
+    assert 1 == len(lifecycle.run(store).expired)
+    store.evict(ids=[said.id])
+
+    assert ("stands", []) == (store.node(seen.id).standing, store.shaky())
+    store.erase(said.id, reason="asked for")
+    assert "shaky" == store.node(seen.id).standing
 
 
 def test_an_evicted_message_shakes_nothing(store, watching):

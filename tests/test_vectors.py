@@ -8,6 +8,8 @@ import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from math import sqrt
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +22,7 @@ from test_search import bm25
 
 import graphstore
 from graphstore import InvalidError, meanings, vectors
+from graphstore.links import KINDS
 from graphstore.memory import Memory
 from graphstore.recall import fuse
 
@@ -559,6 +562,7 @@ def test_two_memories_of_a_store_share_its_file(path):
 
 # ---------------------------------------------------------------- against a plain scan
 
+WALKED = {name for name, kind in KINDS.items() if kind.walked}
 POOL = ("login", "signin", "cat", "dog", "bread", "cake")
 steps = st.lists(
     st.tuples(
@@ -671,6 +675,76 @@ def test_recall_at_any_coordinate_equals_a_scan_of_the_view(steps, query, k):
                     assert {hit.node.id for hit in near} <= set(
                         scanned(view, query, 1_000, names, user, signs)
                     )
+
+
+def walked(view, seeds: dict[str, float], seen: set[str], hops: int = 2) -> dict[str, float]:
+    """What every path of at most so many links brings, each looked at by itself: only over chunks that stand and are seen."""
+    links = [link for id in seen for link in view.links_from(id) if {link.source, link.target} <= seen]
+    links = [link for link in {link.id: link for link in links}.values() if link.kind in WALKED]
+    around = {
+        id: [
+            link.target if link.source == id else link.source
+            for link in links
+            if id in (link.source, link.target)
+        ]
+        for id in seen
+    }
+    brought: dict[str, float] = {}
+    paths = [((seed,), share) for seed, share in seeds.items()]
+    for _ in range(hops):
+        paths = [
+            ((*path, to), share * 0.5 / sqrt(1 + len(around[to])))
+            for path, share in paths
+            for to in around[path[-1]]
+            if to not in path
+        ]
+        for path, share in paths:
+            brought[path[-1]] = brought.get(path[-1], 0.0) + share
+    return brought
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    steps=steps,
+    query=st.lists(st.sampled_from(POOL), min_size=1, max_size=2).map(" ".join),
+    k=st.integers(1, 6),
+)
+def test_what_links_lead_to_equals_a_walk_of_every_path(steps, query, k):
+    clock = Clock("2026-01-01")
+    with graphstore.open(":memory:", clock=clock) as store:
+        memory = Memory(store, signs)
+        for step in steps:
+            act(store, memory, clock, step)
+        clock.move(days=1)
+        for at in (clock.now, clock.now - timedelta(days=len(steps) // 2)):
+            view = store.as_of(valid=at, tx=at)
+            for user in (None, "ada"):
+                seen = {
+                    node.id
+                    for node in view.nodes("chunk")
+                    if user is None or node.scope.partition(":")[2] in ("", user)
+                }
+                found = memory.recall(query, k, user=user, valid=at, tx=at)
+                said = [(id, score) for id, score in bm25(view, query) if id in seen][:k]
+                meant = {
+                    id: float(np.dot(signs([query])[0], signs([view.node(id).text])[0])) / 16 for id in seen
+                }
+                meant = dict(sorted(meant.items(), key=lambda one: (-one[1], one[0]))[:k])
+                seeds = {id: score / said[0][1] for id, score in said}
+                best = max(meant.values(), default=0.0)
+                for id, score in meant.items():
+                    if score > 0:
+                        seeds[id] = max(score / best, seeds.get(id, 0.0))
+                brought = walked(view, seeds, seen)
+                assert {hit.node.id for hit in found} <= seen
+                for hit in found:
+                    assert brought.get(hit.node.id, 0.0) == pytest.approx(hit.spread_score)
+                ranked = sorted(brought, key=lambda id: -round(brought[id], 9))
+                ranks = [[id for id, _ in said], ranked, list(meant)]
+                best_first = sorted(fuse(ranks).values(), reverse=True)[:k]
+                if len({round(share, 9) for share in brought.values()}) == len(brought):  # no two alike
+                    assert best_first == pytest.approx([hit.score for hit in found])
+                assert min(k, len({*dict(said), *brought, *meant})) == len(found)
 
 
 def test_threads_remember_and_recall_at_once(path):
