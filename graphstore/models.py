@@ -20,6 +20,8 @@ _set_fields, _set_named, _set_extra, _set_private = (
     BaseModel.__dict__[slot].__set__
     for slot in ("__dict__", "__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__")
 )
+# what a record copied or pickled is made from: a set, and the same for all of a class, since none of them is changed
+_names: dict[type, set[str]] = {}
 M = TypeVar("M", bound="Value")
 
 
@@ -33,7 +35,7 @@ class Value(BaseModel):
         # The store's own reads come from checked input: validating again would cost ten times the read.
         self = _new(cls)
         _set_fields(self, fields)
-        _set_named(self, fields.keys())
+        _set_named(self, _names.get(cls) or _names.setdefault(cls, set(cls.model_fields)))
         _set_extra(self, None)
         _set_private(self, None)
         return self
