@@ -361,7 +361,10 @@ class MergeConflict(Value):
             "kind": "is defined otherwise on the trunk",
         }.get(self.what)
         if told is None:
-            was, ours, theirs = (_said(thing) for thing in (self.base, self.ours, self.theirs))
+            sides = (self.base, self.ours, self.theirs)
+            was, ours, theirs = map(_said, sides)
+            if ours == theirs:  # in short they say the same
+                was, ours, theirs = map(_said_in_full, sides)
             told = f"was {was}; the trunk says {ours}, the branch {theirs}"
         decided = "" if self.decision is None else f" Decided: the {self.decision}'s."
         return f"{self.what} {self.id}{since}{until} {told}.{decided}"
@@ -429,12 +432,24 @@ def _name(thing: Node | Event) -> str:
     return f"{thing.id} ({text})" if text else thing.id
 
 
+_SAID = 120  # columns of what one side of a conflict says
+
+
 def _said(thing: Node | Event | Link | None) -> str:
     if thing is None:
         return "nothing"
     if isinstance(thing, Node):
-        return thing.text or repr(thing.content)
+        from graphstore.wording import described, line
+
+        return line(described(thing.content, thing.text), _SAID)
     return thing.description if isinstance(thing, Event) else str(thing)
+
+
+def _said_in_full(thing: Node | Event | Link | None) -> str:
+    if not isinstance(thing, Node):
+        return _said(thing)
+    more = {"text": thing.text, "tags": list(thing.tags), "trigger": thing.trigger, "source": thing.source}
+    return repr({"content": thing.content} | {name: value for name, value in more.items() if value})
 
 
 def _tell(found: Supersession) -> str:

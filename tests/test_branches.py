@@ -185,6 +185,22 @@ def test_what_concerns_the_whole_store_is_refused_on_a_branch(rule):
             act()
 
 
+def test_a_handle_stands_for_its_name(rule):
+    with rule.branch("by handle") as branch:
+        branch.revise("release", FRIDAYS)
+    assert ["release"] == list(rule.merge(branch).changed)
+    assert not rule.compare(rule.on("by handle"))
+
+    rule.delete_branch(branch)
+    rule.branch("by handle").revise("release", THURSDAYS)
+    for verb in (rule.merge, rule.delete_branch):
+        with pytest.raises(NotFoundError, match="deleted"):
+            verb(branch)
+    with graphstore.open(":memory:") as other, pytest.raises(InvalidError, match="another store"):
+        other.merge(rule.on("by handle"))
+    assert FRIDAYS == rule.node("release").content
+
+
 def test_a_branch_that_was_closed_is_given_again(rule):
     branch, never = rule.on("try"), rule.branch("never asked")
     assert branch is rule.on("try")
@@ -522,6 +538,16 @@ def test_a_merge_leaves_both_lines_alike_and_a_second_one_has_nothing_to_do(rule
     assert rule.verify().ok
 
 
+def test_a_conflict_of_what_reads_the_same_in_short_is_told_in_full(rule):
+    rule.revise("release", FRIDAYS, text="on a weekday", source="user")
+    rule.on("try").revise("release", FRIDAYS, text="on a weekday", tags=["late"])
+    (conflict,) = rule.merge("try").conflicts
+
+    assert "on a weekday, the branch on a weekday" not in str(conflict)
+    assert "'source': 'user'" in str(conflict)
+    assert "'tags': ['late']" in str(conflict)
+
+
 def test_what_both_changed_is_a_conflict_and_nothing_is_written(rule):
     rule.revise("release", FRIDAYS)
     rule.on("try").add_node("fact", {"n": 1}, id="aside0")
@@ -535,7 +561,10 @@ def test_what_both_changed_is_a_conflict_and_nothing_is_written(rule):
         thing.content for thing in (conflict.base, conflict.ours, conflict.theirs)
     ]
     assert day("2026-01-01") == conflict.valid_from
-    assert "the trunk says {'says': 'releases go out on Fridays'}, the branch" in str(conflict)
+    assert (
+        "node release from 2026-01-01 was releases go out on Tuesdays; the trunk says releases go out on Fridays, the branch "
+        "releases go out on Thursdays."
+    ) == str(conflict)
     assert told == rule.stats()["last_tx"]
     with pytest.raises(NotFoundError):
         rule.node("aside0")
