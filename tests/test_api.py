@@ -1481,7 +1481,9 @@ def test_a_reference_that_is_a_prefix_of_one_id_is_that_id(disk):
 
 
 def test_what_a_store_answers_can_be_copied_and_pickled(store):
-    old, new = (store.add_node("fact", {"auth": each}, valid_from="2026-01-01") for each in ("sessions", "JWT"))
+    old, new = (
+        store.add_node("fact", {"auth": each}, valid_from="2026-01-01") for each in ("sessions", "JWT")
+    )
     (link,) = store.supersede(old.id, by=new.id)
 
     for told in (old, link, store.what_superseded(old.id), store.record_event("deploy", "v1").event):

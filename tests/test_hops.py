@@ -284,7 +284,9 @@ class Hub:
             "confidence": self.chance.choice(["explicit", "inferred"]),
         }
         with suppress(ConflictError):
-            link = self.store.link(ends[0], self.chance.choice(["uses", "related_to", "blocks"]), ends[1], **said)
+            link = self.store.link(
+                ends[0], self.chance.choice(["uses", "related_to", "blocks"]), ends[1], **said
+            )
             if link.tx_from == self.store.at.tx:  # else it was there already
                 self.cut(link.id, link.valid_from, link.valid_to)
                 self.rows.append(link)
