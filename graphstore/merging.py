@@ -44,6 +44,7 @@ class NodePlan:
     ours: int
     wins: list[Win] = field(default_factory=list)
     kept: list[Period] = field(default_factory=list)  # what was decided for the trunk
+    told: list[Period] = field(default_factory=list)  # when any of the three says something
     closes: list[tuple[int, Period]] = field(default_factory=list)  # what it takes from others of its slot
 
     def only(self, periods: Iterable[Period]) -> list[Win]:
@@ -160,6 +161,7 @@ class Planning:
             self._pieces(self.trunk, self.mine.now_of[ours] if ours >= 0 else ()),
             self._pieces(self.branch, index.now_of[ent]),
         ):
+            plan.told.append(cell.period)
             if cell.outcome == "conflict":
                 if self._disputed(name, cell) == "trunk":
                     plan.kept.append(cell.period)

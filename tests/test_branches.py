@@ -17,6 +17,17 @@ TUESDAYS, THURSDAYS, FRIDAYS = (
 )
 
 
+def held(line: GraphStore, id: str) -> list[tuple[str, str | None]]:
+    """When something holds, as dates; touching periods as one."""
+    found: list[tuple[str, str | None]] = []
+    for row in line.history(id):
+        start, stop = (at and at.date().isoformat() for at in (row.valid_from, row.valid_to))
+        if found and found[-1][1] == start:
+            start = found.pop()[0]
+        found.append((start, stop))
+    return found
+
+
 @pytest.fixture
 def rule(disk_store: GraphStore, clock: Clock) -> GraphStore:
     """A store that knows one rule, and a branch `try` that knows it otherwise since the next day."""
@@ -535,6 +546,23 @@ def test_a_merge_leaves_both_lines_alike_and_a_second_one_has_nothing_to_do(rule
     assert {"user": 3} == rule.trust
     again = rule.merge("try")
     assert (True, None) == (again.merged, again.tx)
+    assert rule.verify().ok
+
+
+def test_a_supersession_that_came_over_gives_back_what_it_took_where_the_trunk_had_nothing(rule):
+    """The branch learned that it held earlier, and then that it was replaced."""
+    rule.add_node("fact", {"says": "weekly"}, id="rhythm", valid_from="2026-01-06")
+    branch = rule.branch("earlier")
+    branch.revise("rhythm", {"says": "each week"}, valid_from="2026-01-02")
+    branch.add_node("fact", {"says": "daily"}, id="new rhythm", valid_from="2026-01-04")
+    (link,) = branch.supersede("rhythm", by="new rhythm")
+    assert rule.merge("earlier").merged
+    assert [("2026-01-02", "2026-01-04")] == held(rule, "rhythm") == held(branch, "rhythm")
+
+    for line in (rule, branch):
+        line.unlink(link.id)
+        assert [("2026-01-02", None)] == held(line, "rhythm")
+    assert not rule.compare("earlier")
     assert rule.verify().ok
 
 
