@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from graphstore.branch import Branch
+    from graphstore.consolidation import consolidate
     from graphstore.engine import Result
     from graphstore.errors import (
         ConflictError,
@@ -60,6 +61,7 @@ __version__ = "0.1.0"
 _HOME = {
     "graphstore.opening": ("open", "restore", "verify"),
     "graphstore.branch": ("Branch",),
+    "graphstore.consolidation": ("consolidate",),
     "graphstore.engine": ("Result",),
     "graphstore.errors": (
         "ConflictError", "DamageError", "EngineError", "GraphStoreError", "InvalidError", "LockedError", "NotFoundError", "QueryError",
@@ -81,7 +83,7 @@ __all__ = [
     "Branch", "BranchInfo", "Chain", "Change", "ConflictError", "Contradiction", "Coordinate", "DamageError", "EngineError", "Event", "FieldChange",
     "GraphStore", "GraphStoreError", "Inspection", "InvalidError", "Link", "LockedError", "Merge", "MergeConflict", "Node", "NodeChange",
     "NotFoundError", "Problem", "QueryError", "Recorded", "Result", "Snapshot", "Step", "Supersession", "Verification", "Version", "View", "ViewDiff",
-    "open", "restore", "verify",
+    "consolidate", "open", "restore", "verify",
 ]  # fmt: skip
 
 

@@ -1,8 +1,12 @@
-"""A deep history searched in few steps: hulls of valid time over runs of rows, and over runs of those."""
+"""A deep history searched in few steps: hulls of time over runs of rows, or of links, and over runs of those."""
 
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_left
+from collections.abc import Callable
+from functools import reduce
+from typing import NamedTuple
 
 from graphstore.period import Instant, Period
 
@@ -54,3 +58,70 @@ class Blocks:
                 below = lower[len(upper) * BRANCHING : (len(upper) + 1) * BRANCHING]
                 upper.append((min(low for low, _ in below), max(high for _, high in below)))
             level += 1
+
+
+class Hull(NamedTuple):
+    """What rows of links lie within: from `since` to `until` of valid time, believed from `told` to `taken`."""
+
+    since: Instant
+    until: Instant
+    told: Instant
+    taken: Instant
+
+    def around(self, other: Hull) -> Hull:
+        """The hull of both."""
+        return Hull(
+            min(self.since, other.since),
+            max(self.until, other.until),
+            min(self.told, other.told),
+            max(self.taken, other.taken),
+        )
+
+
+class Runs:
+    """Hulls over runs of 16, 256, 4096 … links of one thing, so that those long dead are passed over. One that may have changed is None until it
+    is looked at."""
+
+    __slots__ = ("_hull_of", "_levels", "links")
+
+    def __init__(self, links: list[int], hull_of: Callable[[int], Hull]) -> None:
+        self.links, self._hull_of = links, hull_of
+        self._levels: list[list[Hull | None]] = [[]]
+
+    def perhaps(self, valid: Instant, tx: Instant) -> list[int]:
+        """The links of which a row may hold at (valid, tx), in order: all that do, and few others."""
+        links, found, at = self.links, list[int](), 0
+        while at + BRANCHING <= len(links):
+            level, size, skip = 0, BRANCHING, 0
+            while at % size == 0 and at + size <= len(links):
+                hull = self._hull(level, at // size)
+                if hull.since <= valid < hull.until and hull.told <= tx < hull.taken:
+                    break
+                level, skip, size = level + 1, size, size * BRANCHING
+            if not skip:
+                found += links[at : at + BRANCHING]
+            at += skip or BRANCHING
+        return found + links[at:]
+
+    def forget(self, link: int) -> None:
+        """A row of that link began or ended."""
+        at = bisect_left(self.links, link)
+        for level in self._levels:
+            at //= BRANCHING
+            if at < len(level):
+                level[at] = None
+
+    def _hull(self, level: int, at: int) -> Hull:
+        if level == len(self._levels):
+            self._levels.append([])
+        hulls = self._levels[level]
+        while len(hulls) <= at:
+            hulls.append(None)
+        found = hulls[at]
+        if found is None:
+            below = range(at * BRANCHING, (at + 1) * BRANCHING)
+            parts = (
+                self._hull(level - 1, each) if level else self._hull_of(self.links[each]) for each in below
+            )
+            found = hulls[at] = reduce(Hull.around, parts)
+        return found

@@ -184,11 +184,11 @@ class Branch(GraphStore):
             "branch()", "A branch begins on the trunk: merge this one first, or fork there"
         )
 
-    def merge(self, name: str, **_: Any) -> NoReturn:
+    def merge(self, name: str | Branch, **_: Any) -> NoReturn:
         """Refused: branches are merged into the trunk."""
         raise self._of_the_trunk("merge()", "Branches are merged into the trunk")
 
-    def delete_branch(self, name: str, **_: Any) -> NoReturn:
+    def delete_branch(self, name: str | Branch, **_: Any) -> NoReturn:
         """Refused: it is the trunk's."""
         raise self._of_the_trunk("delete_branch()")
 

@@ -83,21 +83,22 @@ class Branching(WholeStore):
             self._usable()
             return [_info(strand) for strand in self._core.index.strands.living()]
 
-    def delete_branch(self, name: str, *, reason: str | None = None) -> None:
-        """Have done with a branch: nothing can be read or told there any more. What was merged of it stays. Its name is free again.
+    def delete_branch(self, name: str | Branch, *, reason: str | None = None) -> None:
+        """Have done with a branch, given by its name or its handle: nothing can be read or told there any more. What was merged of it stays. Its
+        name is free again.
 
         Its lines stay in the journal until something is evicted without a trace. Raises NotFoundError when there is none of that name.
         """
         with self._by_itself("delete_branch()"), self._core.lock:
-            self._found(name)
+            gone = self._found(name).name
             with self._transact(None, None, None) as work:
-                work.branches.append(["delete_branch", name])
-                work.op("delete_branch", name, reason)
+                work.branches.append(["delete_branch", gone])
+                work.op("delete_branch", gone, reason)
             for line in self._lines[1:]:
                 line._follow_trunk(anew=False)
 
-    def merge(self, name: str, *, decide: Decide = None, reason: str | None = None) -> Merge:
-        """Bring over what was told on a branch since it began, or was merged last: all of it at one new instant, or nothing.
+    def merge(self, name: str | Branch, *, decide: Decide = None, reason: str | None = None) -> Merge:
+        """Bring over what was told on a branch (its name or its handle) since it began, or was merged last: all of it at one new instant, or nothing.
 
         What only the branch changed holds by its word; what both changed, and not alike, is a conflict. `decide` says whose word holds: for each id
         `trunk` or `branch`, one of the two for all, or a function of a conflict. With a conflict undecided nothing is written, and the answer has them
@@ -106,7 +107,7 @@ class Branching(WholeStore):
         reason = None if reason is None else text_of("reason", reason)
         with self._by_itself("merge()"), self._core.lock:
             strand = self._found(name)
-            branch = self.on(name)._core
+            branch = self.on(strand.name)._core
             if strand.last is None or strand.last <= strand.base:
                 return Merge(merged=True)
             now = self._coordinate()[1]
@@ -162,11 +163,26 @@ class Branching(WholeStore):
         strand = self._core.index.strands.find(name)
         return None if strand is None or strand.deleted is not None else strand
 
-    def _found(self, name: str) -> Strand:
-        strand = self._strand(text_of("branch name", name))
+    def _found(self, asked: str | Branch) -> Strand:
+        from graphstore.branch import Branch
+
+        if isinstance(asked, Branch):
+            return self._of_handle(asked)
+        strand = self._strand(text_of("branch name", asked))
         if strand is None:
             there = [other.name for other in self._core.index.strands.living()]
-            raise NotFoundError.nearest("branch", name, there)
+            raise NotFoundError.nearest("branch", asked, there)
+        return strand
+
+    def _of_handle(self, handle: Branch) -> Strand:
+        """The branch of a handle, a closed one too: its name may be another branch's by now."""
+        strand = self._strand(handle.name)
+        if handle._trunk is not self:
+            raise InvalidError(
+                f"{handle!r} is a branch of another store. branches() lists those of this one."
+            )
+        if strand is None or not handle.is_of(strand):
+            raise NotFoundError(handle._over())
         return strand
 
     def _laid(self, strand: Strand) -> Index:

@@ -93,6 +93,7 @@ AsOf = Annotated[
     str | None,
     typer.Option("--as-of", metavar="TIME|NAME", help="Both at once: a time, or a snapshot by its name."),
 ]
+Text = Annotated[str | None, typer.Option("--text", help="What to show and search.")]
 From = Annotated[str | None, typer.Option("--valid-from", metavar="TIME", help="It holds from here on.")]
 To = Annotated[str | None, typer.Option("--valid-to", metavar="TIME", help="It holds until here.")]
 Reason = Annotated[str | None, typer.Option("--reason", help="Why, in your words.")]

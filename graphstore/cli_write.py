@@ -16,6 +16,7 @@ from graphstore.cli_common import (
     Reason,
     Source,
     Store,
+    Text,
     To,
     Trigger,
     answer,
@@ -41,7 +42,7 @@ def add(
     content: Content,
     id: Annotated[str | None, typer.Option("--id", help="Its id. [a new one]")] = None,
     key: Annotated[str | None, typer.Option("--key", help="The slot it fills, such as deploy_day.")] = None,
-    text: Annotated[str | None, typer.Option("--text", help="What to show and search.")] = None,
+    text: Text = None,
     tag: Annotated[list[str] | None, typer.Option("--tag", help="A tag (may be repeated).")] = None,
     valid_from: From = None,
     valid_to: To = None,
@@ -79,6 +80,10 @@ def revise(
     store: Store,
     id: Id,
     content: Content,
+    text: Text = None,
+    tag: Annotated[
+        list[str] | None, typer.Option("--tag", help="A tag (may be repeated). [as before]")
+    ] = None,
     valid_from: From = None,
     valid_to: To = None,
     reason: Reason = None,
@@ -88,7 +93,9 @@ def revise(
     as_json: Json = False,
 ) -> None:
     """Give a better description, over all or part of its valid time."""
-    options = given(valid_from=valid_from, valid_to=valid_to, reason=reason, trigger=trigger, source=source)
+    options = given(
+        text=text, tags=tag, valid_from=valid_from, valid_to=valid_to, reason=reason, trigger=trigger, source=source
+    )  # fmt: skip
     body = json_content(content)
     with open_store(store, author=author) as opened:
         answer_node("revised", opened.revise(id, body, **options), as_json)

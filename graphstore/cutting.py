@@ -12,7 +12,7 @@ from graphstore.period import OPEN, Instant
 if TYPE_CHECKING:
     from graphstore.index import Index
 
-_OWN = {"_blocks": dict, "_sorted": list}  # caches that each index makes for itself
+_OWN = {"_blocks": dict, "_runs": dict, "_sorted": list}  # caches that each index makes for itself
 
 
 class Mark(NamedTuple):
@@ -140,6 +140,9 @@ def _undo_rows(index: Index, mark: Mark) -> None:
 
 
 def _undo_links(index: Index, mark: Mark) -> None:
+    there = len(index.l_name), len(index.k_link), len(index.link_closings)
+    if there != (mark.links, mark.link_rows, mark.link_closings):
+        index._runs.clear()
     for at in range(len(index.link_closings) - 1, mark.link_closings - 1, -1):
         row = index.link_closings[at]
         index.k_end[row], index.k_close[row] = OPEN, -1

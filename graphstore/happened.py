@@ -104,12 +104,11 @@ class Happened:
     def _resolving(self, ent: int) -> list[tuple[Instant, int]]:
         """The `resolved_by` links that hold here: since when, and by what."""
         index = self.index
-        links = index.out.get(ent)
-        if not links:
+        if ent not in index.out:
             return []
         return [
             (index.k_from[row], index.l_tgt[link])
-            for link in links
+            for link in index.perhaps(index.out, ent, self.valid, self.tx)
             if index.l_kind[link] == "resolved_by"
             and (row := index.find_link(link, self.valid, self.tx)) >= 0
         ]

@@ -60,9 +60,9 @@ def links(sight: Sight, ent: int, wanted: Asked, *, begins: bool) -> list[Link]:
         index.l_tgt if begins else index.l_src
     )  # the far end of a symmetric link that is stored the other way round
     found = [(row, "") for row in sight.rows_of_links(near, ent, wanted.kinds)]
-    even = index.even.get(ent)
+    even = ent in index.even
     if even:
-        for link in even:
+        for link in index.perhaps(index.even, ent, sight.valid, sight.tx):
             kind = index.l_kind[link]
             if ends[link] == ent and (wanted.kinds is None or kind in wanted.kinds):
                 found += [(row, kind) for row in (sight.held(link),) if row >= 0]

@@ -14,7 +14,7 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from graphstore.blocks import Blocks
+from graphstore.blocks import Blocks, Hull, Runs
 from graphstore.cutting import Mark, cut_back
 from graphstore.line import FORGETTING
 from graphstore.links import KINDS
@@ -89,6 +89,7 @@ class Index:
         self._init_told()
         self._committed: Mark | None = None
         self._blocks: dict[int, Blocks] = {}
+        self._runs: dict[int, list[Runs]] = {}  # entity -> of each list of its links that is long
         self._sorted: list[str] = []
 
     def _init_told(self) -> None:
@@ -279,12 +280,14 @@ class Index:
         self.k_op.append(op)
         self.k_close.append(-1)
         self.rows_of_link[link].append(row)
+        self._changed(link)
         return row
 
     def close_link_row(self, row: int, tx: Instant, op: int) -> None:
         self.k_end[row] = tx
         self.k_close[row] = op
         self.link_closings.append(row)
+        self._changed(self.k_link[row])
 
     def add_seen(self, ent: int, at: Instant, tx: Instant, op: int) -> None:
         """An event that is there already happened at `at` too."""
@@ -517,6 +520,33 @@ class Index:
                 return row
         return -1
 
+    def perhaps(self, side: dict[int, list[int]], ent: int, valid: Instant, tx: Instant) -> list[int]:
+        """The links of an entity on one side of which one may hold at (valid, tx): all that do, in order, without most that are long dead."""
+        links = side.get(ent, [])
+        if len(links) <= _FEW:
+            return links
+        there = self._runs.setdefault(ent, [])
+        runs = next((each for each in there if each.links is links), None)
+        if runs is None:
+            runs = Runs(links, self._hull)
+            there.append(runs)
+        return runs.perhaps(valid, tx)
+
+    def _hull(self, link: int) -> Hull:
+        rows = self.rows_of_link[link]
+        return Hull(
+            min((self.k_from[row] for row in rows), default=OPEN),
+            max((self.k_to[row] for row in rows), default=-OPEN),
+            min((self.k_tx[row] for row in rows), default=OPEN),
+            max((self.k_end[row] for row in rows), default=-OPEN),
+        )
+
+    def _changed(self, link: int) -> None:
+        if self._runs:
+            for ent in (self.l_src[link], self.l_tgt[link]):
+                for runs in self._runs.get(ent, ()):
+                    runs.forget(link)
+
     def believed_link(self, link: int, tx: Instant) -> list[int]:
         """The rows of a link believed at `tx`, by valid_from."""
         rows = [r for r in self.rows_of_link[link] if self.k_tx[r] <= tx < self.k_end[r]]
@@ -623,7 +653,7 @@ class Index:
 
     def superseded(self, ent: int, valid: Instant, tx: Instant) -> bool:
         """Whether a believed link that supersedes it holds at (valid, tx)."""
-        for link in self.successors.get(ent, ()):
+        for link in self.perhaps(self.successors, ent, valid, tx):
             if self.find_link(link, valid, tx) >= 0:
                 return True
         return False

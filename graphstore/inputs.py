@@ -10,8 +10,10 @@ import orjson
 
 from graphstore.errors import InvalidError
 from graphstore.fingerprints import MESSAGES, fingerprint_of
-from graphstore.models import Json
+from graphstore.models import Event, Json, Node
 from graphstore.period import BEGINNING, OPEN, Instant, Period, TimeLike, instant, period
+
+Thing = Node | Event
 
 ORIGINS = ("agent", "system")
 MESSAGE_TEXTS = ("sender", "sender_name", "thread", "classification", "media_path", "media_hash")
@@ -159,13 +161,18 @@ def authorized_of(type: str, body: Json) -> bool | None:
     return authorized
 
 
-def ids(what: str, value: str | Iterable[str]) -> list[str]:
-    """One id or many, as a list without repeats."""
-    if isinstance(value, str):
-        return [value]
+def ids(what: str, value: str | Thing | Iterable[str | Thing]) -> list[str]:
+    """One id or many, as a list without repeats. What was read from a store may stand for its id."""
+    if isinstance(value, (str, Node, Event)):
+        return [id_of(value)]
     if not isinstance(value, Iterable):
         raise InvalidError(f"{what} {value!r} is no id. Give an id, or a list of ids.")
-    return list(dict.fromkeys(text_of(what, name) for name in value))
+    return list(dict.fromkeys(text_of(what, id_of(each)) for each in value))
+
+
+def id_of(value: str | Thing) -> str:
+    """The id of a node or event; what is none of these is itself."""
+    return value.id if isinstance(value, (Node, Event)) else value
 
 
 def span(valid_from: TimeLike | None, valid_to: TimeLike | None, now: Instant) -> Period:

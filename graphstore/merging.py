@@ -44,6 +44,7 @@ class NodePlan:
     ours: int
     wins: list[Win] = field(default_factory=list)
     kept: list[Period] = field(default_factory=list)  # what was decided for the trunk
+    told: list[Period] = field(default_factory=list)  # when any of the three says something
     closes: list[tuple[int, Period]] = field(default_factory=list)  # what it takes from others of its slot
 
     def only(self, periods: Iterable[Period]) -> list[Win]:
@@ -106,7 +107,18 @@ class Planning:
         self.plan.confirmed = [
             op for op in range(first, len(self.theirs.o_tx)) if self.theirs.o_verb[op] == "confirm"
         ]
+        self._refuse_idle()
         return self.plan
+
+    def _refuse_idle(self) -> None:
+        """Raise InvalidError for a decision on what is in no conflict: whoever gave it thinks of another state."""
+        if isinstance(self.decide, Mapping):
+            asked = dict.fromkeys(conflict.id for conflict in self.plan.conflicts)
+            for id in self.decide:
+                if id not in asked:
+                    raise InvalidError(
+                        f"decide names {id!r}, which is in no conflict. In conflict: {', '.join(asked) or 'nothing'}."
+                    )
 
     # ------------------------------------------------------------------ conflicts
 
@@ -160,6 +172,7 @@ class Planning:
             self._pieces(self.trunk, self.mine.now_of[ours] if ours >= 0 else ()),
             self._pieces(self.branch, index.now_of[ent]),
         ):
+            plan.told.append(cell.period)
             if cell.outcome == "conflict":
                 if self._disputed(name, cell) == "trunk":
                     plan.kept.append(cell.period)

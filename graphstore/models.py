@@ -20,6 +20,8 @@ _set_fields, _set_named, _set_extra, _set_private = (
     BaseModel.__dict__[slot].__set__
     for slot in ("__dict__", "__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__")
 )
+# what a record copied or pickled is made from: a set, and the same for all of a class, since none of them is changed
+_names: dict[type, set[str]] = {}
 M = TypeVar("M", bound="Value")
 
 
@@ -33,7 +35,7 @@ class Value(BaseModel):
         # The store's own reads come from checked input: validating again would cost ten times the read.
         self = _new(cls)
         _set_fields(self, fields)
-        _set_named(self, fields.keys())
+        _set_named(self, _names.get(cls) or _names.setdefault(cls, set(cls.model_fields)))
         _set_extra(self, None)
         _set_private(self, None)
         return self
@@ -364,7 +366,10 @@ class MergeConflict(Value):
             "kind": "is defined otherwise on the trunk",
         }.get(self.what)
         if told is None:
-            was, ours, theirs = (_said(thing) for thing in (self.base, self.ours, self.theirs))
+            sides = (self.base, self.ours, self.theirs)
+            was, ours, theirs = map(_said, sides)
+            if ours == theirs:  # in short they say the same
+                was, ours, theirs = map(_said_in_full, sides)
             told = f"was {was}; the trunk says {ours}, the branch {theirs}"
         decided = "" if self.decision is None else f" Decided: the {self.decision}'s."
         return f"{self.what} {self.id}{since}{until} {told}.{decided}"
@@ -432,12 +437,24 @@ def _name(thing: Node | Event) -> str:
     return f"{thing.id} ({text})" if text else thing.id
 
 
+_SAID = 120  # columns of what one side of a conflict says
+
+
 def _said(thing: Node | Event | Link | None) -> str:
     if thing is None:
         return "nothing"
     if isinstance(thing, Node):
-        return thing.text or repr(thing.content)
+        from graphstore.wording import described, line
+
+        return line(described(thing.content, thing.text), _SAID)
     return thing.description if isinstance(thing, Event) else str(thing)
+
+
+def _said_in_full(thing: Node | Event | Link | None) -> str:
+    if not isinstance(thing, Node):
+        return _said(thing)
+    more = {"text": thing.text, "tags": list(thing.tags), "trigger": thing.trigger, "source": thing.source}
+    return repr({"content": thing.content} | {name: value for name, value in more.items() if value})
 
 
 def _tell(found: Supersession) -> str:

@@ -400,14 +400,13 @@ class Sight:
 
     def rows_of_links(self, side: Side, ent: int, kinds: frozenset[str] | None = None) -> list[int]:
         """The link rows that hold here on one side of an entity, by (valid_from, tx_from, id)."""
-        links = side.get(ent)
-        if not links:
+        if ent not in side:
             return []
         index, valid, tx = self.index, self.valid, self.tx
         find, of_kind = index.find_link, index.l_kind
         rows = [
             row
-            for link in links
+            for link in index.perhaps(side, ent, valid, tx)
             if (kinds is None or of_kind[link] in kinds) and (row := find(link, valid, tx)) >= 0
         ]
         if len(rows) > 1:

@@ -12,7 +12,18 @@ from typing import TYPE_CHECKING, Any
 from graphstore import bulk, conflicts, inputs, retention, sweeping
 from graphstore.branching import Branching
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
-from graphstore.inputs import event_of, ids, json_object, optional_text, part, span, text_of, version_body
+from graphstore.inputs import (
+    Thing,
+    event_of,
+    id_of,
+    ids,
+    json_object,
+    optional_text,
+    part,
+    span,
+    text_of,
+    version_body,
+)
 from graphstore.linking import CONTROL, Claim, Ends, Linking, beside
 from graphstore.links import Extractor, new_kind, strength_of
 from graphstore.models import Contradiction, Json, Link, Node, Recorded
@@ -232,9 +243,14 @@ class GraphStore(Branching):
                 )
 
     def fold(
-        self, members: str | Iterable[str], *, into: str | Mapping[str, Any], reason: str | None = None
+        self,
+        members: str | Thing | Iterable[str | Thing],
+        *,
+        into: str | Node | Mapping[str, Any],
+        reason: str | None = None,
     ) -> Node:
-        """Sum up several things in one: a node that is there (its id), or a new one of kind `summary` with this content. It is `derived_from` each.
+        """Sum up several things, given themselves or by id, in one: a node that is there, or a new one of kind `summary` with this content.
+        It is `derived_from` each.
 
         The members stay as they are. Retracting the summary undoes it. Raises NotFoundError for an unknown id, InvalidError for no members.
         """
@@ -242,8 +258,8 @@ class GraphStore(Branching):
         if not names:
             raise InvalidError("fold() of nothing. Give the ids of what is summed up.")
         with self._verb() as work:
-            target = self.add_node("summary", into, reason=reason).id if not isinstance(into, str) else into
-            ent = self._known(target, work, node=True)
+            known = into if isinstance(into, (str, Node)) else self.add_node("summary", into, reason=reason)
+            ent = self._known(id_of(known), work, node=True)
             derived = {"derived_from": [self._known(name, work) for name in names]}
             before = work.point()
             op = work.op("fold", self._core.index.names[ent], optional_text("reason", reason))

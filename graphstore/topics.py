@@ -163,7 +163,7 @@ class Settled(Value):
 
 def _unknown(topic: str, nearest: Sequence[str]) -> str:
     hint = f" Nearest: {', '.join(map(repr, nearest))}." if nearest else ""
-    return f"Nothing is known of {topic!r}.{hint}"
+    return f"Nothing that stands tells of {topic!r}.{hint}"
 
 
 def _current(each: Mention) -> str:
@@ -271,7 +271,7 @@ def latest_on(
         decision = found.decide(strategy)
         won = found.winner(decision)
         node = None if won is None else found.node(won)
-        others = [each for each in found.current if each is not won]
+        others = [each for each in found.current if each is not won] if len(found.current) > 1 else []
         also = found.mentions(found.by_age(others)[::-1], most) if others else ()
         previous = found.mentions(found.by_age(found.past)[::-1], most) if found.past else ()
         planned = found.mentions(found.by_age(found.planned), most) if found.planned else ()
@@ -534,6 +534,8 @@ class _Topic:
         """The statement that a decision is for."""
         if decision is None or decision.won is None:
             return None
+        if len(self.current) == 1:
+            return self.current[0]
         return next(each for each in self.current if self.id(each) == decision.won)
 
     def _joined(self) -> list[_Joined]:

@@ -317,10 +317,10 @@ class Writer(Reader):
         """One verb: a part of the open transaction, or a transaction of its own. One that raises leaves nothing of itself."""
         return _Verb(self)
 
-    def _keep(self, verb: str, name: str, value: object) -> None:
+    def _keep(self, verb: str, name: str, value: object, subject: str = "") -> None:
         """Keep a JSON value under a name in the store's settings, as one operation; the last of a name counts."""
         with self._verb() as work:
-            work.op(verb, "")
+            work.op(verb, subject)
             work.index.add_settings([{name: value}])
 
     @contextlib.contextmanager

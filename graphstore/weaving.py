@@ -280,16 +280,18 @@ class Weaving:
         return mine.add_link(name, source, sentence.kind, target)
 
     def _takes(self, link: int, there: int, period: Period) -> None:
-        """What a supersession of the branch took comes with it, where the merge took it here: so it can be given back."""
+        """What a supersession of the branch took comes with it, so it can be given back: where the merge took it here, and where nothing else is said."""
         mine = self.mine
         old = mine.l_tgt[link]
-        lost = [part for whole in self._lost[old] if (part := overlap(whole, period))]
-        taken = [
-            (self._version(old, ver), *part)
-            for ver, start, stop in self.theirs.taken.get(there, ())
-            for whole in lost
-            if (part := overlap((start, stop), whole))
-        ]
+        plan = self.plan.nodes.get(self.theirs.l_tgt[there])
+        taken = []
+        for ver, start, stop in self.theirs.taken.get(there, ()):
+            gone = overlap((start, stop), period)
+            if gone is None:
+                continue
+            lost = [part for whole in self._lost[old] if (part := overlap(gone, whole))]
+            free = without_all(gone, plan.told) if plan else []
+            taken += [(self._version(old, ver), *part) for part in coalesce([*lost, *free])]
         self.work.set_taken(link, [*mine.taken.get(link, ()), *taken])
 
     def _version(self, ours: int, ver: int) -> int:

@@ -41,7 +41,8 @@ class WholeStore(Writer):
         wanted = snapshots.name_of(name)
         with self._verb() as work:
             snapshots.refuse_taken(work.index, wanted)
-            self._keep("snapshot", snapshots.KEPT + wanted, snapshots.as_kept(work.tx, work.tx, work.author))
+            kept = snapshots.as_kept(work.tx, work.tx, work.author)
+            self._keep("snapshot", snapshots.KEPT + wanted, kept, wanted)
             return snapshots.find(work.index, wanted, work.tx)
 
     def snapshots(self) -> list[Snapshot]:

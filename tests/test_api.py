@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import json
+import pickle
 import re
 import shutil
 from datetime import UTC, datetime, timedelta
@@ -1520,3 +1522,16 @@ def test_a_reference_that_is_a_prefix_of_one_id_is_that_id(disk):
     disk.add_node("k", {}, id="zzzzzz-v2-notes")
     assert "zzzzzz-v2-notes" == disk.node("zzzzzz-v2").id
     assert "zzzzzz" == disk.node("zzzzzz-v1").id
+
+
+def test_what_a_store_answers_can_be_copied_and_pickled(store):
+    old, new = (
+        store.add_node("fact", {"auth": each}, valid_from="2026-01-01") for each in ("sessions", "JWT")
+    )
+    (link,) = store.supersede(old.id, by=new.id)
+
+    for told in (old, link, store.what_superseded(old.id), store.record_event("deploy", "v1").event):
+        assert told == copy.deepcopy(told) == pickle.loads(pickle.dumps(told)) == told.model_copy()
+    changed = new.model_copy(update={"text": "tokens"})
+    assert ("tokens", None) == (changed.text, new.text)
+    assert new == new.model_copy()

@@ -17,6 +17,17 @@ TUESDAYS, THURSDAYS, FRIDAYS = (
 )
 
 
+def held(line: GraphStore, id: str) -> list[tuple[str, str | None]]:
+    """When something holds, as dates; touching periods as one."""
+    found: list[tuple[str, str | None]] = []
+    for row in line.history(id):
+        start, stop = (at and at.date().isoformat() for at in (row.valid_from, row.valid_to))
+        if found and found[-1][1] == start:
+            start = found.pop()[0]
+        found.append((start, stop))
+    return found
+
+
 @pytest.fixture
 def rule(disk_store: GraphStore, clock: Clock) -> GraphStore:
     """A store that knows one rule, and a branch `try` that knows it otherwise since the next day."""
@@ -183,6 +194,22 @@ def test_what_concerns_the_whole_store_is_refused_on_a_branch(rule):
     ):
         with pytest.raises(InvalidError, match="on the store itself"):
             act()
+
+
+def test_a_handle_stands_for_its_name(rule):
+    with rule.branch("by handle") as branch:
+        branch.revise("release", FRIDAYS)
+    assert ["release"] == list(rule.merge(branch).changed)
+    assert not rule.compare(rule.on("by handle"))
+
+    rule.delete_branch(branch)
+    rule.branch("by handle").revise("release", THURSDAYS)
+    for verb in (rule.merge, rule.delete_branch):
+        with pytest.raises(NotFoundError, match="deleted"):
+            verb(branch)
+    with graphstore.open(":memory:") as other, pytest.raises(InvalidError, match="another store"):
+        other.merge(rule.on("by handle"))
+    assert FRIDAYS == rule.node("release").content
 
 
 def test_a_branch_that_was_closed_is_given_again(rule):
@@ -522,6 +549,33 @@ def test_a_merge_leaves_both_lines_alike_and_a_second_one_has_nothing_to_do(rule
     assert rule.verify().ok
 
 
+def test_a_supersession_that_came_over_gives_back_what_it_took_where_the_trunk_had_nothing(rule):
+    """The branch learned that it held earlier, and then that it was replaced."""
+    rule.add_node("fact", {"says": "weekly"}, id="rhythm", valid_from="2026-01-06")
+    branch = rule.branch("earlier")
+    branch.revise("rhythm", {"says": "each week"}, valid_from="2026-01-02")
+    branch.add_node("fact", {"says": "daily"}, id="new rhythm", valid_from="2026-01-04")
+    (link,) = branch.supersede("rhythm", by="new rhythm")
+    assert rule.merge("earlier").merged
+    assert [("2026-01-02", "2026-01-04")] == held(rule, "rhythm") == held(branch, "rhythm")
+
+    for line in (rule, branch):
+        line.unlink(link.id)
+        assert [("2026-01-02", None)] == held(line, "rhythm")
+    assert not rule.compare("earlier")
+    assert rule.verify().ok
+
+
+def test_a_conflict_of_what_reads_the_same_in_short_is_told_in_full(rule):
+    rule.revise("release", FRIDAYS, text="on a weekday", source="user")
+    rule.on("try").revise("release", FRIDAYS, text="on a weekday", tags=["late"])
+    (conflict,) = rule.merge("try").conflicts
+
+    assert "on a weekday, the branch on a weekday" not in str(conflict)
+    assert "'source': 'user'" in str(conflict)
+    assert "'tags': ['late']" in str(conflict)
+
+
 def test_what_both_changed_is_a_conflict_and_nothing_is_written(rule):
     rule.revise("release", FRIDAYS)
     rule.on("try").add_node("fact", {"n": 1}, id="aside0")
@@ -535,7 +589,10 @@ def test_what_both_changed_is_a_conflict_and_nothing_is_written(rule):
         thing.content for thing in (conflict.base, conflict.ours, conflict.theirs)
     ]
     assert day("2026-01-01") == conflict.valid_from
-    assert "the trunk says {'says': 'releases go out on Fridays'}, the branch" in str(conflict)
+    assert (
+        "node release from 2026-01-01 was releases go out on Tuesdays; the trunk says releases go out on Fridays, the branch "
+        "releases go out on Thursdays."
+    ) == str(conflict)
     assert told == rule.stats()["last_tx"]
     with pytest.raises(NotFoundError):
         rule.node("aside0")
@@ -571,6 +628,17 @@ def test_a_wrong_decision_is_an_error_that_names_the_choices(rule):
     with pytest.raises(InvalidError, match="branch, trunk"):
         rule.merge("try", decide=lambda _: 7)
     assert not rule.merge("try").merged
+
+
+def test_a_decision_on_what_is_in_no_conflict_is_refused(rule):
+    before = rule.stats()["transactions"]
+
+    with pytest.raises(
+        InvalidError, match=r"decide names 'relaese', which is in no conflict\. In conflict: release\."
+    ):
+        rule.merge("try", decide={"release": "trunk", "relaese": "trunk"})
+
+    assert before == rule.stats()["transactions"]
 
 
 def test_conflicts_are_decided_instant_by_instant_of_valid_time(rule):

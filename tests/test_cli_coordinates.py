@@ -96,3 +96,12 @@ def test_consolidate_proposes_and_writes_only_when_told_to(folder: Path) -> None
     assert "folded into" in run("consolidate", folder, "--topic", "t", "--apply")
     assert "nothing to sum up" in run("consolidate", folder)
     assert "out of range" in refused("consolidate", folder, "--similar", "7")
+
+
+def test_revise_gives_a_text_and_tags_as_add_does(folder: Path) -> None:
+    run(
+        "revise", folder, "limit", '{"limit": 400}', "--text", "400 a minute", "--tag", "api", "--tag", "rate"
+    )
+
+    node = answer("show", folder, "limit")["node"]
+    assert ("400 a minute", ["api", "rate"], {"limit": 400}) == (node["text"], node["tags"], node["content"])

@@ -372,3 +372,7 @@ def test_groups_are_of_one_kind_apart_and_without_contradictions_whatever_the_st
                 assert not any(pair <= set(group.ids) for pair in open_pairs)
             fold(store, groups)
         assert [] == consolidate(store, topic="t", before=day("2026-01-02"))
+
+
+def test_it_is_one_of_the_first_things_at_hand(auth):
+    assert consolidate(auth) == graphstore.consolidate(auth)

@@ -48,3 +48,12 @@ def test_folding_nothing_or_the_unknown_writes_nothing(store, days):
     with pytest.raises(NotFoundError):
         store.fold(["day-1", "day-9x"], into={"says": "half"})
     assert before == store.changes()
+
+
+def test_things_are_folded_as_they_were_read_or_by_id(store, days):
+    first, *others = (store.node(day) for day in days)
+    boom = store.record_event("error", "boom").event
+    week = store.fold([first, boom, others[0].id], into={"says": "a hard week"})
+
+    assert week.id == store.fold(others[1], into=week).id
+    assert sorted([*days, boom.id]) == sorted(link.target for link in store.links_from(week.id))

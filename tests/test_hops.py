@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import random
+from contextlib import suppress
+from datetime import datetime, timedelta
+
 import pytest
 from conftest import day
 
 import graphstore
-from graphstore import GraphStore, Link
+from graphstore import ConflictError, Coordinate, GraphStore, Link, NotFoundError
 from graphstore.errors import InvalidError
+from graphstore.view import Reader
 
 
 def sentences(links: list[Link] | tuple[Link, ...]) -> list[tuple[str, str, str]]:
@@ -249,3 +254,115 @@ def test_before_it_the_pair_is_named_by_its_transition(store: GraphStore) -> Non
 
     assert ["transition"] == [step.link.kind for step in view.what_superseded("old-one").chain]
     assert ["transition"] == [link.kind for link in view.supersedes("new-one")]
+
+
+# ---------------------------------------------------------------- many links that are long dead
+
+
+class Hub:
+    """A thing whose links come and go, whole or in part, beside a plain list of all their rows."""
+
+    OTHERS = [f"other-{number}" for number in range(40)]
+
+    def __init__(self, store: GraphStore, seed: int) -> None:
+        self.store, self.chance = store, random.Random(seed)
+        self.rows: list[Link] = []
+        for id in ("hub", *self.OTHERS):
+            store.add_node("fact", {}, id=id, valid_from="2026-01-01")
+
+    def day(self, most: int = 50) -> datetime:
+        return day("2026-01-01") + timedelta(days=self.chance.randrange(most))
+
+    def link(self) -> None:
+        ends = ["hub", self.chance.choice(self.OTHERS)]
+        if self.chance.random() < 0.3:
+            ends.reverse()
+        start = self.day()
+        said = {
+            "valid_from": start,
+            "valid_to": self.chance.choice([None, start + timedelta(days=self.chance.randrange(1, 9))]),
+            "confidence": self.chance.choice(["explicit", "inferred"]),
+        }
+        with suppress(ConflictError):
+            link = self.store.link(
+                ends[0], self.chance.choice(["uses", "related_to", "blocks"]), ends[1], **said
+            )
+            if link.tx_from == self.store.at.tx:  # else it was there already
+                self.cut(link.id, link.valid_from, link.valid_to)
+                self.rows.append(link)
+
+    def unlink(self) -> None:
+        believed = sorted({row.id for row in self.rows if row.tx_to is None})
+        if believed:
+            id, start = self.chance.choice(believed), self.day()
+            stop = start + timedelta(days=self.chance.randrange(1, 60))
+            with suppress(NotFoundError):
+                self.store.unlink(id, valid_from=start, valid_to=stop)
+                self.cut(id, start, stop)
+
+    def cut(self, id: str, start: datetime, stop: datetime | None) -> None:
+        now = self.store.at.tx
+        for row in [row for row in self.rows if row.id == id and row.tx_to is None]:
+            if (stop is None or row.valid_from < stop) and (row.valid_to is None or start < row.valid_to):
+                self.rows.remove(row)
+                self.rows.append(row.model_copy(update={"tx_to": now}))
+                for left, right in ((row.valid_from, start), (stop, row.valid_to)):
+                    if left is not None and (right is None or left < right):
+                        piece = {"valid_from": left, "valid_to": right, "tx_from": now}
+                        self.rows.append(row.model_copy(update=piece))
+
+    def undone(self) -> None:
+        """A transaction that fails after it was read in."""
+        kept = list(self.rows)
+        with suppress(RuntimeError), self.store.transaction():
+            for _ in range(20):
+                self.link()
+            for row in [row for row in self.rows if row.tx_to is None and row.tx_from < self.store.at.tx]:
+                self.store.unlink(row.id, valid_from=row.valid_from, valid_to=row.valid_to)
+            self.seen(self.store)
+            raise RuntimeError
+        self.rows = kept
+
+    def seen(self, view: Reader) -> list[str]:
+        return sorted({link.id for link in (*view.links_from("hub"), *view.backlinks_to("hub"))})
+
+    def told(self, at: Coordinate) -> list[str]:
+        return sorted(
+            row.id
+            for row in self.rows
+            if row.valid_from <= at.valid
+            and (row.valid_to is None or at.valid < row.valid_to)
+            and row.tx_from <= at.tx
+            and (row.tx_to is None or at.tx < row.tx_to)
+        )
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_thing_with_many_links_shows_those_that_hold_at_each_coordinate(store, clock, seed):
+    hub = Hub(store, seed)
+    coordinates = []
+    for turn in range(350):
+        clock.move(minutes=1)
+        hub.chance.choice([hub.link, hub.link, hub.unlink])()
+        if turn % 40 == 39:
+            clock.move(minutes=1)
+            hub.undone()
+        coordinates.append(store.as_of(valid=hub.day(70)).at)
+        if turn % 5 == 0:
+            for at in [coordinates[-1], *hub.chance.sample(coordinates, min(4, len(coordinates)))]:
+                assert hub.told(at) == hub.seen(store.as_of(valid=at.valid, tx=at.tx))
+    assert 100 < len({row.id for row in hub.rows if row.source == "hub"})
+
+
+def test_a_link_among_many_that_were_over_is_shown_again_when_it_is_said_for_longer(store):
+    for id in ("hub", *Hub.OTHERS, *(f"more-{number}" for number in range(40))):
+        store.add_node("fact", {}, id=id, valid_from="2026-01-01")
+    for other in store.nodes()[1:]:
+        said = {"valid_from": "2026-01-01", "valid_to": "2026-01-02", "confidence": "inferred"}
+        store.link("hub", "related_to", other.id, **said)
+    assert [] == store.links_from("hub")
+
+    store.link("hub", "related_to", "other-7", valid_from="2026-01-01")
+
+    assert ["other-7"] == [link.target for link in store.links_from("hub")]
+    assert ["hub"] == [link.target for link in store.links_from("other-7")]

@@ -136,3 +136,15 @@ def test_what_was_forgotten_is_not_in_a_snapshot_and_the_snapshot_stays(store, r
 
     assert [] == store.as_of("release 1").nodes()
     assert [release] == store.snapshots()
+
+
+def test_changes_tell_which_snapshot_was_made_and_forgetting_a_thing_of_that_name_keeps_it(store):
+    store.add_node("fact", {}, id="before")
+    store.snapshot("before")
+    assert [("snapshot", "before")] == [(each.verb, each.subject) for each in store.changes()][1:]
+
+    store.evict(ids=["before"], keep_audit=False)
+
+    assert ["before"] == [each.name for each in store.snapshots()]
+    assert ("snapshot", "before") in [(each.verb, each.subject) for each in store.changes()]
+    assert store.verify().ok
