@@ -631,6 +631,7 @@ def test_a_wrong_decision_is_an_error_that_names_the_choices(rule):
 
 
 def test_a_decision_on_what_is_in_no_conflict_is_refused(rule):
+    rule.revise("release", FRIDAYS)
     before = rule.stats()["transactions"]
 
     with pytest.raises(
