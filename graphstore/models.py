@@ -270,7 +270,7 @@ class Shaky(Value):
         why = f" because: {self.why}" if self.why else ""
         fell = (
             "had fallen before it was evicted"
-            if self.root.standing == "evicted"
+            if self.root.standing == "evicted" and isinstance(self.root, Event)
             else f"was {self.root.standing}"
         )
         return f"{_name(self.node)} is shaky: {self.root.id} {fell}, recorded {_show(self.recorded_at)}{why}. It rests on it by {path}."

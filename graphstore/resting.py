@@ -18,7 +18,7 @@ from graphstore.index import RESTED, RESTING, Index
 from graphstore.line import FORGETTING
 from graphstore.period import OPEN, Instant
 
-FALLEN = frozenset({"superseded", "retracted", "erased"})
+FALLEN = frozenset({"superseded", "retracted", "evicted", "erased"})
 OFTEN = 1
 """So many looks for each thing that rests on something are taken; then it is worth while to know how far falls reach."""
 HALF = 0.5
@@ -220,22 +220,30 @@ class Resting:
                     yield far[link], row
 
     def _standing(self, ent: int) -> str:
-        """How an entity stands for what rests on it: what is forgotten later as it does here, what is evicted as it did before."""
+        """How an entity stands for what rests on it: what is forgotten later as it does here, an evicted event as it did before."""
         found = self._standings.get(ent)
         if found is None:
             index = self.index
-            if ent not in index.gone:
-                found = index.standing(ent, self.valid, self.tx)
-            elif self._erased(ent):
-                found = "erased"
-            else:
+            forgot = self._forgot(ent)
+            if forgot >= 0:
+                found = FORGETTING[index.o_verb[forgot]]
+            elif ent in index.gone:
                 found = index.stood(ent, self.valid, self._upto(ent))
+            else:
+                found = index.standing(ent, self.valid, self.tx)
             self._standings[ent] = found
         return found
 
-    def _erased(self, ent: int) -> bool:
-        index, op = self.index, self.index.gone.get(ent, -1)
-        return op >= 0 and index.o_verb[op] == "erase" and index.o_tx[op] <= self.tx
+    def _forgot(self, ent: int) -> int:
+        """The operation by which an entity was forgotten here, and so has fallen; -1 for none. An eviction is no fall of an event: it was too old
+        to keep, and no less true."""
+        index, last = self.index, self.index.gone.get(ent, -1)
+        if last < 0:
+            return -1
+        took = {index.r_close[row] for row in index.rows_of[ent]} - {-1}
+        ops = sorted({op for op in took if index.o_verb[op] in FORGETTING} | {last}, reverse=True)
+        fell = (op for op in ops if index.o_tx[op] <= self.tx and _is_fall(index, op, ent))
+        return next(fell, -1)
 
     def _upto(self, ent: int) -> Instant:
         """The tx here, or the last one before an entity was forgotten."""
@@ -249,9 +257,9 @@ class Resting:
     def _fell(self, ent: int) -> tuple[Instant, int]:
         """When it was told that an entity has fallen here, and by which operation."""
         index, tx = self.index, self._upto(ent)
-        if self._erased(ent):
-            op = index.gone[ent]
-            return index.o_tx[op], op
+        forgot = self._forgot(ent)
+        if forgot >= 0:
+            return index.o_tx[forgot], forgot
         superseded = self._standing(ent) == "superseded"
         if superseded and (index.is_event[ent] or index.last_cover(ent, self.valid, tx) < 0):
             op = min(self._superseding(ent))  # there was nothing to take
@@ -388,17 +396,24 @@ def _last_told(index: Index, tx: Instant) -> Instant:
     return state.told[at - _BACK] if at >= _BACK else 0
 
 
+def _is_fall(index: Index, op: int, ent: int) -> bool:
+    """Whether a forgetting shakes what rests on the thing: all but the eviction of an event."""
+    return index.o_verb[op] == "erase" or not index.is_event[ent]
+
+
 def _falls_told(index: Index, since: Mark, upto: Mark) -> Iterator[tuple[Instant, int]]:
     """When a thing lost validity, was superseded or was forgotten, and what, as was written between two marks."""
     for row in index.closings[since.closings : upto.closings]:
-        if index.o_verb[index.r_close[row]] not in ("revise", "evict"):
-            yield index.r_end[row], index.r_ent[row]
+        op, ent = index.r_close[row], index.r_ent[row]
+        if index.o_verb[op] != "revise" and (index.o_verb[op] not in FORGETTING or _is_fall(index, op, ent)):
+            yield index.r_end[row], ent
     for row in range(since.link_rows, upto.link_rows):
         if index.l_kind[index.k_link[row]] == "supersedes":
             yield index.k_tx[row], index.l_tgt[index.k_link[row]]
     for op in range(since.ops, upto.ops):
-        if index.o_verb[op] == "erase" and index.o_subject[op] in index.ids:
-            yield index.o_tx[op], index.ids[index.o_subject[op]]
+        ent = index.ids.get(index.o_subject[op], -1) if index.o_verb[op] in FORGETTING else -1
+        if ent >= 0 and _is_fall(index, op, ent):
+            yield index.o_tx[op], ent
     for ent in range(
         since.entities, upto.entities
     ):  # born and gone in one transaction, known by a link alone

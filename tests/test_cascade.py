@@ -26,7 +26,7 @@ SAID = {  # how a dependence is said: kind, and whether the dependant is the sou
     "part_of": True,
     "supports": False,
 }
-FALLS = ("supersede", "retract", "erase", "fill")
+FALLS = ("supersede", "retract", "evict", "erase", "fill")
 
 
 WAYS = {"reach known": (0, 0), "each by itself": (1_000_000, 1_000_000), "all at once": (1_000_000, -1)}
@@ -62,8 +62,6 @@ class Episode:
     """When a fall was told, from when on it holds, and whether it leaves the thing standing before that."""
     ended: dict[str, tuple[int, datetime]] = field(default_factory=dict)
     looked: list[tuple[int, str]] = field(default_factory=list)
-    forgotten: set[str] = field(default_factory=set)
-    """Evicted or erased. What is too old to keep is no less true: an eviction changes nothing for what rests on it."""
 
     def stands(self, id: str, at: datetime) -> bool:
         return not self.has_fallen(id, at) and not (id in self.ended and at >= self.ended[id][1])
@@ -89,7 +87,7 @@ class Episode:
         """Each shaky thing: what may be named as its root, and the least number of links from there to it."""
         found = {}
         for id in self.things:
-            if id in self.forgotten or not self.stands(id, at):
+            if not self.stands(id, at):
                 continue
             ways = [
                 (self.fell[root][0], root, len(way))
@@ -127,8 +125,7 @@ class Telling:
             ring = self.chance.sample(ids, 3)
             for id, ground in zip(ring, [*ring[1:], ring[0]], strict=True):
                 self._rest(id, ground, "part_of")
-        acts = [self._fall] * 3 + [self._look] * 3 + [self._give_up] * 2 + [self._evict] * 2
-        acts += [self._end, self._tell_late]
+        acts = [self._fall] * 3 + [self._look] * 3 + [self._give_up] * 2 + [self._end, self._tell_late]
         for _ in range(self.chance.randint(4, 14)):
             self.chance.choice(acts)(ids)
         return log
@@ -147,8 +144,7 @@ class Telling:
 
     def _pick(self, ids: list[str]) -> str | None:
         """Something nothing has happened to yet."""
-        over = {*self.log.fell, *self.log.ended, *self.log.forgotten}
-        left = [id for id in ids if id not in over]
+        left = [id for id in ids if id not in self.log.fell and id not in self.log.ended]
         return self.chance.choice(left) if left else None
 
     def _fall(self, ids: list[str]) -> None:
@@ -166,18 +162,11 @@ class Telling:
             since, before = START, False
             if how == "retract":
                 self.store.retract(id, reason=how)
+            elif how == "evict":
+                self.store.evict(ids=[id])
             else:
                 self.store.erase(id, reason=how)
-                self.log.forgotten.add(id)
         self.log.fell[id] = (told, since, before)
-
-    def _evict(self, ids: list[str]) -> None:
-        """Whatever has become of it before."""
-        id = self.chance.choice(ids)
-        if id not in self.log.forgotten:
-            self._next()
-            self.store.evict(ids=[id])
-            self.log.forgotten.add(id)
 
     def _look(self, ids: list[str]) -> None:
         id = self._pick(ids)
@@ -207,7 +196,7 @@ class Telling:
 
     def _tell_late(self, ids: list[str]) -> None:
         id, ground = self.chance.sample(ids, 2)
-        if id not in self.log.fell and id not in self.log.forgotten:
+        if id not in self.log.fell:
             self._rest(id, ground, self.chance.choice(["derived_from", "part_of", "supports"]))
 
 

@@ -413,17 +413,26 @@ def test_a_batch_taken_back_shakes_what_was_noticed_and_no_message(store, watchi
 
 def test_an_observation_outlives_the_message_it_was_derived_from(store, watching, clock):
     said = timeline.record_message(store, "TEXT", "on call in March", sender="ada").event
-    chunk = Memory(store).remember("on call in March", layer="conversation", user="ada")
     seen = Memory(store).remember("Ada is on call in March", layer="observation", user="ada")
     store.link(seen.id, "derived_from", said.id)
-    store.link(seen.id, "derived_from", chunk.id)
     clock.move(days=31)
-    assert 1 == len(lifecycle.run(store).expired)
     store.evict(ids=[said.id])
 
     assert ("stands", []) == (store.node(seen.id).standing, store.shaky())
     store.erase(said.id, reason="asked for")
     assert "shaky" == store.node(seen.id).standing
+
+
+def test_what_was_derived_from_a_chunk_past_its_time_is_shaky_until_it_is_confirmed(store, clock):
+    chunk = Memory(store).remember("on call in March", layer="conversation", user="ada")
+    seen = Memory(store).remember("Ada is on call in March", layer="observation", user="ada")
+    store.link(seen.id, "derived_from", chunk.id)
+    clock.move(days=31)
+    assert 1 == len(lifecycle.run(store).expired)
+
+    assert "shaky" == store.node(seen.id).standing
+    store.confirm(seen.id, reason="she says so")
+    assert "stands" == store.node(seen.id).standing
 
 
 def test_an_evicted_message_shakes_nothing(store, watching):
