@@ -1,4 +1,4 @@
-"""The README holds what it says: its Python runs, its answers are the store's, its commands are the command line's."""
+"""README and guide hold what they say: their Python runs, their answers are the store's, their commands are the command line's."""
 
 from __future__ import annotations
 
@@ -19,11 +19,13 @@ from graphstore.cli import app
 ROOT = Path(__file__).parents[1]
 EVERYWHERE = ("--json", "--author", "--help")
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = ("README.md", "docs/guide.md")
 
 
-def blocks(language: str) -> list[str]:
-    """The README's code of one language, in order."""
-    return re.findall(rf"^```{language}\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
+def blocks(language: str, page: str = "README.md") -> list[str]:
+    """A page's code of one language, in order."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
 
 
 @pytest.fixture
@@ -81,9 +83,10 @@ def test_python_examples_run(here: Path) -> None:
         exec(compile(code, "README.md", "exec"), {})
 
 
-def test_questions_have_the_answers_that_are_printed(here: Path) -> None:
-    text = "\n".join(blocks("pycon"))
-    test = doctest.DocTestParser().get_doctest(text, {}, "README.md", "README.md", 0)
+@pytest.mark.parametrize("page", PAGES)
+def test_questions_have_the_answers_that_are_printed(here: Path, page: str) -> None:
+    text = "\n".join(blocks("pycon", page))
+    test = doctest.DocTestParser().get_doctest(text, {}, page, page, 0)
     said: list[str] = []
     result = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(test, out=said.append)
     assert result.attempted > 5
@@ -99,8 +102,10 @@ def test_shell_examples_run(here: Path) -> None:
         assert result.exit_code == 0, f"{line}\n{result.output}"
 
 
-def test_files_it_names_are_there() -> None:
-    named = re.findall(r"`((?:graphstore|tests|cypher|docs|examples)/[\w./]*)`", README)
+@pytest.mark.parametrize("page", PAGES)
+def test_files_it_names_are_there(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    named = re.findall(r"`((?:graphstore|tests|cypher|docs|examples)/[\w./]*)`", text)
     assert named
     missing = [name for name in named if not (ROOT / name).exists()]
     assert missing == []
