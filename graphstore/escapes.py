@@ -6,7 +6,8 @@ import re
 
 # what XML 1.0 forbids, and the carriage return, which its readers turn into a newline; "_" where it would read as an escape
 _FORBIDDEN = re.compile("[\x00-\x08\x0b-\x1f\ufffe\uffff]|_(?=x[0-9A-Fa-f]{4})")
-_NO_NAME = re.compile(r"[^A-Za-z0-9_.-]|_(?=x[0-9A-Fa-f]{4})|\.\Z")
+# a dot where a number behind the name could be meant, or where a name cannot end
+_NO_NAME = re.compile(r"[^A-Za-z0-9_.-]|_(?=x[0-9A-Fa-f]{4})|\.(?=[0-9]*\Z)")
 _ESCAPE = re.compile(r"_x([0-9A-Fa-f]{4})_")
 
 
