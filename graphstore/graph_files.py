@@ -33,8 +33,8 @@ def export_graphml(view: Reader, path: str | os.PathLike[str]) -> int:
     """
     import networkx
 
-    graph = _drawn(flat_graph(view, _OWN))
     with new_file(Path(path)) as sink:
+        graph = _drawn(flat_graph(view, _OWN))
         networkx.write_graphml_xml(graph, sink)
     return len(graph) + int(graph.number_of_edges())
 
@@ -47,19 +47,19 @@ def export_gexf(view: Reader, path: str | os.PathLike[str]) -> int:
     """
     import networkx
 
-    view = pinned(view)
-    flat = flat_graph(view, _OWN)
-    graph = _drawn(flat)
-    for thing in flat.things:
-        told = graph.nodes[escaped(thing.id)]
-        if "key" in told:
-            told["slot"] = told.pop("key")  # networkx takes the name for a key of edges
-        told["spells"] = _spells(_held_over(view, thing))
-    for tie in flat.ties:
-        key = escaped(tie.properties["id"])
-        told = graph.edges[escaped(tie.source.id), escaped(tie.target.id), key]
-        told |= {"id": key, "spells": _spells([_period(tie.properties)])}
     with new_file(Path(path)) as sink:
+        view = pinned(view)
+        flat = flat_graph(view, _OWN)
+        graph = _drawn(flat)
+        for thing in flat.things:
+            told = graph.nodes[escaped(thing.id)]
+            if "key" in told:
+                told["slot"] = told.pop("key")  # networkx takes the name for a key of edges
+            told["spells"] = _spells(_held_over(view, thing))
+        for tie in flat.ties:
+            key = escaped(tie.properties["id"])
+            told = graph.edges[escaped(tie.source.id), escaped(tie.target.id), key]
+            told |= {"id": key, "spells": _spells([_period(tie.properties)])}
         networkx.write_gexf(graph, sink)
     return len(graph) + int(graph.number_of_edges())
 
@@ -71,11 +71,11 @@ def export_node_link(view: Reader, path: str | os.PathLike[str]) -> int:
     """
     import networkx
 
-    view = pinned(view)
-    graph = view.to_networkx()
-    graph.graph.update(view.at.model_dump())
-    data = networkx.node_link_data(graph, edges="edges")
     with new_file(Path(path)) as sink:
+        view = pinned(view)
+        graph = view.to_networkx()
+        graph.graph.update(view.at.model_dump())
+        data = networkx.node_link_data(graph, edges="edges")
         sink.write(orjson.dumps(data, option=orjson.OPT_UTC_Z | orjson.OPT_APPEND_NEWLINE))
     return len(graph) + int(graph.number_of_edges())
 

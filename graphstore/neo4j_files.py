@@ -52,9 +52,9 @@ def export_neo4j_csv(view: Reader, path: str | os.PathLike[str]) -> int:
     `neo4j-admin database import full @import.args DATABASE`, said in the folder, takes it in. Texts are quoted; what is absent is an unquoted
     empty field, and so is an empty list. Raises ConflictError when something is in the folder.
     """
-    flat = flat_graph(view)
-    delimiter = _delimiter(flat)
     with new_folder(Path(path)) as folder:
+        flat = flat_graph(view)
+        delimiter = _delimiter(flat)
         files = []
         for label in LABELS:
             things = [thing for thing in flat.things if thing.label == label]
@@ -142,9 +142,9 @@ def export_neo4j_cypher(view: Reader, path: str | os.PathLike[str]) -> int:
 
     Ids are constrained to be unique, so a script that is run again is refused. Raises ConflictError when `path` is there.
     """
-    flat = flat_graph(view)
     count = 0
     with new_file(Path(path)) as sink:
+        flat = flat_graph(view)
         sink.write(f"// {flat.at}\n".encode())
         for statement in _statements(flat):
             sink.write(f"{statement};\n".encode())

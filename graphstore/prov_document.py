@@ -53,10 +53,9 @@ def export_prov(
     """
     if syntax not in _SYNTAXES:
         raise InvalidError.choice("syntax of PROV", syntax, _SYNTAXES)
-    document = prov_document(store, tx, str if syntax == "json" else escaped)
-    said = document.serialize(**_SYNTAXES[syntax])
     with new_file(Path(path)) as sink:
-        sink.write(said.encode())
+        document = prov_document(store, tx, str if syntax == "json" else escaped)
+        sink.write(document.serialize(**_SYNTAXES[syntax]).encode())
     return len(document.records)
 
 
