@@ -41,6 +41,7 @@ class DumpFormat(StrEnum):
     parquet = "parquet"
     graphml = "graphml"
     gexf = "gexf"
+    gexf_timeline = "gexf-timeline"
     node_link = "node-link"
     prov_json = "prov-json"
     prov_xml = "prov-xml"

@@ -173,7 +173,7 @@ def export(
         typer.Option(
             "--format",
             help="The whole store; its events as a Gasoline log, its traces as OTLP, its sessions as JSON files; the graph of a "
-            "view (graphml, gexf, node-link, neo4j-csv, neo4j-cypher); or the whole history up to --tx (parquet, prov-json, "
+            "view (graphml, gexf, node-link, neo4j-csv, neo4j-cypher); or the whole history up to --tx (parquet, gexf-timeline, prov-json, "
             "prov-xml, prov-n, prov-o).",
         ),
     ] = DumpFormat.graphstore,

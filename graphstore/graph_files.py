@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,8 @@ __all__ = ["export_gexf", "export_graphml", "export_node_link"]
 
 # names that readers of these formats take for their own
 _OWN = ("label", "type", "weight", "start", "end", "spells", "slices", "viz", "pid", "parents", "slot")
-_LABEL = 80  # columns of what a picture shows beside a node
+LABEL = 80
+"""Columns of what a picture shows beside a node."""
 
 
 def export_graphml(view: Reader, path: str | os.PathLike[str]) -> int:
@@ -55,11 +57,11 @@ def export_gexf(view: Reader, path: str | os.PathLike[str]) -> int:
             told = graph.nodes[escaped(thing.id)]
             if "key" in told:
                 told["slot"] = told.pop("key")  # networkx takes the name for a key of edges
-            told["spells"] = _spells(_held_over(view, thing))
+            told["spells"] = spells(_held_over(view, thing))
         for tie in flat.ties:
             key = escaped(tie.properties["id"])
             told = graph.edges[escaped(tie.source.id), escaped(tie.target.id), key]
-            told |= {"id": key, "spells": _spells([_period(tie.properties)])}
+            told |= {"id": key, "spells": spells([period_of(tie.properties)])}
         networkx.write_gexf(graph, sink)
     return len(graph) + int(graph.number_of_edges())
 
@@ -105,21 +107,23 @@ def _held(properties: dict[str, Any]) -> dict[str, Any]:
 def _label(thing: Thing) -> str:
     told = thing.properties
     if "description" in told:
-        return line(told["description"], _LABEL) or thing.id
-    return line(described(orjson.loads(told["content"]), told.get("text")), _LABEL) or thing.id
+        return line(told["description"], LABEL) or thing.id
+    return line(described(orjson.loads(told["content"]), told.get("text")), LABEL) or thing.id
 
 
 def _held_over(view: Reader, thing: Thing) -> list[Period]:
     """The periods of valid time over which a thing is believed."""
     if "occurred_at" in thing.properties:
         return [(instant(thing.properties["occurred_at"]), OPEN)]
-    return coalesce(_period(version.model_dump()) for version in view.history(thing.id))
+    return coalesce(period_of(version.model_dump()) for version in view.history(thing.id))
 
 
-def _period(told: dict[str, Any]) -> Period:
+def period_of(told: Mapping[str, Any]) -> Period:
+    """The valid time of what has `valid_from` and, unless it is open, `valid_to`."""
     end = told.get("valid_to")
     return instant(told["valid_from"]), OPEN if end is None else instant(end)
 
 
-def _spells(periods: list[Period]) -> list[tuple[str, str | None]]:
+def spells(periods: list[Period]) -> list[tuple[str, str | None]]:
+    """Periods as GEXF has them."""
     return [(iso(start), None if end >= OPEN else iso(end)) for start, end in periods]

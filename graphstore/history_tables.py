@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -126,6 +126,11 @@ class History:
             found = found.sort_by([(column, "ascending") for column in section.order])
             if found.num_rows:
                 yield self._known(found).select(table.schema.names).cast(table.schema)
+
+    def believed(self, name: str) -> Iterator[dict[str, Any]]:
+        """The rows of a table that were believed at the tx, one by one."""
+        for part in self.parts(name):
+            yield from part.filter(pc.is_null(part["tx_to"])).to_pylist()
 
     def _known(self, rows: pa.Table) -> pa.Table:
         """The rows as they were believed at the tx: what was closed later is open."""

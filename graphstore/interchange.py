@@ -3,7 +3,7 @@
 A format either shows the graph at one coordinate, or the whole history up to a tx:
 
 - of a view: `graphml`, `gexf` (periods as spells), `node-link`, `neo4j-csv` (a folder), `neo4j-cypher`
-- of a store: `parquet` (a folder), `prov-json`, `prov-xml`, `prov-n`, `prov-o`
+- of a store: `parquet` (a folder), `gexf-timeline` (what is believed, over all valid time), `prov-json`, `prov-xml`, `prov-n`, `prov-o`
 
 None of them is a backup: `GraphStore.export` writes the one file that `graphstore.restore` takes.
 """
@@ -36,6 +36,7 @@ FORMATS = {
     "parquet": Format("parquet", "export_parquet", "rows", history=True),
     "graphml": Format("graph_files", "export_graphml", "nodes and links"),
     "gexf": Format("graph_files", "export_gexf", "nodes and links"),
+    "gexf-timeline": Format("gexf_timeline", "export_gexf_timeline", "nodes and links", history=True),
     "node-link": Format("graph_files", "export_node_link", "nodes and links"),
     "prov-json": Format("prov_document", "export_prov", "records", True, {"syntax": "json"}),
     "prov-xml": Format("prov_document", "export_prov", "records", True, {"syntax": "xml"}),

@@ -159,6 +159,7 @@ FLOORS = {
     | {"cloud_events", "memobrain", "pi_brain"}
     | {
         "flat_graph",
+        "gexf_timeline",
         "graph_files",
         "history_tables",
         "interchange",

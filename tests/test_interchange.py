@@ -186,6 +186,28 @@ def test_parquet_in_many_parts_is_the_same(story, tmp_path, monkeypatch):
     assert whole == tables(exported(story, tmp_path / "parts", "parquet"))
 
 
+@pytest.mark.parametrize("form", ["parquet", "prov-json", "gexf-timeline"])
+def test_a_history_of_then_is_the_same_whenever_it_is_written(tmp_path, form):
+    clock = Clock()
+    with graphstore.open(":memory:", clock=clock) as store:
+        store.add_node("fact", {"x": 1}, id="one")
+        store.record_event("error", "boom", id="boom")
+        store.link("one", "caused_by", "boom", id="why")
+        tx = store.as_of().at.tx
+        before = exported(store, tmp_path / "before", form, tx=tx)
+        clock.move(days=1)
+        store.revise("one", {"x": 2})
+        store.record_event("error", "boom")
+        store.unlink("why")
+        store.retract("boom", reason="it never was")
+        after = exported(store, tmp_path / "after", form, tx=tx)
+
+    if form == "parquet":
+        assert tables(before) == tables(after)
+    else:
+        assert before.read_bytes() == after.read_bytes()
+
+
 def test_parquet_of_a_branch_is_what_the_branch_was_told(tmp_path):
     clock = Clock()
     with graphstore.open(":memory:", clock=clock) as store:
@@ -275,6 +297,34 @@ def test_gexf_read_by_networkx_has_every_property_and_periods_as_spells(story, t
     assert [("1960-02-03T04:05:06.789000Z", "None")] == spells["boom"]
     assert [] == spells["secret-thing"]
     assert "dynamic" == graph.graph["mode"]
+
+
+def test_gexf_timeline_read_by_networkx_has_what_is_believed_over_all_valid_time(story, tmp_path):
+    graph = networkx.read_gexf(exported(story, tmp_path / "out.gexf", "gexf-timeline"))
+    nodes = {unescaped(id): read(said) for id, said in graph.nodes(data=True)}
+    numbers = [(value, start[:10], end[:10]) for value, start, end in nodes["plain"]["number"]]
+    (content,) = nodes["it's:a;b"]["content"]
+    links = {said["kind"]: said["spells"] for _, _, said in graph.edges(data=True)}
+    # the reader of networkx says None of an open end in words
+    moved = ("2026-02-03T00:00:00Z", "None")
+
+    assert {"it's:a;b", "plain", "new", "boom", "secret-thing"} == nodes.keys()
+    assert [(2, "2026-01-15", "2026-01-20"), (1, "2026-02-01", "None")] == numbers
+    assert (CONTENT, "0001-01-01T00:00:00Z", moved[0]) == (json.loads(unescaped(content[0])), *content[1:])
+    assert [("0001-01-01T00:00:00Z", moved[0])] == nodes["it's:a;b"]["spells"]
+    assert ("deploy_day", "a;b", "fact") == tuple(nodes["plain"][name] for name in ("slot", "scope", "kind"))
+    assert [("1960-02-03T04:05:06.789000Z", "None")] == nodes["boom"]["spells"]
+    assert ({"label": "secret-thing"}, [moved]) == (nodes["secret-thing"], links["supersedes"])
+    assert [("2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z")] == links["related_to"]
+
+
+def test_gexf_timeline_is_that_of_the_tx(story, tmp_path):
+    graph = networkx.read_gexf(exported(story, tmp_path / "out.gexf", "gexf-timeline", tx=BEFORE))
+
+    assert {"it's:a;b", "plain", "boom", "mail"} == set(map(unescaped, graph.nodes))
+    assert [("0001-01-01T00:00:00Z", "9999-12-31T23:59:59.999998Z")] == graph.nodes[escaped("it's:a;b")][
+        "spells"
+    ]
 
 
 def test_node_link_read_by_networkx_is_the_graph_of_the_view(story, tmp_path):
@@ -378,6 +428,18 @@ def test_prov_says_who_generated_revised_and_invalidated_what_and_when(story):
 
 
 # ---------------------------------------------------------------------------------------------------- Neo4j
+
+
+@patient
+@given(st.lists(texts | st.none(), min_size=2, max_size=5))
+def test_a_csv_field_is_any_text_or_absent(tmp_path_factory, fields):
+    from graphstore.neo4j_files import _cell, _row
+
+    path = tmp_path_factory.mktemp("csv") / "out.csv"
+    path.write_bytes(_row(_cell(field, ";") for field in fields).encode())
+
+    assert [fields] == records_of(path)
+
 
 # the header of neo4j-admin: <name>:<type>, where the last colon parts them and a brace would begin options
 HEAD = re.compile(
