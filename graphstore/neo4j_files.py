@@ -65,7 +65,8 @@ def export_neo4j_csv(view: Reader, path: str | os.PathLike[str]) -> int:
             files.append(f"--relationships={_LINKS}")
             _write(folder / _LINKS, _link_lines(flat.ties, delimiter))
         said = delimiter if delimiter in _DELIMITERS[:2] else f"U+{ord(delimiter):04X}"
-        options = [*files, "--id-type=string", f"--array-delimiter={said}", "--multiline-fields=true"]
+        # options that take several values come before one that does not: they would take the name of the database too
+        options = ["--multiline-fields=true", *files, f"--array-delimiter={said}", "--id-type=string"]
         _write(folder / _ARGUMENTS, (f"{option}\n" for option in options))
     return len(flat.things) + len(flat.ties)
 
