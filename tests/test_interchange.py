@@ -521,11 +521,12 @@ def test_neo4j_csv_has_every_property_with_its_type(story, tmp_path):
         for tie in flat.ties
     } == {row["id"]: row for row in links}  # fmt: skip
     assert [
-        "--nodes=Node.csv",
-        "--nodes=Event.csv",
-        "--nodes=Absent.csv",
-        "--relationships=links.csv",
-    ] == arguments[:4]
+        "--multiline-fields=true",
+        *("--nodes=Node.csv", "--nodes=Event.csv", "--nodes=Absent.csv", "--relationships=links.csv"),
+        "--array-delimiter=U+001E",
+        "--id-type=string",
+        "",
+    ] == arguments
 
 
 def test_tags_that_hold_every_delimiter_are_refused(store, tmp_path):
