@@ -74,7 +74,7 @@ _HOME = {
     "graphstore.view": ("View",),
 }  # fmt: skip
 _ROOMS = (
-    "analysing", "consolidation", "context", "embedders", "events", "indexers", "lifecycle", "memory", "observer", "recall", "sessions",
+    "analysing", "consolidation", "context", "embedders", "events", "indexers", "interchange", "lifecycle", "memory", "observer", "recall", "sessions",
     "timeline", "topics", "transcripts", "working",
 )  # fmt: skip  # modules whose functions take a view or a store
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}

@@ -38,6 +38,17 @@ class DumpFormat(StrEnum):
     gasoline = "gasoline"
     otlp = "otlp"
     pi_brain = "pi-brain"
+    parquet = "parquet"
+    graphml = "graphml"
+    gexf = "gexf"
+    gexf_timeline = "gexf-timeline"
+    node_link = "node-link"
+    prov_json = "prov-json"
+    prov_xml = "prov-xml"
+    prov_n = "prov-n"
+    prov_o = "prov-o"
+    neo4j_csv = "neo4j-csv"
+    neo4j_cypher = "neo4j-cypher"
 
 
 class ChangeFormat(StrEnum):

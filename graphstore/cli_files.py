@@ -1,7 +1,7 @@
 """Commands about whole stores and files: the demo, history from elsewhere, dumps, checks."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -21,6 +21,9 @@ from graphstore.cli_common import (
     progress_bar,
     view_at,
 )
+
+if TYPE_CHECKING:
+    from graphstore.store import GraphStore
 
 
 def demo(
@@ -169,17 +172,18 @@ def export(
         DumpFormat,
         typer.Option(
             "--format",
-            help="The whole store, its events as a Gasoline log, its traces as OTLP, or its sessions as JSON files.",
+            help="The whole store; its events as a Gasoline log, its traces as OTLP, its sessions as JSON files; the graph of a "
+            "view (graphml, gexf, node-link, neo4j-csv, neo4j-cypher); or the whole history up to --tx (parquet, gexf-timeline, prov-json, "
+            "prov-xml, prov-n, prov-o).",
         ),
     ] = DumpFormat.graphstore,
     valid: Valid = None,
     tx: Tx = None,
     as_json: Json = False,
 ) -> None:
-    """Write the whole store to a dump that `restore` reads, or a part of it for `import gasoline`, `import otlp` or `import pi-brain`."""
+    """Write the whole store to a dump that `restore` reads; or, with --format, what other tools read."""
     if form is DumpFormat.graphstore and (valid or tx):
         raise typer.BadParameter("a dump is the whole history; --valid and --tx are for the other formats.")
-    what = "lines"
     with open_store(store, read_only=True) as opened, progress_bar(f"exporting {store}"):
         if form is DumpFormat.pi_brain:
             from graphstore.pi_brain import export_pi_brain
@@ -191,17 +195,40 @@ def export(
                 {"exported": str(dump), **done.model_dump()}, as_json, f"exported {store} to {dump}: {done}."
             )
             return
-        if form is DumpFormat.gasoline:
-            from graphstore.gasoline import export_gasoline
+        lines, what = _exported(opened, dump, form, valid, tx)
+    answer(
+        {"exported": str(dump), what.replace(" ", "_"): lines},
+        as_json,
+        f"exported {store} to {dump}, {lines} {what}.",
+    )
 
-            lines = export_gasoline(view_at(opened, valid, tx), dump)
-        elif form is DumpFormat.otlp:
-            from graphstore.otlp import export_otlp
 
-            lines, what = export_otlp(view_at(opened, valid, tx), dump), "spans"
-        else:
-            lines = opened.export(dump)
-    answer({"exported": str(dump), what: lines}, as_json, f"exported {store} to {dump}, {lines} {what}.")
+def _exported(
+    opened: "GraphStore", dump: Path, form: DumpFormat, valid: str | None, tx: str | None
+) -> tuple[int, str]:
+    """Write a store in a format: how many, of what."""
+    if form is DumpFormat.graphstore:
+        return opened.export(dump), "lines"
+    if form is DumpFormat.gasoline:
+        from graphstore.gasoline import export_gasoline
+
+        return export_gasoline(view_at(opened, valid, tx), dump), "lines"
+    if form is DumpFormat.otlp:
+        from graphstore.otlp import export_otlp
+
+        return export_otlp(view_at(opened, valid, tx), dump), "spans"
+    from graphstore import interchange
+
+    chosen = interchange.FORMATS[form]
+    if not chosen.history:
+        view = view_at(opened, valid, tx)
+        return interchange.export(view, dump, format=form.value), chosen.counted
+    if valid:
+        raise typer.BadParameter(
+            f"{form.value} is the whole history up to --tx; it takes no --valid and no --as-of."
+        )
+    known = view_at(opened, None, tx).at.tx
+    return interchange.export(opened, dump, format=form.value, tx=known), chosen.counted
 
 
 def restore(

@@ -12,15 +12,15 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from operator import itemgetter
 from pathlib import Path
-from shutil import rmtree
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import orjson
 
-from graphstore.errors import ConflictError, EngineError, GraphStoreError, InvalidError, NotFoundError
+from graphstore.errors import GraphStoreError, InvalidError, NotFoundError
 from graphstore.imports import Damage, Progress
 from graphstore.models import Json, Link, Value, Version
+from graphstore.new_file import new_folder
 from graphstore.period import OPEN, Instant, Period, coalesce, instant, iso, moment, without_all
 from graphstore.session_nodes import IDENTITY, SEGMENT, SESSION, Edge, SessionNode, checked, loaded
 from graphstore.transacting import Writer
@@ -80,25 +80,12 @@ def export_pi_brain(view: Reader, folder: str | Path) -> Exported:
 
     Raises ConflictError when there is something in the folder, EngineError when the disk refuses.
     """
-    target = Path(folder)
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise ConflictError(f"{target} exists and is not empty. Choose another folder, or empty it first.")
-    export = _Export(view.as_of() if isinstance(view, Writer) else view)
-    fresh = target.with_name(f"{target.name}.new")
-    try:
-        fresh.mkdir(parents=True)
+    with new_folder(Path(folder)) as fresh:
+        export = _Export(view.as_of() if isinstance(view, Writer) else view)
         for path, content in export.files():
             file = fresh / path
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(_json(content))
-        fresh.replace(target)
-    except FileExistsError:
-        raise ConflictError(f"{fresh} exists: another export was not ended. Remove it first.") from None
-    except BaseException as error:
-        rmtree(fresh, ignore_errors=True)
-        if isinstance(error, OSError):
-            raise EngineError(f"cannot write {target}: {error.strerror}.") from error
-        raise
     return Exported(**export.counts, warnings=tuple(export.warnings()))
 
 

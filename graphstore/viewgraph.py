@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 import threading
 from array import array
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -28,6 +27,7 @@ from graphstore.columns import (
 )
 from graphstore.engine import Engine, Result
 from graphstore.errors import QueryError
+from graphstore.fields import chosen, field_kind, property_name
 from graphstore.guard import parse
 from graphstore.happened import Happened, Raw, tombstone
 from graphstore.index import Index
@@ -44,9 +44,6 @@ Ends = tuple[str, str]
 Waiting = dict[str, list[tuple[Ends, list[int]]]]
 
 LABELS = ("Node", "Absent", "Event")
-FIELDS = 100
-"""Content fields that become columns, the most frequent first; the others are in `content` only."""
-
 _NODE, _ABSENT, _EVENT = range(3)
 _BASE = ("id", "kind", "key", "scope", "number", "text", "tags", "trigger", "source", "standing",
          "valid_from", "valid_to", "tx_from", "content")  # fmt: skip
@@ -68,9 +65,7 @@ _EVENT_TEXTS = (
     "media_hash",
 )
 _RESERVED = frozenset({*_BASE, "occurred_at", "first_seen", "last_seen", "_id", "_label", "_src", "_dst"})
-_UNUSABLE = re.compile(r"[`\x00-\x1f\x7f]")
 _NO_PROPERTY = re.compile(r"Cannot find property (.+) for (.+?)\.?\Z", re.DOTALL)
-_LONGEST_NAME = 200
 _COLUMN = 8 << 20  # what the engine takes at once for a column
 
 
@@ -404,41 +399,29 @@ class _Fields:
 
 
 def _fields(contents: list[Json]) -> _Fields:
-    seen = Counter(name for content in contents for name in content)
-    chosen = [name for name, _ in seen.most_common(FIELDS)]
+    names, left_out = chosen(contents)
     taken = {name.casefold() for name in _RESERVED}
     columns = []
-    for name in sorted(chosen):
-        column = _column_name(name, taken)
+    for name in names:
+        column = property_name(name, taken)
         kind, values = _typed(
             [content.get(name) for content in contents], as_text=column.lower() in _EVENT_TEXTS
         )
         columns.append((column, kind, values))
-    return _Fields(columns, len(seen) - len(chosen))
-
-
-def _column_name(name: str, taken: set[str]) -> str:
-    """The column of a content field; one that clashes, or cannot be a name, gets `c_` in front."""
-    column = _UNUSABLE.sub("_", name)[:_LONGEST_NAME]
-    if column != name or not column.strip():
-        column = f"c_{column}"
-    while column.casefold() in taken:
-        column = f"c_{column}"
-    taken.add(column.casefold())
-    return column
+    return _Fields(columns, left_out)
 
 
 def _typed(values: list[Any], *, as_text: bool) -> tuple[str, pa.Array]:
-    """One type for a field of all nodes: bool, int, float or text when they agree, else JSON text."""
-    kinds = set(map(type, values)) - {type(None)}
-    if kinds <= {str}:
+    """The type of a field of all nodes, and its column."""
+    kind = field_kind(values)
+    if kind == "text":
         return "STRING", texts(values)
     if not as_text:
-        if kinds == {bool}:
+        if kind == "truth":
             return "BOOL", pa.array(values, pa.bool_())
-        if kinds == {int} and all(value is None or -(2**63) <= value < 2**63 for value in values):
+        if kind == "whole":
             return "INT64", pa.array(values, pa.int64())
-        if float in kinds and kinds <= {int, float}:
+        if kind == "number":
             return "DOUBLE", pa.array(
                 [None if value is None else float(value) for value in values], pa.float64()
             )

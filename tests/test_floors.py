@@ -25,6 +25,8 @@ FLOORS = {
         "inputs",
         "result",
         "fingerprints",
+        "fields",
+        "escapes",
         "spans",
         "statements",
         "smalltalk",
@@ -154,7 +156,17 @@ FLOORS = {
         "otlp_json",
         "new_file",
     }
-    | {"cloud_events", "memobrain", "pi_brain"},
+    | {"cloud_events", "memobrain", "pi_brain"}
+    | {
+        "flat_graph",
+        "gexf_timeline",
+        "graph_files",
+        "history_tables",
+        "interchange",
+        "neo4j_files",
+        "parquet",
+        "prov_document",
+    },
 }
 ORDER = {module: floor for floor, name in enumerate(FLOORS) for module in FLOORS[name]}
 
