@@ -91,6 +91,7 @@ FLOORS = {
         "walks",
         "meanings",
         "view",
+        "waiting",
         "transacting",
         "store",
         "branch",
