@@ -82,6 +82,7 @@ FLOORS = {
         "naming",
         "sight",
         "succession",
+        "composing",
         "writing",
         "recording",
         "linking",
