@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphstore import bulk, conflicts, inputs, retention, sweeping
 from graphstore.branching import Branching
@@ -46,9 +46,6 @@ from graphstore.sweeping import Swept
 from graphstore.transacting import Clock
 from graphstore.whole import Progress
 from graphstore.writing import Transaction, refuse_forgotten, refuse_taken_slot
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["Clock", "GraphStore", "Progress"]
 
