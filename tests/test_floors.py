@@ -52,6 +52,7 @@ FLOORS = {
         "dump",
         "index",
         "cutting",
+        "bearing",
         "strands",
         "laying",
         "places",
