@@ -73,6 +73,7 @@ class WholeStore(Writer):
             self._usable()
             index = self._core.index
             after = -OPEN if since is None else instant(since, "since")
+            known = self._coordinate()[1]
             return [
                 Change(
                     tx=moment(index.o_tx[op]),
@@ -83,7 +84,7 @@ class WholeStore(Writer):
                     branch=index.branch if self._told_here(op) else None,
                 )
                 for op in range(index.mark().ops)
-                if index.o_tx[op] > after
+                if after < index.o_tx[op] <= known
             ]
 
     def _told_here(self, op: int) -> bool:
