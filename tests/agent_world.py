@@ -170,6 +170,17 @@ STORIES = [
     told("2023-07-07T10:00", "builder", add("cache-memcached", "fact", "Pages are cached in Memcached.")),
     told("2024-08-01T10:00", "builder", add("cache-valkey", "fact", "Pages are cached in Valkey.", supersedes=("cache-memcached",), reason="one system less")),
     told("2024-08-15T10:00", "planner", unlink("cache-valkey", "supersedes", "cache-memcached", reason="the move was called off"), retract("cache-valkey", reason="the move was called off")),
+    # chains that come to an end with nothing in its place: a successor ended, one of two was taken back, the only one was
+    told("2023-05-05T10:00", "ops", add("mail-pop", "fact", "Support mail is read by POP.")),
+    told("2023-09-05T10:00", "ops", add("mail-imap", "fact", "Support mail is read by IMAP.", supersedes=("mail-pop",), reason="two readers")),
+    told("2024-07-20T10:00", "boris", end("mail-imap", at="2024-07-15", reason="support moved to tickets")),
+    told("2023-05-06T10:00", "builder", add("queue-rabbit", "fact", "Jobs wait in RabbitMQ.")),
+    told("2023-10-06T10:00", "builder", add("queue-kafka", "fact", "Jobs wait in Kafka.", supersedes=("queue-rabbit",), reason="replays")),
+    told("2023-12-06T10:00", "planner", add("queue-sqs", "fact", "Jobs wait in SQS.", supersedes=("queue-rabbit",), reason="no machines of our own")),
+    told("2024-02-06T10:00", "critic", retract("queue-kafka", reason="it was only a trial")),
+    told("2023-05-07T10:00", "ana", add("chat-irc", "fact", "The team talks on IRC.")),
+    told("2023-11-07T10:00", "ana", add("chat-zulip", "fact", "The team talks on Zulip.", supersedes=("chat-irc",), reason="threads")),
+    told("2024-01-07T10:00", "boris", retract("chat-zulip", reason="nobody ever moved")),
     # words that want to be orders
     told("2024-10-10T10:00", "boris", add("note-hostile", "note", HOSTILE)),
     # a trace; one parent is only named
@@ -290,6 +301,7 @@ class World:
 
     def __init__(self, store: GraphStore, clock: Clock) -> None:
         self.store, self.clock, self.oracle = store, clock, Oracle(clock)
+        self.path = Path(store.path) if store.path else None
         self.texts: dict[tuple[str, int], str] = {}
         self.who: dict[datetime, str] = {}
         self.why: dict[tuple[datetime, str], str | None] = {}
