@@ -10,20 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Clock
-
-import graphstore
-
-pytest.importorskip("mcp")
-pytest.register_assert_rewrite("agent_tasks")
-
 from agent_tasks import READ, WRITTEN, Answer, Task
 from agent_world import NOW, World, told_to
 from anyio.from_thread import BlockingPortal, start_blocking_portal
+from conftest import Clock
+from graphstore.mcp import server
 from mcp import Client
 from mcp_types import Implementation
 
-from graphstore.mcp import server
+import graphstore
 
 SECONDS = 60
 
