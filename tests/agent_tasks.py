@@ -111,7 +111,18 @@ def steps(found: Answer) -> list[Step]:
     ]  # fmt: skip
 
 
-Told = tuple[str, str, datetime | None, datetime | None, datetime | None, datetime | None, str, str | None, str | None, str | None]
+Told = tuple[
+    str,
+    str,
+    datetime | None,
+    datetime | None,
+    datetime | None,
+    datetime | None,
+    str,
+    str | None,
+    str | None,
+    str | None,
+]
 
 
 def versions(found: Answer) -> list[Told]:
@@ -296,7 +307,16 @@ def ended_without_successor(agent: Agent) -> None:
 
     assert ("export-nightly", "The export runs every night at two.", "ended") == subject(found)
     assert [
-        ("ended", "export-nightly", None, None, at("2024-05-01"), at("2024-05-03T09:00"), "ops", "the customer left")
+        (
+            "ended",
+            "export-nightly",
+            None,
+            None,
+            at("2024-05-01"),
+            at("2024-05-03T09:00"),
+            "ops",
+            "the customer left",
+        )
     ] == steps(found)
     assert [] == found["current"]
     assert not found["retracted"]
@@ -403,7 +423,9 @@ def slot_as_of_then(agent: Agent) -> None:
 
 @task("And which day did we believe it was, on 10 February 2024?")
 def slot_as_known_then(agent: Agent) -> None:
-    found = agent.ask("search", query="on which day do we deploy", kind="decision", valid="2024-02-10", tx="2024-02-10")
+    found = agent.ask(
+        "search", query="on which day do we deploy", kind="decision", valid="2024-02-10", tx="2024-02-10"
+    )
 
     assert ("deploy-tue", DEPLOYS["tue"]) == said(found["hits"])[0]
     assert ["deploy-tue"] == [id for id in ids(found["hits"]) if id.startswith("deploy-")]
@@ -450,8 +472,12 @@ def part_taken_back(agent: Agent) -> None:
 def at_snapshots(agent: Agent) -> None:
     found = {name: agent.ask("get", id="redis-durable", valid=name, tx=name) for name in SNAPSHOTS}
 
-    assert {"year-one": "stands", "audit": "retracted"} == {name: got["thing"]["standing"] for name, got in found.items()}
-    assert {name: (when_, when_) for name, when_ in SNAPSHOTS.items()} == {name: coordinate(got) for name, got in found.items()}
+    assert {"year-one": "stands", "audit": "retracted"} == {
+        name: got["thing"]["standing"] for name, got in found.items()
+    }
+    assert {name: (when_, when_) for name, when_ in SNAPSHOTS.items()} == {
+        name: coordinate(got) for name, got in found.items()
+    }
 
 
 @task("Who knew when what the vendor charges?")
@@ -505,18 +531,26 @@ def why_a_decision(agent: Agent) -> None:
 def why_a_value_of_a_slot(agent: Agent) -> None:
     found = agent.ask("why", id="deploy-wed", valid="2024-03-03", tx="2024-03-03")
 
-    assert [("add_node", "deploy-wed", "ops", at("2024-02-20T16:00"), "the sign-off moved to Tuesday")] == done(found)
-    assert [("deploy-wed", "supersedes", "deploy-tue", "the sign-off moved to Tuesday")] == links(found["replaces"])
+    assert [
+        ("add_node", "deploy-wed", "ops", at("2024-02-20T16:00"), "the sign-off moved to Tuesday")
+    ] == done(found)
+    assert [("deploy-wed", "supersedes", "deploy-tue", "the sign-off moved to Tuesday")] == links(
+        found["replaces"]
+    )
 
 
 @task("Is it safe that checkout needs no recovery step?")
 def why_shaky(agent: Agent) -> None:
     found = agent.ask("why", id="checkout-simple")
     assert ("checkout-simple", "shaky") == (found["subject"]["id"], found["subject"]["standing"])
-    assert [("checkout-simple", "derived_from", "carts-survive", "nothing is lost")] == links(found["rests_on"])
+    assert [("checkout-simple", "derived_from", "carts-survive", "nothing is lost")] == links(
+        found["rests_on"]
+    )
 
     below = agent.ask("why", id=found["rests_on"][0]["target"])
-    assert [("carts-survive", "derived_from", "redis-durable", "carts are in Redis")] == links(below["rests_on"])
+    assert [("carts-survive", "derived_from", "redis-durable", "carts are in Redis")] == links(
+        below["rests_on"]
+    )
     assert "retracted" == below["rests_on"][0]["target_standing"]
 
 
@@ -565,9 +599,18 @@ def what_it_led_to(agent: Agent) -> None:
 
 @task("What did we think deploy 42 had brought about, at three on the day itself?")
 def what_it_led_to_as_known_then(agent: Agent) -> None:
-    found = agent.ask("trace", id="dep-42", direction="down", depth=1, tx="2023-10-03T15:00:00Z", valid="2023-10-03T15:00:00Z")
+    found = agent.ask(
+        "trace",
+        id="dep-42",
+        direction="down",
+        depth=1,
+        tx="2023-10-03T15:00:00Z",
+        valid="2023-10-03T15:00:00Z",
+    )
 
-    assert [("reg-latency", 1, "caused_by", "dep-42", "it began two minutes after the deploy")] == reached(found["reached"])
+    assert [("reg-latency", 1, "caused_by", "dep-42", "it began two minutes after the deploy")] == reached(
+        found["reached"]
+    )
     assert found["truncated"]
 
 
@@ -643,7 +686,9 @@ def changed_in_between(agent: Agent) -> None:
 
 @task("What is different from the end of year one to the audit?")
 def snapshots_apart(agent: Agent) -> None:
-    found = agent.pages("diff", before_valid="year-one", before_tx="year-one", valid="audit", tx="audit", budget_tokens=1500)
+    found = agent.pages(
+        "diff", before_valid="year-one", before_tx="year-one", valid="audit", tx="audit", budget_tokens=1500
+    )
 
     one, other = SNAPSHOTS["year-one"], SNAPSHOTS["audit"]
     differs(agent, found, (one, one), (other, other))
@@ -652,14 +697,23 @@ def snapshots_apart(agent: Agent) -> None:
 
 @task("Did anything change on the night to 12 June 2024?")
 def nothing_changed(agent: Agent) -> None:
-    found = agent.ask("diff", before_valid="2024-06-12", before_tx="2024-06-12", valid="2024-06-12", tx="2024-06-12")
+    found = agent.ask(
+        "diff", before_valid="2024-06-12", before_tx="2024-06-12", valid="2024-06-12", tx="2024-06-12"
+    )
 
     assert ([], [], [], []) == tuple(found[name] for name in ("added", "removed", "changed", "changes"))
 
 
 @task("What became different for the cache on 1 August 2024?")
 def one_thing_between_coordinates(agent: Agent) -> None:
-    found = agent.ask("diff", id="cache-memcached", before_valid="2024-07-31", before_tx="2024-07-31", valid="2024-08-02", tx="2024-08-02")
+    found = agent.ask(
+        "diff",
+        id="cache-memcached",
+        before_valid="2024-07-31",
+        before_tx="2024-07-31",
+        valid="2024-08-02",
+        tx="2024-08-02",
+    )
 
     assert [
         {"id": "cache-memcached", "path": "standing", "type": "changed", "old": "stands", "new": "superseded"}
@@ -674,8 +728,12 @@ def talk(agent: Agent) -> None:
     found = agent.ask("timeline", thread="release")
 
     assert [f"msg-{k}" for k in range(6, -1, -1)] == ids(found["entries"])
-    assert [at(f"2025-01-10T{9 + k:02}:00") for k in range(6, -1, -1)] == [when(each["at"]) for each in found["entries"]]
-    assert ("boris", "I will tell support.", "message") == tuple(found["entries"][0][name] for name in ("who", "statement", "what"))
+    assert [at(f"2025-01-10T{9 + k:02}:00") for k in range(6, -1, -1)] == [
+        when(each["at"]) for each in found["entries"]
+    ]
+    assert ("boris", "I will tell support.", "message") == tuple(
+        found["entries"][0][name] for name in ("who", "statement", "what")
+    )
 
 
 @task("What did Boris say about the release after eleven?")
@@ -730,13 +788,20 @@ def errors_that_come_back(agent: Agent) -> None:
 
     assert 1 == found["total_events"]
     event = found["events"][0]
-    assert ("err-leak", LEAK, "active", 3) == tuple(event[name] for name in ("id", "description", "status", "count"))
-    assert (at("2025-02-20T05:55"), at("2025-02-28T05:45")) == (when(event["first_seen"]), when(event["last_seen"]))
+    assert ("err-leak", LEAK, "active", 3) == tuple(
+        event[name] for name in ("id", "description", "status", "count")
+    )
+    assert (at("2025-02-20T05:55"), at("2025-02-28T05:45")) == (
+        when(event["first_seen"]),
+        when(event["last_seen"]),
+    )
     assert [("fix-batch", "resolved_by"), ("fix-stream", "resolved_by")] == [
         (each["target"], each["relationship"]) for each in event["links"]
     ]
     [recurring] = [each for each in found["patterns"] if each["kind"] == "recurring"]
-    assert (["err-leak"], 3, 2, True) == tuple(recurring[name] for name in ("events", "times", "resolved", "active"))
+    assert (["err-leak"], 3, 2, True) == tuple(
+        recurring[name] for name in ("events", "times", "resolved", "active")
+    )
 
 
 @task("What was open on 3 October 2023 at half past two, by what we knew?")
@@ -751,7 +816,9 @@ def open_then(agent: Agent) -> None:
 
 @task("Which incidents were there in March 2024?")
 def incidents_of_a_month(agent: Agent) -> None:
-    found = agent.pages("events", type="incident", since="2024-03-01..2024-04-01", valid="2025-03-03", tx="2025-03-03")
+    found = agent.pages(
+        "events", type="incident", since="2024-03-01..2024-04-01", valid="2025-03-03", tx="2025-03-03"
+    )
 
     here = agent.world.oracle
     expected = here.events_between(at("2024-03-01"), at("2024-04-01"), at("2025-03-03"), at("2025-03-03"))
@@ -781,7 +848,9 @@ def search_then_get(agent: Agent) -> None:
     got = agent.ask("get", id=found["hits"][0]["id"])
     assert ("carts-survive-v1", "Carts survive a restart.", "shaky") == described(got)
     assert [("carts-survive", "derived_from", "redis-durable", "carts are in Redis")] == links(got["links"])
-    assert [("checkout-simple", "derived_from", "carts-survive", "nothing is lost")] == links(got["backlinks"])
+    assert [("checkout-simple", "derived_from", "carts-survive", "nothing is lost")] == links(
+        got["backlinks"]
+    )
     assert "Redis keeps carts on disk." == got["links"][0]["other"]
 
 
@@ -797,10 +866,22 @@ def search_for_what_fell(agent: Agent) -> None:
 @task("Which services had the search team on New Year 2024?")
 def search_through_pages(agent: Agent) -> None:
     v = at("2024-01-01")
-    found = agent.pages("search", query="search", kind="service", limit=200, valid="2024-01-01", tx="2025-03-01", budget_tokens=600)
+    found = agent.pages(
+        "search",
+        query="search",
+        kind="service",
+        limit=200,
+        valid="2024-01-01",
+        tx="2025-03-01",
+        budget_tokens=600,
+    )
 
     oracle = agent.world.oracle
-    expected = [row for row in oracle.nodes_at(v, at("2025-03-01"), kind="service") if "search" in agent.world.text(row)]
+    expected = [
+        row
+        for row in oracle.nodes_at(v, at("2025-03-01"), kind="service")
+        if "search" in agent.world.text(row)
+    ]
     assert {(row["id"], agent.world.text(row)) for row in expected} == set(said(found["hits"]))
     assert found["pages"] > 1
 
@@ -843,7 +924,9 @@ def supersessions_in_cypher(agent: Agent) -> None:
 
 @task("Is there anything in the notes that tries to give orders?")
 def words_stay_words(agent: Agent) -> None:
-    found = agent.ask("cypher", query="MATCH (n:Node) WHERE n.text = $text RETURN n.id", params={"text": HOSTILE})
+    found = agent.ask(
+        "cypher", query="MATCH (n:Node) WHERE n.text = $text RETURN n.id", params={"text": HOSTILE}
+    )
     assert [["note-hostile"]] == found["rows"]
 
     got = agent.ask("get", id="note-hostile")
@@ -889,7 +972,13 @@ def just_now(agent: Agent, text: str) -> bool:
 @writes("Remember that we ship on Mondays to the app stores.")
 def remember_and_read_back(agent: Agent) -> None:
     agent.clock.set(LATER)
-    made = agent.ask("remember", statement="App store builds ship on Mondays.", kind="decision", tags=["stores"], reason="review takes two days")
+    made = agent.ask(
+        "remember",
+        statement="App store builds ship on Mondays.",
+        kind="decision",
+        tags=["stores"],
+        reason="review takes two days",
+    )
     assert "new" == made["outcome"]
     assert ([], []) == (made["closed"], made["conflicts"])
     id = made["thing"]["id"]
@@ -909,7 +998,13 @@ def remember_and_read_back(agent: Agent) -> None:
 def remember_a_new_value_of_a_slot(agent: Agent) -> None:
     before = agent.ask("what_superseded", id_or_text="deploy-tue", valid=BEFORE, tx=BEFORE)
     agent.clock.set(LATER)
-    made = agent.ask("remember", statement="We deploy on Mondays.", kind="decision", key="deploy day", reason="the week is left for repairs")
+    made = agent.ask(
+        "remember",
+        statement="We deploy on Mondays.",
+        kind="decision",
+        key="deploy day",
+        reason="the week is left for repairs",
+    )
     assert [("deploy-thu", "superseded")] == [(each["id"], each["standing"]) for each in made["closed"]]
 
     found = agent.ask("what_superseded", id_or_text="deploy-tue")
@@ -925,7 +1020,14 @@ def remember_a_new_value_of_a_slot(agent: Agent) -> None:
 @writes("By the way, through January 2024 we deployed on Mondays already.")
 def remember_late_news(agent: Agent) -> None:
     agent.clock.set(LATER)
-    made = agent.ask("remember", statement="We deploy on Mondays.", kind="decision", key="deploy_day", valid_from="2024-01-01", reason="found in the calendar")
+    made = agent.ask(
+        "remember",
+        statement="We deploy on Mondays.",
+        kind="decision",
+        key="deploy_day",
+        valid_from="2024-01-01",
+        reason="found in the calendar",
+    )
     assert (at("2024-01-01"), at("2024-02-01")) == period(made["thing"])
 
     january = agent.ask("what_superseded", id_or_text="deploy-tue", valid="2024-01-15")
@@ -939,7 +1041,12 @@ def remember_late_news(agent: Agent) -> None:
 @writes("All orders are in Spanner now: join the two stores.")
 def remember_what_joins_a_fork(agent: Agent) -> None:
     agent.clock.set(LATER)
-    made = agent.ask("remember", statement="All orders are stored in Spanner.", supersedes=["db-postgres", "db-cockroach"], reason="one store again")
+    made = agent.ask(
+        "remember",
+        statement="All orders are stored in Spanner.",
+        supersedes=["db-postgres", "db-cockroach"],
+        reason="one store again",
+    )
     assert {"db-postgres", "db-cockroach"} == set(ids(made["closed"]))
 
     found = agent.ask("what_superseded", id_or_text="db-mysql")
@@ -972,12 +1079,20 @@ def remember_what_disagrees(agent: Agent) -> None:
 @writes("The limit of 200 is right since 1 March 2024, the other is history.")
 def supersede_since_then(agent: Agent) -> None:
     agent.clock.set(LATER)
-    made = agent.ask("supersede", old="limit-100", by="limit-200", reason="the gateway says so", valid_from="2024-03-01")
+    made = agent.ask(
+        "supersede", old="limit-100", by="limit-200", reason="the gateway says so", valid_from="2024-03-01"
+    )
     assert ("limit-100", "superseded") == (made["old"]["id"], made["old"]["standing"])
 
     found = agent.ask("what_superseded", id_or_text="limit-100")
     [step] = steps(found)
-    assert ("superseded", "limit-100", "limit-200", "The API limit is 200 requests a minute.", at("2024-03-01")) == step[:5]
+    assert (
+        "superseded",
+        "limit-100",
+        "limit-200",
+        "The API limit is 200 requests a minute.",
+        at("2024-03-01"),
+    ) == step[:5]
     assert (agent.name, "the gateway says so") == step[6:]
     assert "stands" == agent.ask("get", id="limit-100", valid="2024-02-28")["thing"]["standing"]
     assert "stands" == agent.ask("get", id="limit-100", tx=BEFORE)["thing"]["standing"]
@@ -987,13 +1102,26 @@ def supersede_since_then(agent: Agent) -> None:
 def retract_and_see_what_shakes(agent: Agent) -> None:
     agent.clock.set(LATER)
     made = agent.ask("retract", id="carts-survive", reason="seen in the drill")
-    assert ("carts-survive", "retracted", ["checkout-simple"]) == (made["thing"]["id"], made["thing"]["standing"], ids(made["now_shaky"]))
+    assert ("carts-survive", "retracted", ["checkout-simple"]) == (
+        made["thing"]["id"],
+        made["thing"]["standing"],
+        ids(made["now_shaky"]),
+    )
 
     found = agent.ask("what_superseded", id_or_text="carts-survive")
     assert found["retracted"]
     [(how, replaced, came, _, since, _, name, why)] = steps(found)
-    assert ("retracted", "carts-survive", None, at("2023-05-10T10:00"), agent.name, "seen in the drill") == (how, replaced, came, since, name, why)
-    assert ("carts-survive-v1", "Carts survive a restart.", "shaky") == described(agent.ask("get", id="carts-survive", tx=BEFORE))
+    assert ("retracted", "carts-survive", None, at("2023-05-10T10:00"), agent.name, "seen in the drill") == (
+        how,
+        replaced,
+        came,
+        since,
+        name,
+        why,
+    )
+    assert ("carts-survive-v1", "Carts survive a restart.", "shaky") == described(
+        agent.ask("get", id="carts-survive", tx=BEFORE)
+    )
 
 
 @writes("There are no backups to the second disk since 1 March: it is full.")
@@ -1013,9 +1141,13 @@ def end_it_without_a_successor(agent: Agent) -> None:
 @writes("The freeze rests on the incident report; note it, then the report falls.")
 def link_then_let_it_fall(agent: Agent) -> None:
     agent.clock.set(LATER)
-    made = agent.ask("link", source="freeze-afternoon", kind="derived_from", target="outage-40", reason="the report of May")
+    made = agent.ask(
+        "link", source="freeze-afternoon", kind="derived_from", target="outage-40", reason="the report of May"
+    )
     assert made["is_new"]
-    again = agent.ask("link", source="freeze-afternoon", kind="derived_from", target="outage-40", reason="the report of May")
+    again = agent.ask(
+        "link", source="freeze-afternoon", kind="derived_from", target="outage-40", reason="the report of May"
+    )
     assert (False, made["link"]["id"]) == (again["is_new"], again["link"]["id"])
 
     fell = agent.ask("retract", id="outage-40", reason="it was 55")
@@ -1030,29 +1162,65 @@ def link_then_let_it_fall(agent: Agent) -> None:
 def an_event_that_comes_again_and_is_resolved(agent: Agent) -> None:
     agent.clock.set(LATER)
     again = agent.ask("record_event", type="error", description=LEAK, occurred_at="2025-03-03T13:10:00Z")
-    assert ("err-leak", False, 4, "active") == (again["event"]["id"], again["is_new"], again["count"], again["status"])
-    fixed = agent.ask("record_event", type="fix", description="reports are paged", occurred_at="2025-03-03T13:30:00Z", related_to=["err-leak"])
+    assert ("err-leak", False, 4, "active") == (
+        again["event"]["id"],
+        again["is_new"],
+        again["count"],
+        again["status"],
+    )
+    fixed = agent.ask(
+        "record_event",
+        type="fix",
+        description="reports are paged",
+        occurred_at="2025-03-03T13:30:00Z",
+        related_to=["err-leak"],
+    )
     assert (True, []) == (fixed["is_new"], fixed["warnings"])
 
     found = agent.ask("events", type="error", since="7d")
-    assert [("err-leak", "resolved", 4)] == [(each["id"], each["status"], each["count"]) for each in found["events"]]
+    assert [("err-leak", "resolved", 4)] == [
+        (each["id"], each["status"], each["count"]) for each in found["events"]
+    ]
     before = agent.ask("events", type="error", since="7d", valid=BEFORE, tx=BEFORE)
-    assert [("err-leak", "active", 3)] == [(each["id"], each["status"], each["count"]) for each in before["events"]]
+    assert [("err-leak", "active", 3)] == [
+        (each["id"], each["status"], each["count"]) for each in before["events"]
+    ]
 
 
 @writes("The vendor charges 4 cents since February, says the new invoice.")
 def describe_it_better(agent: Agent) -> None:
     agent.clock.set(LATER)
-    made = agent.ask("remember", statement="The vendor charges 4 cents a call.", revises="vendor-price", valid_from="2025-02-01", reason="the February invoice")
+    made = agent.ask(
+        "remember",
+        statement="The vendor charges 4 cents a call.",
+        revises="vendor-price",
+        valid_from="2025-02-01",
+        reason="the February invoice",
+    )
     assert ("revised", "vendor-price") == (made["outcome"], made["thing"]["id"])
 
-    told = [(each[0], each[1], each[2], each[3], each[6]) for each in versions(agent.ask("history", id="vendor-price"))][-2:]
+    told = [
+        (each[0], each[1], each[2], each[3], each[6])
+        for each in versions(agent.ask("history", id="vendor-price"))
+    ][-2:]
     assert [
-        ("vendor-price-v2", "The vendor charges 3 cents a call.", at("2024-04-01"), at("2025-02-01"), agent.name),
+        (
+            "vendor-price-v2",
+            "The vendor charges 3 cents a call.",
+            at("2024-04-01"),
+            at("2025-02-01"),
+            agent.name,
+        ),
         ("vendor-price-v3", "The vendor charges 4 cents a call.", at("2025-02-01"), None, agent.name),
     ] == told
-    assert "The vendor charges 3 cents a call." == agent.ask("get", id="vendor-price", tx=BEFORE)["thing"]["statement"]
-    assert "The vendor charges 2 cents a call." == agent.ask("get", id="vendor-price", valid="2024-02-01")["thing"]["statement"]
+    assert (
+        "The vendor charges 3 cents a call."
+        == agent.ask("get", id="vendor-price", tx=BEFORE)["thing"]["statement"]
+    )
+    assert (
+        "The vendor charges 2 cents a call."
+        == agent.ask("get", id="vendor-price", valid="2024-02-01")["thing"]["statement"]
+    )
 
 
 @writes("Link the outage to the leak. No? Then tell me what was wrong.")
