@@ -334,7 +334,9 @@ def _was(view: View, name: str) -> bool:
 def _expected(view: View, name: str) -> Node:
     node = _node(view, name)
     if node is None:
-        raise NotFoundError(f"Entity with name {name} not found.")
+        raise NotFoundError(
+            f"Entity with name {name} not found. Next: call search_nodes(query={name!r}), or create_entities."
+        )
     return node
 
 

@@ -6,7 +6,7 @@ import difflib
 import json
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any
 
 from pydantic import ValidationError
@@ -53,8 +53,10 @@ _OF_IDS = (
 )
 
 
-def words(tool: str, arguments: Mapping[str, Any], error: BaseException) -> str:
-    """What is told to the agent: the error, and the next call."""
+def words(
+    tool: str, arguments: Mapping[str, Any], error: BaseException, known: Container[str] = ("search",)
+) -> str:
+    """What is told to the agent: the error, and the next call where the tools for it are `known`."""
     if isinstance(error, ValidationError):
         return _of_arguments(tool, error)
     if not isinstance(error, GraphStoreError):
@@ -63,7 +65,7 @@ def words(tool: str, arguments: Mapping[str, Any], error: BaseException) -> str:
     text = str(error)
     for pattern, tools in _AS_TOOLS:
         text = pattern.sub(tools, text)
-    following = _next(tool, arguments, error, str(error))
+    following = _next(tool, arguments, error, str(error)) if "search" in known else ""
     return f"{text} Next: {following}" if following else text
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
+import logging
 import signal
 import socket
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -33,9 +35,23 @@ def over_stdio(store: GraphStore, **how: Any) -> None:
 
     `how`: as for `graphstore.mcp.server`.
     """
+    _log_plainly()
     made = server(store, **how)
+    outcome: list[BaseException] = []
+
+    def serve() -> None:
+        try:
+            anyio.run(made.run_stdio_async)
+        except BaseException as error:
+            outcome.append(error)
+
+    # not in this thread: a read of standard input cannot be broken off, and Ctrl-C would wait for the next line
+    serving = threading.Thread(target=serve, name="graphstore-mcp", daemon=True)
     with _stopping():
-        anyio.run(made.run_stdio_async)
+        serving.start()
+        serving.join()
+    if outcome:
+        raise outcome[0]
 
 
 def over_http(store: GraphStore, host: str, port: int, *, token: str | None = None, **how: Any) -> None:
@@ -49,7 +65,8 @@ def over_http(store: GraphStore, host: str, port: int, *, token: str | None = No
         raise InvalidError(
             f"{host} can be reached from elsewhere, and no token is asked for. Set GRAPHSTORE_TOKEN or give --token-file, or serve 127.0.0.1."
         )
-    with _listening(host, port) as taken:
+    _log_plainly()
+    with _stopping(), _listening(host, port) as taken:
         port = taken.getsockname()[1]
         app = asgi(store, token=token, hosts=(host,), **how)
         config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=3)
@@ -135,6 +152,10 @@ def _listening(host: str, port: int) -> Iterator[socket.socket]:
         raise EngineError(f"{host}:{port} cannot be had: {error.strerror or error}. Give another --http HOST:PORT.") from None  # fmt: skip
     with taken:
         yield taken
+
+
+def _log_plainly() -> None:
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(message)s", stream=sys.stderr)
 
 
 @contextmanager
