@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from conftest import Clock
-from oracle import END, Oracle
+from oracle import Oracle
 
 import graphstore
 from graphstore import GraphStore
@@ -225,7 +225,7 @@ _STATES = (
 _WHO = ("planner", "builder", "critic", "ops", "ana", "boris")
 
 
-def services(seed: int = SEED, count: int = 230) -> list[Telling]:
+def services(seed: int = SEED, count: int = 160) -> list[Telling]:
     """What was told of so many services and of what broke in them. Each has a fate of its own; nothing depends on the stories."""
     draw = random.Random(seed)
     rows: list[Telling] = []
@@ -297,14 +297,13 @@ def _fate(draw: random.Random, name: str, number: int, team: str, day: Any, firs
 
 
 class World:
-    """The store and the oracle, told the same. `links` gives the id of a link by what it says."""
+    """The store and the oracle, told the same. `who` told what is by its instant, `links` gives the id of a link by what it says."""
 
     def __init__(self, store: GraphStore, clock: Clock) -> None:
         self.store, self.clock, self.oracle = store, clock, Oracle(clock)
-        self.path = Path(store.path) if store.path else None
+        self.path = Path(store.path or "")
         self.texts: dict[tuple[str, int], str] = {}
         self.who: dict[datetime, str] = {}
-        self.why: dict[tuple[datetime, str], str | None] = {}
         self.links: dict[tuple[str, str, str], str] = {}
 
     def tell(self, rows: list[Telling]) -> None:
@@ -332,8 +331,6 @@ class World:
                 getattr(self, "_store_" + saying.verb)(*saying.args, **saying.more)
         assert block is not None and tx == row.at, "the clock alone says when"
         self.who[tx] = row.who
-        for saying in row.sayings:
-            self.why[tx, str(saying.args[0])] = saying.more.get("reason")
         self._name_links()
 
     def _name_links(self) -> None:
@@ -416,13 +413,13 @@ class World:
     def text(self, row: dict[str, Any]) -> str:
         return self.texts[row["id"], row["number"]]
 
-    def ends(self) -> list[datetime]:
-        """Every boundary of valid time."""
-        rows = [*self.oracle.rows, *self.oracle.links]
-        return sorted({row[name] for row in rows for name in ("valid_from", "valid_to")} - {END})
+    @property
+    def told(self) -> datetime:
+        """When the last of it was told."""
+        return max(self.who)
 
 
-def told_to(path: Path | str) -> World:
+def told_to(path: Path) -> World:
     """A world in a new store at that path; the store stays open."""
     clock = Clock(at("2023-03-01"))
     store = graphstore.open(path, clock=clock)

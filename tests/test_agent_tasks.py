@@ -18,13 +18,15 @@ from agent_tasks import READ, WRITTEN, Answer, Task
 from agent_world import HOSTILE, NOW, World, told_to
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from conftest import Clock
-from graphstore.mcp import server
 from mcp import Client, StdioServerParameters
 from mcp_types import Implementation
 
 import graphstore
+from graphstore.mcp import server
 
 SECONDS = 60
+QUERY_SECONDS = 3.0
+ON_EACH_PAGE = ("columns", "snapshots", "branches", "warnings")
 
 
 class Caller:
@@ -62,7 +64,7 @@ class Caller:
             assert page["at"] == whole["at"], "all pages are of one view"
             assert page["left_out"] < left, "each page goes on"
             for name, value in page.items():
-                if isinstance(value, list):
+                if isinstance(value, list) and name not in ON_EACH_PAGE:
                     whole[name] = [*whole[name], *value]
             pages += 1
         return {**whole, "pages": pages}
@@ -89,7 +91,9 @@ def in_memory(portal: BlockingPortal, world: World, path: Path) -> Iterator[Call
     clock, name = Clock(NOW), "scribe"
     clock.move(hours=1)
     with graphstore.open(path, clock=clock) as store:
-        client = Client(server(store), client_info=Implementation(name=name, version="1"))
+        client = Client(
+            server(store, query_seconds=QUERY_SECONDS), client_info=Implementation(name=name, version="1")
+        )
         with portal.wrap_async_context_manager(client):
             yield Caller(portal, client, world, clock, name)
 
@@ -107,6 +111,17 @@ def reader(
 def writer(portal: BlockingPortal, world: World, tmp_path: Path) -> Iterator[Caller]:
     with in_memory(portal, world, shutil.copytree(world.path, tmp_path / "memory.gs")) as caller:
         yield caller
+
+
+def test_the_store_and_the_rows_say_the_same(world: World) -> None:
+    oracle = world.oracle
+    valids, txs = oracle.instants()
+    with graphstore.open(world.path, read_only=True, clock=lambda: NOW) as store:
+        for v, t in [*zip(valids[::40], txs[::35], strict=False), (NOW, world.told)]:
+            expected = {(row["id"], row["number"], row["standing"]) for row in oracle.nodes_at(v, t)}
+            assert expected == {
+                (node.id, node.number, node.standing) for node in store.as_of(valid=v, tx=t).nodes()
+            }
 
 
 def test_there_are_enough_tasks() -> None:
@@ -208,7 +223,7 @@ def test_a_page_is_about_as_long_as_asked(reader: Caller) -> None:
     [
         ("get", {"id": "logs-kept", "valid": "some day"}, "schema()"),
         ("get", {"id": "logs-kept", "valid": "2024-13-45"}, "2024-13-45"),
-        ("get", {"id": "logs-kept", "valid": "2024-03-03T10:00:00"}, "+00:00"),
+        ("get", {"id": "logs-kept", "valid": "2024-03-03T10:00:00"}, "2024-03-03T10:00:00Z"),
         ("get", {"id": "logs-kept", "tx": "2099-01-01"}, "2099"),
         ("get", {"id": "logs-kept", "as_of": "2024-03-03"}, "valid, tx"),
         ("get", {}, "id"),
@@ -236,7 +251,7 @@ def test_a_page_is_about_as_long_as_asked(reader: Caller) -> None:
         ("diff", {"id": "logs-kept", "old": 1, "new": 99}, "99"),
         ("diff", {"id": "deploy-tue"}, "version"),
         ("diff", {"before_valid": "never"}, "schema()"),
-        ("timeline", {"about": "no such topic at all zebra"}, "search("),
+        ("timeline", {"about": "zebra"}, "search("),
         ("timeline", {"about": "auth", "thread": "release"}, "thread"),
         ("timeline", {"since": "a while"}, "7d"),
         ("events", {"since": "a while"}, "7d"),
@@ -281,7 +296,7 @@ def test_what_is_asked_wrongly_is_refused_with_the_next_call(
         ("retract", {"id": "err-timeout", "reason": "x", "valid_from": "2024-01-01"}, "err-timeout"),
         ("retract", {"id": "deploy-thu", "reason": "x", "ended_at": "2020-01-01"}, "deploy-thu"),
         ("link", {"source": "deploy-thu", "kind": "supersedes", "target": "deploy-thu"}, "deploy-thu"),
-        ("link", {"source": "dep-42", "kind": "caused_by", "target": "freeze-afternoon"}, "dep-42"),
+        ("link", {"source": "dep-42", "kind": "caused_by", "target": "freeze-afternoon", "valid_from": "2023-10-03T14:00:00Z"}, "dep-42"),
         ("link", {"source": "deploy-thu", "kind": "likes", "target": "auth-jwt"}, "caused_by"),
         ("link", {"source": "deploy-thu", "kind": "uses", "target": "auth-jwt", "strength": 6}, "strength"),
         ("record_event", {"type": "", "description": "x"}, "type"),
@@ -348,7 +363,7 @@ def test_any_words_come_back_as_they_were_told(writer: Caller, text: str) -> Non
 def test_a_query_that_never_ends_is_stopped_and_holds_nobody_up(
     portal: BlockingPortal, reader: Caller
 ) -> None:
-    endless = "UNWIND range(1, 1000000000) AS a UNWIND range(1, 1000000000) AS b RETURN sum(a * b)"
+    endless = "UNWIND range(1, 100000) AS a UNWIND range(1, 100000) AS b RETURN sum(a * b)"
     done: list[float] = []
 
     async def both() -> Any:
@@ -365,7 +380,7 @@ def test_a_query_that_never_ends_is_stopped_and_holds_nobody_up(
             return await reader.client.call_tool("cypher", {"query": endless})
 
     answer = portal.call(both)
-    assert answer.is_error and "second" in answer.content[0].text
+    assert answer.is_error and "stopped after 3 s" in answer.content[0].text
     assert done[0] < 1
 
 
