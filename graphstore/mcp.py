@@ -185,7 +185,9 @@ class _Server(MCPServer[Any]):
         try:
             return await super().call_tool(name, arguments, context)
         except ToolError as error:
-            raise ToolError(refusals.words(name, arguments, error.__cause__ or error, known)) from error.__cause__
+            raise ToolError(
+                refusals.words(name, arguments, error.__cause__ or error, known)
+            ) from error.__cause__
 
 
 # ---------------------------------------------------------------- resources and prompts

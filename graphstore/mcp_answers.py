@@ -87,10 +87,12 @@ class Thing(Value):
 
 
 class Hit(Thing):
-    """Something found. `via`: the links that lead to it from what the words found; `note`: why it is shaky, or what it disagrees with."""
+    """Something found. `via`: the links that lead to it from what the words found. `note`: why it is shaky, or how it disagrees; `other` is the id of what
+    has fallen below it, or of what it disagrees with."""
 
     score: float | None = None
     via: str | None = None
+    other: str | None = None
     note: str | None = None
 
     def __str__(self) -> str:

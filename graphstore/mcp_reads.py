@@ -12,6 +12,7 @@ from graphstore import recall, statements
 from graphstore.context import estimate
 from graphstore.errors import NotFoundError
 from graphstore.mcp_answers import (
+    STATEMENT,
     Found,
     Got,
     Hit,
@@ -33,6 +34,8 @@ from graphstore.mcp_paragraphs import ambiguous, supersession, why
 from graphstore.models import Chain, Event, Json, Link, Node, Step, Supersession
 from graphstore.search import words
 from graphstore.view import View
+from graphstore.wording import line
+from graphstore.wording import words as words_of
 
 RESTS = ("caused_by", "derived_from", "part_of", "supported_by")
 """Read from a thing, these kinds of link lead to what it rests on."""
@@ -239,11 +242,16 @@ class Reads:
 
 def _hit(view: View, hit: recall.Hit) -> Hit:
     way = str(hit).partition("  [")[2].removesuffix("]") or None
-    return Hit(**fields(view, hit.node), score=round(hit.score, 6), via=way)
+    node, note = hit.node, None
+    if isinstance(node, Node) and node.standing == "superseded":
+        now = view.inspect(node.id).node
+        if isinstance(now, Node) and now.number != node.number:
+            node, note = now, f"{node.ref} said: {line(words_of(node), STATEMENT)}"
+    return Hit(**fields(view, node), score=round(hit.score, 6), via=way, note=note)
 
 
 def _shaky(view: View, query: str, kind: str | None) -> list[Hit]:
-    found = [Hit(**fields(view, each.node), note=str(each)) for each in view.shaky()]
+    found = [Hit(**fields(view, each.node), other=each.root.id, note=str(each)) for each in view.shaky()]
     return _about(found, query, kind)
 
 
@@ -253,7 +261,9 @@ def _contested(view: View, query: str, kind: str | None) -> list[Hit]:
         how = "contradicts" if each.link else f"says otherwise than (shared words {each.overlap:.0%})"
         why = f" because: {each.link.reason}" if each.link and each.link.reason else ""
         other = thing(view, each.target)
-        found.append(Hit(**fields(view, each.source), note=f"{how} {other.id}: {other.statement}{why}"))
+        found.append(
+            Hit(**fields(view, each.source), other=other.id, note=f"{how} {other.id}: {other.statement}{why}")
+        )
     return _about(found, query, kind)
 
 
