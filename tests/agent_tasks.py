@@ -298,7 +298,26 @@ def corrected(agent: Agent) -> None:
     assert [
         ("corrected", "outage-40", "outage-55", "The May outage lasted 55 minutes.", at("2024-05-10T06:00"), at("2024-05-20T07:00"), "critic", "the log of the load balancer")
     ] == steps(found)  # fmt: skip
-    assert not found["retracted"]
+    assert not found["retracted"] and not found["forked"]
+
+
+@task("Logs are kept for 90 days, aren't they?")
+def a_version_that_held_for_a_while(agent: Agent) -> None:
+    found = agent.ask("what_superseded", id_or_text="Logs are kept for 90 days.", valid="2025-03-03")
+
+    assert ("logs-kept", "Logs are kept for 90 days.", "superseded") == subject(found)
+    assert (at("2024-03-01"), at("2024-06-01")) == period(found["subject"])
+    assert [("logs-kept", "Logs are kept for 180 days.")] == said(found["current"])
+    assert "180 days" in found["answer"] and "nothing superseded it" not in found["answer"]
+
+
+@task("What replaced the Tuesday deploys, as we knew on 1 August 2023?")
+def asked_before_it_was_known(agent: Agent) -> None:
+    told = agent.refused("what_superseded", id_or_text="deploy-tue", tx="2023-08-01")
+    assert "deploy-tue" in told and "2023-08-28" in told
+
+    several = agent.ask("what_superseded", id_or_text=DEPLOYS["tue"], tx="2023-08-01", valid="2023-08-01")
+    assert "subject" not in several
 
 
 @task("Does the export still run every night?")
@@ -546,6 +565,8 @@ def why_shaky(agent: Agent) -> None:
     assert [("checkout-simple", "derived_from", "carts-survive", "nothing is lost")] == links(
         found["rests_on"]
     )
+
+    assert "redis-durable" in found["answer"] and "persistence was never switched on" in found["answer"]
 
     below = agent.ask("why", id=found["rests_on"][0]["target"])
     assert [("carts-survive", "derived_from", "redis-durable", "carts are in Redis")] == links(
@@ -934,6 +955,13 @@ def words_stay_words(agent: Agent) -> None:
 
 
 # ---------------------------------------------------------------------- errors that lead on
+
+
+@task("What has been said of the release?")
+def a_thread_is_no_topic(agent: Agent) -> None:
+    assert 'thread="release"' in agent.refused("timeline", about="release").replace("'", '"')
+
+    assert 7 == len(agent.ask("timeline", thread="release")["entries"])
 
 
 @task("What do we know of 'deploy-tuesday'?")

@@ -12,10 +12,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import anyio
 import orjson
 import pytest
 from agent_tasks import READ, WRITTEN, Answer, Task
-from agent_world import HOSTILE, NOW, World, told_to
+from agent_world import BRANCH, HOSTILE, NOW, World, told_to
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from conftest import Clock
 from mcp import Client, StdioServerParameters
@@ -367,8 +368,6 @@ def test_a_query_that_never_ends_is_stopped_and_holds_nobody_up(
     done: list[float] = []
 
     async def both() -> Any:
-        import anyio
-
         async def quick() -> None:
             await anyio.sleep(0.3)
             start = anyio.current_time()
@@ -382,6 +381,50 @@ def test_a_query_that_never_ends_is_stopped_and_holds_nobody_up(
     answer = portal.call(both)
     assert answer.is_error and "stopped after 3 s" in answer.content[0].text
     assert done[0] < 1
+
+
+def test_what_is_told_at_once_is_told_in_some_order_and_never_lost(
+    writer: Caller, portal: BlockingPortal
+) -> None:
+    writer.clock.move(hours=1)
+    statements = [f"Colour number {k} is the best." for k in range(20)]
+    made: dict[str, Any] = {}
+
+    async def tell(text: str) -> None:
+        made[text] = await writer.client.call_tool("remember", {"statement": text, "key": "best colour"})
+
+    async def all_at_once() -> None:
+        async with anyio.create_task_group() as group:
+            for text in statements:
+                group.start_soon(tell, text)
+
+    portal.call(all_at_once)
+    told = [
+        writer.ask("history", id=each.structured_content["thing"]["id"])["versions"][0]
+        for each in made.values()
+    ]
+    told.sort(key=lambda each: each["recorded_at"])
+    assert sorted(statements) == sorted(each["statement"] for each in told)
+    assert len({each["recorded_at"] for each in told}) == len(statements)
+    found = writer.pages("what_superseded", id_or_text=told[0]["ref"].removesuffix("-v1"))
+    assert [each["statement"] for each in told[1:]] == [step["statement"] for step in found["chain"]]
+    assert [told[-1]["statement"]] == [each["statement"] for each in found["current"]]
+
+
+def test_a_branch_answers_for_itself(reader: Caller, portal: BlockingPortal, tmp_path: Path) -> None:
+    copy = shutil.copytree(reader.world.path, tmp_path / "memory.gs")
+    with graphstore.open(copy, clock=lambda: NOW) as store:
+        client = Client(server(store.on(BRANCH)))
+        with portal.wrap_async_context_manager(client):
+            branch = Caller(portal, client, reader.world, Clock(NOW), "mcp")
+            found = branch.ask("what_superseded", id_or_text="deploy-thu")
+            assert ["deploy-green"] == [each["id"] for each in found["current"]]
+            assert [("deploy-green", "planner", "an idea")] == [
+                (step["id"], step["who"], step["reason"]) for step in found["chain"]
+            ]
+    assert ["deploy-thu"] == [
+        each["id"] for each in reader.ask("what_superseded", id_or_text="deploy-thu")["current"]
+    ]
 
 
 # ---------------------------------------------------------------------- over a real process
