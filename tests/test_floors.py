@@ -347,6 +347,7 @@ READS = [
     "links_from",
     "backlinks_to",
     "inspect",
+    "operations",
     "what_superseded",
     "supersedes",
     "causes",
