@@ -279,10 +279,11 @@ class Versions(Answer):
 
 class Why(Answer):
     """Why a thing is as it is: `said`, who did what to it, when and why; `causes`, what led to it; `rests_on`, what it is built on and which of that
-    has fallen; `replaces`, what it took the place of, and why."""
+    has fallen; `replaces`, what it took the place of, and why; `shaky`, what fell below it."""
 
     answer: str
     subject: Thing
+    shaky: str | None = None
     said: tuple[Done, ...] = ()
     causes: tuple[Reached, ...] = ()
     rests_on: tuple[LinkLine, ...] = ()

@@ -10,7 +10,8 @@ import base64
 import hashlib
 import inspect
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial, wraps
 from typing import Annotated, Any, NamedTuple, Protocol, TypeVar, cast
 
@@ -21,12 +22,13 @@ from mcp_types import CallToolResult, TextContent
 from pydantic import BaseModel, Field
 
 from graphstore.context import estimate
-from graphstore.errors import InvalidError
+from graphstore.errors import InvalidError, NotFoundError
 from graphstore.mcp_answers import Answer, At, at
 from graphstore.period import Instant, instant, moment
 from graphstore.snapshots import looks_like_time
 from graphstore.store import GraphStore
 from graphstore.view import View
+from graphstore.wording import when
 
 A = TypeVar("A", bound=Answer)
 
@@ -147,6 +149,31 @@ class Desk:
         if looks_like_time(said):
             return said
         return cast(str, getattr(self.store.as_of(said.strip()).at, axis).isoformat())
+
+    def refusal(self, view: View, id: str) -> Callable[[NotFoundError], NotFoundError]:
+        """What to say of an id that a view does not know: since when it is known, where it was told later."""
+
+        def said(error: NotFoundError) -> NotFoundError:
+            try:
+                first = self.store.operations(id)[0]
+            except NotFoundError:
+                return error
+            if first.tx <= view.at.tx:
+                return error
+            by = f" by {first.author}" if first.author else ""
+            return NotFoundError(
+                f"{id!r} was not known at {when(view.at.tx)}: it was first recorded {when(first.tx)}{by}."
+            )
+
+        return said
+
+    @contextmanager
+    def asking(self, view: View, id: str) -> Iterator[None]:
+        """Where an id is asked for: an unknown one is refused with since when it is known, where it was told later."""
+        try:
+            yield
+        except NotFoundError as error:
+            raise self.refusal(view, id)(error) from None
 
     def question(
         self,

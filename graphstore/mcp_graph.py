@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
@@ -34,10 +34,11 @@ from graphstore.mcp_answers import (
     reached,
     thing,
     things,
+    version_line,
 )
 from graphstore.mcp_desk import BUDGET, Budget, Cursor, Desk, Part, Question, Tx, Valid, digest, parts
 from graphstore.mcp_reads import RESTS
-from graphstore.models import Event, Node, Version
+from graphstore.models import Change, Event, Node, Version
 from graphstore.period import instant, iso, moment
 from graphstore.queries import text as query_text
 from graphstore.view import View
@@ -163,7 +164,7 @@ class Graph:
         try:
             chain = view.walk(id, RESTS, depth, "out" if direction == "up" else "in")
         except NotFoundError as unknown:
-            return _spans(question, id, unknown)
+            return _spans(question, id, self._desk.refusal(view, id)(unknown))
         found: list[Reached] = reached(view, chain, upward=direction == "up")
         return question.page(
             Traced,
@@ -283,7 +284,8 @@ def _about(view: View, about: str) -> tuple[str, list[Entry]]:
     except NotFoundError:
         return _topic(view, about)
     node = found.node
-    entries = [_version(version) for version in found.history]
+    done = view.operations(found.node.id)
+    entries = [_version(version, done) for version in found.history]
     if isinstance(node, Event):
         entries.append(_happened(node))
     entries += map(_happened, view.events(related_to=node.id))
@@ -293,13 +295,14 @@ def _about(view: View, about: str) -> tuple[str, list[Entry]]:
 def _topic(view: View, about: str) -> tuple[str, list[Entry]]:
     told = topics.topic(view, about)
     if told.found_by is None:
-        raise NotFoundError(f"no node, event or topic {about!r}. {told}")
-    return f"topic {about}", [
+        raise NotFoundError(f"no node, event or topic {about!r}. {_instead(view, about) or told}")
+    by_words = told.found_by not in ("key", "tag")
+    return f"what speaks of {about}" if by_words else f"topic {about}", [
         Entry(
             at=each.valid_from,
             what="version",
             id=each.id,
-            kind=each.name,
+            kind=_kind(view, each.id) if by_words else each.name,
             standing=each.standing,
             until=each.valid_to,
             replaced_by=each.replaced_by or None,
@@ -307,6 +310,18 @@ def _topic(view: View, about: str) -> tuple[str, list[Entry]]:
         )
         for each in (*told.past, *told.current, *told.planned)
     ]
+
+
+def _kind(view: View, id: str) -> str:
+    node = view.inspect(id).node
+    return node.kind if isinstance(node, Node) else node.type
+
+
+def _instead(view: View, about: str) -> str:
+    """That messages are told by this name, where they are."""
+    if messages.messages(view, thread=about, limit=1).events:
+        return "There is a thread of that name."
+    return "There is a sender of that name." if messages.messages(view, sender=about, limit=1).events else ""
 
 
 def _happened(event: Event) -> Entry:
@@ -322,13 +337,14 @@ def _happened(event: Event) -> Entry:
     )
 
 
-def _version(version: Version) -> Entry:
+def _version(version: Version, done: Sequence[Change]) -> Entry:
+    told = version_line(version, done)
     return Entry(
         at=version.valid_from,
         what="version",
         id=version.ref,
         kind=version.kind,
-        who=version.source,
+        who=told.who or version.source,
         standing=None,
         until=version.valid_to,
         recorded_at=version.tx_from,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from graphstore.mcp_answers import Done, Reached, Thing
+from graphstore.mcp_answers import Done, Reached, StepLine, Thing
+from graphstore.mcp_meant import successors
 from graphstore.models import Event, Link, Node, Step, Supersession
-from graphstore.wording import line, when, words
+from graphstore.wording import during, line, when, words
 
 _SAID = 160
 _STEPS = 6
@@ -22,20 +23,36 @@ _VERBS = {
 }
 
 
-def supersession(found: Supersession, versions: int) -> str:
-    """What became of a thing. `versions`: how many descriptions of it are believed over time."""
+def supersession(found: Supersession, chain: Sequence[StepLine], versions: int) -> str:
+    """What became of a thing, by its steps. `versions`: how many descriptions of it are believed over time."""
     subject = _named(found.subject)
-    revised = f" It was described anew over time: history(id={found.subject.id!r}) tells." if versions > 1 and not found.chain else ""  # fmt: skip
     if not found.chain:
-        how = "stands" if found.standing == "stands" else f"is {found.standing.replace('_', ' ')}"
-        return f"{subject} {how}; nothing superseded it.{revised}"
-    steps = [_step(step, found) for step in found.chain[:_STEPS]]
+        return f"{subject} {_alone(found, versions)}"
+    steps = [_step(step, told.replaced) for step, told in zip(found.chain[:_STEPS], chain, strict=False)]
+    steps[0] = steps[0].removeprefix(f"{found.subject.id} ")
     rest = f" {len(found.chain) - _STEPS} more steps are in the chain." if len(found.chain) > _STEPS else ""
     return f"{subject} {'. '.join(steps)}.{rest} {_now(found)}"
 
 
-def _step(step: Step, found: Supersession) -> str:
-    replaced = "" if step is found.chain[0] else _replaced(step)
+def _alone(found: Supersession, versions: int) -> str:
+    """What became of a thing that nothing took the place of; it may say something else by now."""
+    node = found.subject
+    now = [thing for thing in found.current if thing.id == node.id and words(thing) != words(node)]
+    if isinstance(node, Node) and found.standing == "superseded":
+        held = f"held {during(node.valid_from, node.valid_to)} as version {node.number}."
+        return (
+            f"{held} What holds is {_quoted(words(now[0]))}."
+            if now
+            else f"{held} Nothing holds in its place."
+        )
+    if found.standing == "not_yet" and isinstance(node, Node):
+        return f"is still to come: it begins on {when(node.valid_from)}. Nothing superseded it."
+    how = "stands" if found.standing == "stands" else f"is {found.standing.replace('_', ' ')}"
+    revised = f" It was described anew over time: history(id={node.id!r}) tells." if versions > 1 else ""
+    return f"{how}; nothing superseded it.{revised}"
+
+
+def _step(step: Step, replaced: str | None) -> str:
     since = f" on {when(step.since)}" if step.since else ""
     by = f" by {_named(step.node)}" if step.node else ""
     if step.how == "revised" and isinstance(step.node, Node):
@@ -45,11 +62,7 @@ def _step(step: Step, found: Supersession) -> str:
     past = {"ended": "ended", "retracted": "was retracted"}.get(step.how, f"was {step.how}")
     if step.how == "retracted":
         since = ""  # what it says of is the time it was said to hold from, which misleads
-    return f"{replaced}{past}{by}{since} (recorded {when(step.recorded_at)}{who}){why}"
-
-
-def _replaced(step: Step) -> str:
-    return "It " if step.link is None else f"{step.link.target} "
+    return f"{replaced} {past}{by}{since} (recorded {when(step.recorded_at)}{who}){why}"
 
 
 def _now(found: Supersession) -> str:
@@ -57,7 +70,14 @@ def _now(found: Supersession) -> str:
         return "Nothing stands in its place."
     if len(found.current) == 1:
         return f"What stands is {_named(found.current[0])}."
-    return f"It forked; {len(found.current)} things stand: {'; '.join(map(_named, found.current[:_STEPS]))}."
+    forked = "It forked; " if len(successors(found)) > 1 else ""
+    return f"{forked}{len(found.current)} things stand: {'; '.join(map(_named, found.current[:_STEPS]))}."
+
+
+def nearest(text: str, candidates: Sequence[Thing]) -> str:
+    """That nothing says all the words of a text."""
+    told = "; ".join(f"{each.id} ({_quoted(each.statement)})" for each in candidates)
+    return f"Nothing here says just {_quoted(text)}. Nearest: {told}. Call what_superseded again with the id that is meant."
 
 
 def ambiguous(text: str, candidates: Sequence[Thing]) -> str:
@@ -72,16 +92,14 @@ def why(
     causes: Sequence[Reached],
     resting: Sequence[Link],
     replaced: Sequence[Link],
+    shaken: Sequence[str],
 ) -> str:
-    """Why a thing is as it is."""
+    """Why a thing is as it is. `shaken`: what fell below it, and how, in a sentence each."""
     told = [_named(node) + "."]
     for done in said[:_STEPS]:
         who = f" by {done.who}" if done.who else ""
         because = f", because: {done.reason.rstrip('.')}" if done.reason else ""
-        what = "" if done.subject == node.id else f" ({done.subject})"
-        told.append(
-            f"{_VERBS.get(done.verb, done.verb).capitalize()}{what} {when(done.recorded_at)}{who}{because}."
-        )
+        told.append(f"{_what(done, node.id)} {when(done.recorded_at)}{who}{because}.")
     for link in replaced[:_STEPS]:
         because = f", because: {link.reason.rstrip('.')}" if link.reason else ""
         told.append(f"It {link.kind} {link.target} from {when(link.valid_from)} on{because}.")
@@ -91,12 +109,21 @@ def why(
             + ", ".join(f"{each.id} ({_quoted(each.statement)})" for each in causes[:_STEPS])
             + "."
         )
+    told += shaken[:1]
     fallen = [link for link in resting if link.target_standing not in ("stands", "shaky")]
-    if fallen:
+    if fallen and not shaken:
         told.append("It rests on what has fallen: " + ", ".join(f"{link.target} ({link.target_standing})" for link in fallen) + ".")  # fmt: skip
     if len(told) == 1:
         told.append("Nobody gave a reason.")
     return " ".join(told)
+
+
+def _what(done: Done, id: str) -> str:
+    """An operation in words. One on another thing that closed a part of this one took its place."""
+    if done.subject == id:
+        return _VERBS.get(done.verb, done.verb).capitalize()
+    verb = "replaced by" if done.verb == "add_node" else _VERBS.get(done.verb, done.verb)
+    return f"{verb.capitalize()} {done.subject}"
 
 
 def _named(node: Node | Event) -> str:

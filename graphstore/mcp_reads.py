@@ -8,16 +8,14 @@ from typing import Annotated, Literal
 import orjson
 from pydantic import Field
 
-from graphstore import recall, statements
+from graphstore import recall
 from graphstore.context import estimate
-from graphstore.errors import NotFoundError
 from graphstore.mcp_answers import (
     STATEMENT,
     Found,
     Got,
     Hit,
     LinkLine,
-    StepLine,
     Superseded,
     Versions,
     Why,
@@ -30,8 +28,9 @@ from graphstore.mcp_answers import (
     version_line,
 )
 from graphstore.mcp_desk import BUDGET, Budget, Cursor, Desk, Part, Tx, Valid, parts
-from graphstore.mcp_paragraphs import ambiguous, supersession, why
-from graphstore.models import Chain, Event, Json, Link, Node, Step, Supersession
+from graphstore.mcp_meant import meant, ref, steps, successors
+from graphstore.mcp_paragraphs import ambiguous, nearest, supersession, why
+from graphstore.models import Chain, Event, Json, Link, Node
 from graphstore.search import words
 from graphstore.view import View
 from graphstore.wording import line
@@ -40,9 +39,6 @@ from graphstore.wording import words as words_of
 RESTS = ("caused_by", "derived_from", "part_of", "supported_by")
 """Read from a thing, these kinds of link lead to what it rests on."""
 _PIECE = 1_500  # characters of a content told in pieces
-_FITTING = 5
-_RELEVANT = 0.5  # of the best score: what says less of a text is not meant by it
-_CLEARLY = 1.5  # times the second best score: then the best is meant
 _EVENT = ("description", "type", "status", "count", "first_seen", "last_seen", "source", "origin", "agent", "metadata", "sender",
           "thread", "classification", "trace_id", "span_id", "parent_span_id", "media_path")  # fmt: skip
 
@@ -109,7 +105,8 @@ class Reads:
         and what is believed of it over all time."""
         question = self._desk.question("get", {"id": id}, valid, tx, budget_tokens, cursor)
         view = question.view
-        found = view.inspect(id)
+        with self._desk.asking(view, id):
+            found = view.inspect(id)
         node = found.node
         links = (*found.links, *found.same_topic)
         others = _others(view, node.id, (*links, *found.backlinks))
@@ -149,34 +146,30 @@ class Reads:
             "what_superseded", {"id_or_text": id_or_text}, valid, tx, budget_tokens, cursor
         )
         view = question.view
-        found, fitting = _meant(view, id_or_text)
+        found, fitting, said = meant(view, id_or_text, self._desk.refusal(view, id_or_text))
         if found is None:
             candidates = things(view, (each.subject for each in fitting))
             return question.page(
-                Superseded, parts("candidates", candidates), answer=ambiguous(id_or_text, candidates)
+                Superseded,
+                parts("candidates", candidates),
+                answer=(ambiguous if said else nearest)(id_or_text, candidates),
             )
-        asked_for = _ref(found.subject)
-        numbers = (
-            []
-            if isinstance(found.subject, Event)
-            else [each.number for each in view.history(found.subject.id)]
-        )
+        asked_for = ref(found.subject)
+        others = things(view, (each.subject for each in fitting if ref(each.subject) != asked_for))
+        chain = steps(view, found)
         listed = [
             *parts("current", things(view, found.current)),
-            *parts("chain", [_step(view, step, found) for step in found.chain]),
-            *parts(
-                "candidates",
-                things(view, (each.subject for each in fitting if _ref(each.subject) != asked_for)),
-            ),
+            *parts("chain", chain),
+            *parts("candidates", others),
         ]
         return question.page(
             Superseded,
             listed,
-            answer=supersession(found, len(set(numbers))),
+            answer=supersession(found, chain, _descriptions(view, found.subject)),
             subject=thing(view, found.subject),
             standing=found.standing,
-            retracted=found.standing == "retracted" or any(step.how == "retracted" for step in found.chain),
-            forked=len(found.current) > 1,
+            retracted=found.standing == "retracted",
+            forked=len(successors(found)) > 1,
         )
 
     # ------------------------------------------------------------------ history
@@ -193,7 +186,8 @@ class Reads:
         when it was believed. This answers who knew what, and when. (`valid` changes only how it stands.)"""
         question = self._desk.question("history", {"id": id}, valid, tx, budget_tokens, cursor)
         view = question.view
-        node = view.inspect(id).node
+        with self._desk.asking(view, id):
+            node = view.inspect(id).node
         versions, done = view.versions(id), view.operations(id)
         return question.page(
             Versions,
@@ -218,9 +212,10 @@ class Reads:
         fallen; what it replaced."""
         question = self._desk.question("why", {"id": id, "depth": depth}, valid, tx, budget_tokens, cursor)
         view = question.view
-        said = [done_line(change) for change in view.operations(id)]
-        found = view.inspect(id)
+        with self._desk.asking(view, id):
+            found = view.inspect(id)
         node = found.node
+        said = [done_line(change) for change in view.operations(node.id)]
         causes = reached(view, view.causes(node.id, depth), upward=True)
         resting = [link for link in found.links if link.kind in RESTS]
         resting += [link for link in found.backlinks if link.kind == "supports"]
@@ -232,8 +227,17 @@ class Reads:
             *_links("rests_on", resting, others, node.id),
             *_links("replaces", replaced, others, node.id),
         ]
+        shaken = (
+            [str(each) for each in view.shaky() if each.node.id == node.id]
+            if node.standing == "shaky"
+            else []
+        )
         return question.page(
-            Why, listed, answer=why(node, said, causes, resting, replaced), subject=thing(view, node)
+            Why,
+            listed,
+            answer=why(node, said, causes, resting, replaced, shaken),
+            subject=thing(view, node),
+            shaky=shaken[0] if shaken else None,
         )
 
 
@@ -278,68 +282,12 @@ def _about(hits: Iterable[Hit], query: str, kind: str | None) -> list[Hit]:
     ]
 
 
-# ---------------------------------------------------------------- what is meant by a text
-
-
-def _meant(view: View, id_or_text: str) -> tuple[Supersession | None, list[Supersession]]:
-    """What became of the thing that an id or a text names; None when the text fits several. With what else the text fits.
-
-    Raises NotFoundError when it fits nothing.
-    """
-    try:
-        return view.what_superseded(id_or_text), []
-    except NotFoundError as error:
-        unknown = error
-    found = list(recall.mentions(view, id_or_text, _FITTING))
-    if not found:
-        raise unknown
-    near = [hit for hit in found if hit.score >= _RELEVANT * found[0].score]
-    fitting = [view.what_superseded(_ref(hit.node)) for hit in near]
-    exact = [each for each in fitting if statements.same(_said(each.subject), id_or_text)]
-    asked = set(words(id_or_text))
-    whole = [each for each in fitting if asked <= set(words(_said(each.subject)))]
-    for some in (exact, whole):
-        if first := _first(some):
-            return first, fitting
-    if len(near) == 1 or near[0].score >= _CLEARLY * near[1].score:
-        return fitting[0], fitting
-    return _first(fitting), fitting
-
-
-def _first(fitting: Sequence[Supersession]) -> Supersession | None:
-    """The one of several that all others came after; None when there is none such, or more."""
-    later = {
-        step.node.id if step.node else "" for each in fitting for step in each.chain if step.how != "revised"
-    }
-    begins = [each for each in fitting if each.subject.id not in later]
-    return begins[0] if len(begins) == 1 else None
-
-
-def _ref(node: Node | Event) -> str:
-    """The id of what stands as it is described; the version's where another describes it now."""
-    return node.ref if isinstance(node, Node) and node.standing == "superseded" else node.id
-
-
-def _said(node: Node | Event) -> str:
-    return node.description if isinstance(node, Event) else statements.statement(node.content, node.text)
-
-
-def _step(view: View, step: Step, found: Supersession) -> StepLine:
-    told = {} if step.node is None else fields(view, step.node)
-    kept = ("id", "kind", "statement", "standing", "valid_from", "valid_to")
-    return StepLine(
-        how=step.how,
-        replaced=found.subject.id if step.link is None else step.link.target,
-        **{name: told[name] for name in kept if name in told},
-        since=step.since,
-        recorded_at=step.recorded_at,
-        who=step.who,
-        reason=step.why,
-        link=None if step.link is None else step.link.id,
-    )
-
-
 # ---------------------------------------------------------------- one thing
+
+
+def _descriptions(view: View, node: Node | Event) -> int:
+    """How many descriptions of a thing are believed over time."""
+    return 1 if isinstance(node, Event) else len({each.number for each in view.history(node.id)})
 
 
 def _content(node: Node | Event) -> Json:

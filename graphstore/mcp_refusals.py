@@ -37,7 +37,8 @@ _AS_TOOLS = (
 _NEAREST = re.compile(rf"Nearest: {_QUOTED}")
 _AMBIGUOUS = re.compile(r"is ambiguous: ([^,.]+)")
 _ABSENT = re.compile(rf"(?:node|event) {_QUOTED} does not stand")
-_GOT = re.compile(rf"no [a-z ]+? {_QUOTED}")
+_GOT = re.compile(rf"no [a-z, ]+? {_QUOTED}")
+_INSTEAD = re.compile(r"There is a (thread|sender) of that name")
 _OF_IDS = (
     "id",
     "id_or_text",
@@ -72,6 +73,8 @@ def words(
 def _next(tool: str, arguments: Mapping[str, Any], error: GraphStoreError, text: str) -> str:
     if isinstance(error, NotFoundError):
         return _after_not_found(tool, arguments, text)
+    if isinstance(error, QueryError) and "was stopped after" in text:
+        return "call cypher again with less to go through: a kind, a LIMIT, fewer hops."
     if isinstance(error, QueryError):
         return "call schema() for the labels, properties and link kinds there are."
     if isinstance(error, LockedError):
@@ -90,6 +93,10 @@ def _after_not_found(tool: str, arguments: Mapping[str, Any], text: str) -> str:
         return f"call what_superseded(id_or_text={_quoted(found[1][1:-1])})."
     if found := _AMBIGUOUS.search(text):
         return f"call {tool} with the whole id, such as {found[1].strip()}."
+    if "was not known at" in text:
+        return f"call {tool} with a later tx, or without tx."
+    if found := _INSTEAD.search(text):
+        return f"call timeline({found[1]}={_quoted(_got(arguments, text))})."
     if "snapshot" in text:
         return "call schema() for the names of snapshots, or give a date such as 2026-01-30."
     if found := _NEAREST.search(text):

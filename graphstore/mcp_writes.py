@@ -162,7 +162,7 @@ class Writes:
         view = self._desk.view(told.valid_from)
         for hit in recall.recall(view, told.statement, _ALIKE, kinds=told.kind, hops=0):
             node = hit.node
-            if isinstance(node, Node) and not (node.key or node.scope) and statements.alike(node.content, told.content):  # fmt: skip
+            if isinstance(node, Node) and not (node.key or node.scope) and _says(node, told):
                 return node
         return None
 
@@ -321,6 +321,13 @@ class Writes:
             )  # fmt: skip
         view = self._desk.view()
         return Linked(at=at(view), link=link_line(made), is_new=made.tx_from > before.at.tx)
+
+
+def _says(node: Node, told: _Told) -> bool:
+    """Whether a node says what is told: of a statement alone its words count, however the node keeps them."""
+    if told.text is None:
+        return statements.same(statements.statement(node.content, node.text), told.statement)
+    return statements.alike(node.content, told.content)
 
 
 def _ends(view: View, closed: Iterable[Link]) -> list[Thing]:

@@ -243,10 +243,18 @@ def ambiguous_text(agent: Agent) -> None:
     ] == steps(found)  # fmt: skip
 
 
-@task("What replaced the Tuesday deploys? I do not know how it was put.")
-def words_of_ones_own(agent: Agent) -> None:
-    several = agent.ask("what_superseded", id_or_text="Tuesday deploys")
-    assert "subject" not in several
+@task("What came after the Tuesday deploys? I do not know how it was put.")
+def words_in_other_forms(agent: Agent) -> None:
+    found = agent.ask("what_superseded", id_or_text="Tuesday deploys")
+
+    assert ("deploy-tue", DEPLOYS["tue"], "superseded") == subject(found)
+    assert ["deploy-thu"] == ids(found["current"])
+
+
+@task("Is it still true that nobody deploys on a Tuesday?")
+def words_nothing_says(agent: Agent) -> None:
+    several = agent.ask("what_superseded", id_or_text="nobody deploys on a Tuesday")
+    assert "subject" not in several and [] == several["chain"] == several["current"]
     assert "deploy-tue" in ids(several["candidates"])
 
     [meant] = [one["id"] for one in several["candidates"] if "Tuesday" in one["statement"]]
@@ -1019,7 +1027,7 @@ def remember_and_read_back(agent: Agent) -> None:
     assert id == found["hits"][0]["id"]
     [first] = agent.ask("history", id=id)["versions"]
     assert (agent.name, "review takes two days") == (first["who"], first["reason"])
-    assert "search(" in agent.refused("get", id=id, tx=BEFORE)
+    assert f"by {agent.name}" in agent.refused("get", id=id, tx=BEFORE)
 
 
 @writes("We deploy on Mondays from now on, to have the week for repairs.")

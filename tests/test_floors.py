@@ -155,7 +155,16 @@ FLOORS = {
         "new_file",
     }
     | {"cloud_events", "memobrain", "pi_brain"}
-    | {"cli_doors", "mcp_answers", "mcp_desk", "mcp_graph", "mcp_memory", "mcp_paragraphs", "mcp_prompts"}
+    | {
+        "cli_doors",
+        "mcp_answers",
+        "mcp_desk",
+        "mcp_graph",
+        "mcp_meant",
+        "mcp_memory",
+        "mcp_paragraphs",
+        "mcp_prompts",
+    }
     | {"mcp_reads", "mcp_refusals", "mcp_serving", "mcp_writes"},
 }
 ORDER = {module: floor for floor, name in enumerate(FLOORS) for module in FLOORS[name]}
