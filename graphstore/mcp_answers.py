@@ -5,7 +5,7 @@ A field that has nothing to say is left out of the structured answer: no `valid_
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, Literal
 
@@ -123,7 +123,10 @@ class LinkLine(Value):
 
 
 class VersionLine(Value):
-    """A version over one period: what was said, when it holds, when the store was told and until when it believed it; who told it and why."""
+    """A version over one period: what was said, when it holds, when the store was told so and until when it believed it.
+
+    `who` told the version first, and for what `reason`, whatever was left of its period later; `unsaid_by` changed it since.
+    """
 
     ref: str
     number: int
@@ -173,7 +176,8 @@ class StepLine(Value):
         since = f" since {when(self.since)}" if self.since else ""
         who = f" by {self.who}" if self.who else ""
         why = f", because: {self.reason}" if self.reason else ""
-        return f"{self.how}{by}{since} (recorded {when(self.recorded_at)}{who}){why}"
+        of = f"{self.replaced} " if self.replaced else ""
+        return f"{of}{self.how}{by}{since} (recorded {when(self.recorded_at)}{who}){why}"
 
 
 class Done(Value):
@@ -606,9 +610,18 @@ def link_line(link: Link, other: Node | Event | None = None) -> LinkLine:
     return LinkLine(**{name: getattr(link, name) for name in kept}, other=said, recorded_at=link.tx_from)
 
 
-def version_line(version: Version, done: Iterable[Change] = ()) -> VersionLine:
-    """A version, with who told it and who took it back, from what was done to its node."""
-    told = _by(done, version.tx_from, version.id)
+def version_lines(versions: Sequence[Version], done: Iterable[Change]) -> list[VersionLine]:
+    """The rows of a node ever believed, with who took each back, and who told its version first: a piece that is left of it is still their word."""
+    done = list(done)
+    first: dict[int, datetime] = {}
+    for version in versions:
+        first[version.number] = min(version.tx_from, first.get(version.number, version.tx_from))
+    return [version_line(version, done, first[version.number]) for version in versions]
+
+
+def version_line(version: Version, done: Iterable[Change] = (), first: datetime | None = None) -> VersionLine:
+    """A version over one period. `first`: when it was told first; `done`: what was done to its node."""
+    told = None if first is None else _by(done, first, version.id)
     unsaid = None if version.tx_to is None else _by(done, version.tx_to, version.id)
     return VersionLine(
         ref=version.ref,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
@@ -34,11 +34,11 @@ from graphstore.mcp_answers import (
     reached,
     thing,
     things,
-    version_line,
+    version_lines,
 )
 from graphstore.mcp_desk import BUDGET, Budget, Cursor, Desk, Part, Question, Tx, Valid, digest, parts
 from graphstore.mcp_reads import RESTS
-from graphstore.models import Change, Event, Node, Version
+from graphstore.models import Event, Node, Version
 from graphstore.period import instant, iso, moment
 from graphstore.queries import text as query_text
 from graphstore.view import View
@@ -281,10 +281,7 @@ def _about(view: View, about: str) -> tuple[str, list[Entry]]:
     except NotFoundError:
         return _topic(view, about)
     node = found.node
-    done = view.operations(found.node.id)
-    entries = [_version(version, done) for version in found.history]
-    if isinstance(node, Event):
-        entries.append(_happened(node))
+    entries = [_happened(node)] if isinstance(node, Event) else _versions_of(view, node.id, found.history)
     entries += map(_happened, view.events(related_to=node.id))
     return node.id, entries
 
@@ -334,14 +331,19 @@ def _happened(event: Event) -> Entry:
     )
 
 
-def _version(version: Version, done: Sequence[Change]) -> Entry:
-    told = version_line(version, done)
+def _versions_of(view: View, id: str, believed: Iterable[Version]) -> list[Entry]:
+    """The versions believed of a node, each with who told it first."""
+    who = {each.number: each.who for each in version_lines(view.versions(id), view.operations(id))}
+    return [_version(version, who[version.number]) for version in believed]
+
+
+def _version(version: Version, who: str | None) -> Entry:
     return Entry(
         at=version.valid_from,
         what="version",
         id=version.ref,
         kind=version.kind,
-        who=told.who or version.source,
+        who=who or version.source,
         standing=None,
         until=version.valid_to,
         recorded_at=version.tx_from,

@@ -26,6 +26,7 @@ from graphstore.mcp_answers import (
     thing,
     things,
     version_line,
+    version_lines,
 )
 from graphstore.mcp_desk import BUDGET, Budget, Cursor, Desk, Part, Tx, Valid, parts
 from graphstore.mcp_meant import meant, ref, steps, successors
@@ -88,7 +89,7 @@ class Reads:
         else:
             ask = recall.recall if standing == "stands" else recall.mentions
             told = ask(question.view, query, limit, kinds=kinds)
-            hits, note = [_hit(question.view, hit) for hit in told], told.note
+            hits, note = [_hit(question.view, hit) for hit in told], line(told.note, STATEMENT)
         return question.page(Found, parts("hits", hits[:limit]), note=note)
 
     # ------------------------------------------------------------------ get
@@ -191,7 +192,7 @@ class Reads:
         versions, done = view.versions(id), view.operations(id)
         return question.page(
             Versions,
-            parts("versions", [version_line(version, done) for version in versions]),
+            parts("versions", version_lines(versions, done)),
             id=node.id,
             kind=node.type if isinstance(node, Event) else node.kind,
             standing=node.standing,

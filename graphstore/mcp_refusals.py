@@ -37,6 +37,8 @@ _AS_TOOLS = (
 _NEAREST = re.compile(rf"Nearest: {_QUOTED}")
 _AMBIGUOUS = re.compile(r"is ambiguous: ([^,.]+)")
 _ABSENT = re.compile(rf"(?:node|event) {_QUOTED} does not stand")
+_ECHO = 200  # characters of what was given
+_MOST = 4_000
 _GOT = re.compile(rf"no [a-z, ]+? {_QUOTED}")
 _INSTEAD = re.compile(r"There is a (thread|sender) of that name")
 _OF_IDS = (
@@ -67,7 +69,17 @@ def words(
     for pattern, tools in _AS_TOOLS:
         text = pattern.sub(tools, text)
     following = _next(tool, arguments, error, str(error)) if "search" in known else ""
-    return f"{text} Next: {following}" if following else text
+    return _short_enough(f"{text} Next: {following}" if following else text, arguments)
+
+
+def _short_enough(text: str, arguments: Mapping[str, Any]) -> str:
+    """A refusal that says no more of what was given than is needed to know it again."""
+    for value in arguments.values():
+        for given in value if isinstance(value, list) else (value,):
+            if isinstance(given, str) and len(given) > _ECHO:
+                for told in (given, repr(given)[1:-1], json.dumps(given, ensure_ascii=False)[1:-1]):
+                    text = text.replace(told, told[:_ECHO] + "…")
+    return text if len(text) <= _MOST else f"{text[: _MOST // 2]} … {text[-_MOST // 2 :]}"
 
 
 def _next(tool: str, arguments: Mapping[str, Any], error: GraphStoreError, text: str) -> str:

@@ -267,6 +267,7 @@ def test_a_page_is_about_as_long_as_asked(reader: Caller) -> None:
         ("cypher", {"query": "INSTALL httpfs"}, "read"),
         ("cypher", {"query": "ATTACH '/tmp/x.db' AS x (dbtype duckdb)"}, "read"),
         ("cypher", {"query": "MATCH (n:Node) RETURN n.nope"}, "schema()"),
+        ("cypher", {"query": "RETURN size(range(1, 30000000))"}, "range"),
         ("cypher", {"query": ""}, "schema()"),
         ("cypher", {"query": "MATCH (n:Node) WHERE n.id = $id RETURN n.id"}, "id"),
         ("cypher", {"query": "RETURN 1", "params": {"unused": 1}}, "unused"),
@@ -311,6 +312,26 @@ def test_a_refused_write_leaves_nothing(reader: Caller, tool: str, asked: dict[s
     assert told in reader.refused(tool, **asked)
     after = (reader.ask("schema"), reader.ask("get", id="deploy-thu"), reader.ask("get", id="auth-passkeys"))
     assert before == after
+
+
+@pytest.mark.parametrize(
+    ("tool", "argument"),
+    [
+        ("get", "id"),
+        ("get", "valid"),
+        ("get", "cursor"),
+        ("what_superseded", "id_or_text"),
+        ("timeline", "about"),
+        ("events", "since"),
+        ("cypher", "query"),
+        ("search", "query"),
+    ],
+)
+def test_an_answer_never_gives_back_all_that_was_sent(reader: Caller, tool: str, argument: str) -> None:
+    asked = {"id": "logs-kept", argument: " ".join(f"unheard{k}" for k in range(20_000))}
+    done = reader.call(tool, asked if tool == "get" else {argument: asked[argument]})
+
+    assert len(done.content[0].text) < 5_000
 
 
 def test_an_unknown_tool_names_those_there_are(reader: Caller) -> None:
