@@ -15,22 +15,32 @@ import re
 import sys
 import threading
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from graphstore.errors import EngineError, InvalidError, LockedError, QueryError
-from graphstore.guard import Statement, check_aggregates, check_read_only, guard, parse, split, widened
+from graphstore.guard import (
+    Statement,
+    check_aggregates,
+    check_read_only,
+    check_stoppable,
+    guard,
+    parse,
+    split,
+    widened,
+)
 from graphstore.queries import text
 from graphstore.result import Entity, Reader, Result, arrow_out, arrow_type
 
 if TYPE_CHECKING:
     import pyarrow
 
-__all__ = ["DRIVERS", "Capabilities", "Engine", "Entity", "Result", "bind", "check_read_only"]
+__all__ = ["DRIVERS", "Capabilities", "Engine", "Entity", "Result", "bind", "check_read_only", "time_limit"]
 
 DRIVERS = ("kuzu", "ladybug")
 COPY_FROM = 20_000
@@ -132,6 +142,18 @@ _FLAT = re.compile(r"(STRING|BOOL|U?INT(8|16|32|64)|DOUBLE|FLOAT|TIMESTAMP)(\[\]
 
 
 # ------------------------------------------------------------------------------------------------------- the engine
+
+_seconds: ContextVar[float | None] = ContextVar("seconds", default=None)
+
+
+@contextmanager
+def time_limit(seconds: float) -> Iterator[None]:
+    """Every query of a user's text that this thread asks inside the block is stopped after so many seconds, and raises QueryError."""
+    before = _seconds.set(seconds)
+    try:
+        yield
+    finally:
+        _seconds.reset(before)
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,13 +344,17 @@ class Engine:
     ) -> Result:
         """Run a user's text: reading only, parameters checked both ways, in a read-only transaction of its own.
 
-        Raises QueryError; InvalidError for a value that cannot be bound. `timeout` in seconds.
+        Raises QueryError; InvalidError for a value that cannot be bound. `timeout` in seconds; else that of `time_limit`. With one, what cannot be
+        stopped is refused.
         """
+        timeout = _seconds.get() if timeout is None else timeout
         statement = parse(cypher)
         guard(statement)
         if self.driver == "kuzu":
             check_aggregates(statement)
         bound = _bind_all(statement, params or {})
+        if timeout is not None:
+            check_stoppable(statement, bound)
         with self._lock:
             self._usable()
             try:
@@ -346,9 +372,9 @@ class Engine:
         try:
             if self._reader is None:
                 self._reader = self._connect()
-            self._reader.set_query_timeout(int((timeout or 0) * 1000))
             self._reader.execute("BEGIN TRANSACTION READ ONLY")
-            raw = _interruptible(self._reader, widened(statement, _wide(bound)), bound)
+            with _stopped_after(timeout, self._reader):
+                raw = _interruptible(self._reader, widened(statement, _wide(bound)), bound)
             columns, types = raw.get_column_names(), raw.get_column_data_types()
             if (
                 raw.get_num_tuples() >= 1000
@@ -541,6 +567,27 @@ def _interruptible(connection: Any, cypher: str, bound: dict[str, Any]) -> Any:
     if failure:
         raise failure[0]
     return outcome[0]
+
+
+@contextmanager
+def _stopped_after(seconds: float | None, connection: Any) -> Iterator[None]:
+    """What runs inside is interrupted after so many seconds. The engine's own timeout interrupts once, and that can be lost."""
+    if seconds is None:
+        yield
+        return
+    done = threading.Event()
+
+    def watch() -> None:
+        if not done.wait(seconds):
+            _stop(connection, done)
+
+    watching = threading.Thread(target=watch, name="graphstore-query-watch", daemon=True)
+    watching.start()
+    try:
+        yield
+    finally:
+        done.set()
+        watching.join()
 
 
 def _stop(connection: Any, done: threading.Event) -> None:

@@ -11,6 +11,8 @@ import pytest
 import graphstore
 from graphstore import GraphStore, events
 
+pytest.register_assert_rewrite("agent_tasks")  # so that a task that fails says what it got
+
 SHARED = Path(__file__).parents[2] / "shared" / "data"
 
 

@@ -169,7 +169,16 @@ FLOORS = {
         "neo4j_files",
         "parquet",
         "prov_document",
-    },
+        "cli_doors",
+        "mcp_answers",
+        "mcp_desk",
+        "mcp_graph",
+        "mcp_meant",
+        "mcp_memory",
+        "mcp_paragraphs",
+        "mcp_prompts",
+    }
+    | {"mcp_reads", "mcp_refusals", "mcp_serving", "mcp_writes"},
 }
 ORDER = {module: floor for floor, name in enumerate(FLOORS) for module in FLOORS[name]}
 
@@ -360,6 +369,7 @@ READS = [
     "links_from",
     "backlinks_to",
     "inspect",
+    "operations",
     "what_superseded",
     "supersedes",
     "causes",
