@@ -42,7 +42,6 @@ from graphstore.server_requests import (
     answer,
     apart,
     arguments,
-    body_of,
 )
 from graphstore.serving import Patience
 from graphstore.store import GraphStore
@@ -62,7 +61,7 @@ class Door:
 
     def __init__(
         self,
-        inner: Any,
+        inner: FastAPI,
         store: GraphStore,
         tokens: Tokens | None,
         *,
@@ -71,7 +70,8 @@ class Door:
         gate: Gate,
         read_only: bool,
     ) -> None:
-        self._inner, self._store, self._tokens = inner, store, tokens
+        self.inner = inner
+        self._store, self._tokens = store, tokens
         self._limits, self._patience, self._gate, self._read_only = limits, patience, gate, read_only
         self._calls: dict[str, Call] = {path_of(call): call for call in contract.CALLS.values()}
         self._others: dict[tuple[str, str], Callable[..., Awaitable[Answer | None]]] = {
@@ -117,7 +117,7 @@ class Door:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
-            await self._inner(scope, receive, send)
+            await self.inner(scope, receive, send)
             return
         start = perf_counter()
         path: str = scope["path"]
@@ -172,7 +172,7 @@ class Door:
         if call is None:
             if scope["path"].startswith("/transaction/") and method == "POST":
                 return await self._end_of(scope["path"], scoped, headers, receive)
-            await self._inner(scope, receive, send)
+            await self.inner(scope, receive, send)
             return None
         if call.scope == "write":
             _want_write(scoped, call.name)
@@ -191,10 +191,10 @@ class Door:
         calling, limits = self._calling(), self._limits
         kind = kind_of(headers.get(b"accept", b""))
         if call.name == "bulk_load" and ARROW in headers.get(b"content-type", b""):
-            body = await body_of(headers, receive, limits.load, limits.upload)
+            body = await self._calling().bodies.read(headers, receive, limits.load)
             args = await calling.aside(partial(_tables, body, asked))
         else:
-            body = await body_of(headers, receive, limits.body, limits.upload)
+            body = await self._calling().bodies.read(headers, receive, limits.body)
             if asked.others:
                 raise InvalidError.choice("parameter", asked.others[0][0], Apart._fields[:-1])
             args = contract.prepare(call, arguments(body))
@@ -245,7 +245,7 @@ class Door:
     async def _batch(self, scoped: str, headers: Headers, scope: Scope, receive: Receive, _: Send) -> Answer:
         _want_write(scoped, "batch")
         calling, asked = self._calling(), apart(scope["query_string"])
-        body = arguments(await body_of(headers, receive, self._limits.body, self._limits.upload))
+        body = arguments(await self._calling().bodies.read(headers, receive, self._limits.body))
         kind = kind_of(headers.get(b"accept", b""))
         ids = ("answers", "ids") in asked.others
         request = headers.get(b"graphstore-request")
@@ -257,14 +257,14 @@ class Door:
         _want_write(scoped, "transaction")
         if self._read_only:
             raise Refused(403, "the server is read only.")
-        body = arguments(await body_of(headers, receive, self._limits.body, self._limits.upload))
+        body = arguments(await self._calling().bodies.read(headers, receive, self._limits.body))
         token, tx = await self._calling().begin(body, apart(scope["query_string"]))
         self._holders[scope["client"]] = token
         return Answer(200, orjson.dumps({"transaction": token, "tx": tx}))
 
     async def _end_of(self, path: str, scoped: str, headers: Headers, receive: Receive) -> Answer:
         _want_write(scoped, "transaction")
-        await body_of(headers, receive, self._limits.body, self._limits.upload)
+        await self._calling().bodies.read(headers, receive, self._limits.body)
         token, _, word = path.removeprefix("/transaction/").partition("/")
         if word not in ("commit", "abort"):
             raise InvalidError.choice("end of a transaction", word, ("commit", "abort"))
@@ -352,8 +352,8 @@ def app(
     origins: Iterable[str] = (),
     read_only: bool = False,
     started: Callable[[Calling], contextlib.AbstractAsyncContextManager[None]] | None = None,
-) -> FastAPI:
-    """The ASGI app that serves a store; its `state.door` is the `Door`. It does not close the store.
+) -> Door:
+    """The ASGI app that serves a store: the `Door` before a FastAPI app, `inner`. It does not close the store.
 
     `tokens=None` lets everybody do everything: for tests, and where something else keeps the door. `hosts` and `origins`: those let in beside this machine's own.
     `started`: what goes on beside the answers while it serves.
@@ -374,9 +374,8 @@ def app(
         lifespan=life,
     )
     describe(made, contract.CALLS, path_of)
-    inner = made.build_middleware_stack()
     door = Door(
-        inner,
+        made,
         store,
         tokens,
         limits=limits or Limits(),
@@ -384,9 +383,7 @@ def app(
         gate=Gate(hosts, origins),
         read_only=read_only or store.read_only,
     )
-    made.middleware_stack = door
-    made.state.door = door
-    return made
+    return door
 
 
 def path_of(call: Call) -> str:

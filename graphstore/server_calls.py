@@ -15,7 +15,7 @@ from graphstore import contract, engine
 from graphstore.contract import Call
 from graphstore.errors import GraphStoreError, InvalidError
 from graphstore.period import iso
-from graphstore.server_requests import Answer, Apart, Refused
+from graphstore.server_requests import Answer, Apart, Bodies, Refused
 from graphstore.serving import Patience, Serving, Turn
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ GROUPED = frozenset(
 AT_ONCE = frozenset(
     {"node", "event", "history", "versions", "diff", "links_from", "backlinks_to", "supersedes", "what_superseded", "at"}
 )  # fmt: skip
+_LOOK = 0.25  # seconds between two looks at what waits too long
 _OUTCOMES, _OUTCOME_BYTES = 4096, 32 << 20
 
 
@@ -66,7 +67,8 @@ class Calling:
         self._outcome_bytes = 0
         self.written = asyncio.Event()
         """Set when something has become durable; whoever looks clears it by putting another in its place."""
-        self._sweeper = self._loop.call_later(0.5, self._sweep)
+        self.bodies = Bodies(limits.upload)
+        self._sweeper = self._loop.call_later(_LOOK, self._sweep)
 
     # ------------------------------------------------------------------ writing
 
@@ -98,7 +100,8 @@ class Calling:
                     504, "others were writing for too long. Nothing was written: try again.", after=5
                 )
                 turn.told.set_result(None)
-        self._sweeper = self._loop.call_later(0.5, self._sweep)
+        self.bodies.look()
+        self._sweeper = self._loop.call_later(_LOOK, self._sweep)
 
     async def turn(self, work: Callable[[], Any], *, alone: bool, within: str | None = None) -> Any:
         """What some work gives when it is the writer's turn to do it, durable by then. Raises what it raises; Refused when too many wait."""

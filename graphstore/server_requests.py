@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from functools import lru_cache
+from time import monotonic
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
@@ -137,31 +138,61 @@ class Gate:
             self._known.add(host)
 
 
-async def body_of(headers: Headers, receive: Receive, most: int, seconds: float) -> bytes:
-    """The body of a request. Raises Refused for one above so many bytes (413), or that takes so long to come (504); ClientGone."""
-    length = headers.get(b"content-length")
-    if length is not None and (not length.isdigit() or int(length) > most):
-        raise Refused(413, _too_large(most))
-    try:
-        async with asyncio.timeout(seconds):
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                raise ClientGone
-            data: bytes = message.get("body", b"")
-            if not message.get("more_body"):
-                return data
-            parts, size = [data], len(data)
-            while message.get("more_body"):
-                message = await receive()
-                if message["type"] == "http.disconnect":
-                    raise ClientGone
-                parts.append(message.get("body", b""))
-                size += len(parts[-1])
-                if size > most:
-                    raise Refused(413, _too_large(most))
-            return b"".join(parts)
-    except TimeoutError:
-        raise Refused(504, f"the request did not come whole within {seconds:g} s.") from None
+class Bodies:
+    """Reads the bodies of requests, and waits for none too long. One clock for all: a timer for each would cost as much as the reading."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._awaited: dict[asyncio.Task[Any], float] = {}
+        self._late: set[asyncio.Task[Any]] = set()
+
+    async def read(self, headers: Headers, receive: Receive, most: int) -> bytes:
+        """The body of a request. Raises Refused for one above so many bytes (413), or that takes too long to come (504); ClientGone."""
+        length = headers.get(b"content-length")
+        if length is not None and (not length.isdigit() or int(length) > most):
+            raise Refused(413, _too_large(most))
+        task = asyncio.current_task()
+        assert task is not None
+        self._awaited[task] = monotonic() + self._seconds
+        try:
+            return await _body(receive, most)
+        except asyncio.CancelledError:
+            if task not in self._late:
+                raise
+            self._late.discard(task)
+            task.uncancel()
+            raise Refused(504, f"the request did not come whole within {self._seconds:g} s.") from None
+        finally:
+            self._awaited.pop(task, None)
+
+    def look(self) -> None:
+        """Give up those that are late. To be called now and then."""
+        now = monotonic()
+        for task, until in list(self._awaited.items()):
+            if until > now:
+                break
+            del self._awaited[task]
+            self._late.add(task)
+            task.cancel()
+
+
+async def _body(receive: Receive, most: int) -> bytes:
+    message = await receive()
+    if message["type"] == "http.disconnect":
+        raise ClientGone
+    data: bytes = message.get("body", b"")
+    if not message.get("more_body"):
+        return data
+    parts, size = [data], len(data)
+    while message.get("more_body"):
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientGone
+        parts.append(message.get("body", b""))
+        size += len(parts[-1])
+        if size > most:
+            raise Refused(413, _too_large(most))
+    return b"".join(parts)
 
 
 def _too_large(most: int) -> str:

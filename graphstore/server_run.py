@@ -8,7 +8,6 @@ import logging
 import os
 import signal
 import socket
-import sys
 from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,7 +28,6 @@ _log = logging.getLogger("graphstore")
 PORT = 7464
 _LAST = 10  # seconds that open requests have to finish
 _KEEP_ALIVE = 300  # seconds a connection may be silent: clients keep theirs
-_SWITCH = 0.0005  # seconds a thread may keep the others waiting
 _FOLLOW = 0.25  # seconds between two looks of a reader at the journal
 
 
@@ -80,7 +78,7 @@ def serve(
             told(f"serving {folder} on {url} (token in {folder / tokens.WRITE})")
             working = [_follow(calling)] if read_only else []
             if ticks is not None and not read_only:
-                working.append(_tick(calling, ticks(store), every, made.state.door.metrics.count))
+                working.append(_tick(calling, ticks(store), every, made.metrics.count))
             tasks = [asyncio.ensure_future(each) for each in working]
             try:
                 yield
@@ -99,7 +97,6 @@ def serve(
             read_only=read_only,
             started=beside,
         )
-        sys.setswitchinterval(_SWITCH)
         _Server(made, folder).run([sockets])
 
 
@@ -107,7 +104,7 @@ class _Server(uvicorn.Server):
     """uvicorn that tells the door of connections that end and of the signal to stop."""
 
     def __init__(self, made: Any, folder: Path) -> None:
-        self._door, self._folder = made.state.door, folder
+        self._door, self._folder = made, folder
         super().__init__(config(made))
 
     def handle_exit(self, sig: int, frame: Any) -> None:
@@ -137,7 +134,7 @@ def config(made: Any) -> uvicorn.Config:
     """How uvicorn is to serve an app that `server.app` made."""
     return uvicorn.Config(
         made,
-        http=_protocol(made.state.door),
+        http=_protocol(made),
         ws="none",
         lifespan="on",
         access_log=False,
@@ -159,11 +156,44 @@ def _protocol(door: Any) -> Any:
         from uvicorn.protocols.http.h11_impl import H11Protocol as Protocol  # type: ignore[assignment]
 
     class Told(Protocol):  # type: ignore[valid-type, misc]
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(_Whole(transport))
+
         def connection_lost(self, exc: Exception | None) -> None:
             super().connection_lost(exc)
             door.gone(self.client)
 
     return Told
+
+
+class _Whole:
+    """A transport that sends the head of an answer with what follows at once, not before it: half the system calls, and the client wakes up once."""
+
+    def __init__(self, transport: Any) -> None:
+        self._transport, self._head = transport, b""
+        self._loop = asyncio.get_running_loop()
+        self.is_closing = transport.is_closing
+
+    def write(self, data: bytes) -> None:
+        if self._head:
+            data, self._head = self._head + data, b""
+        elif data.startswith(b"HTTP/") and not data.startswith(b"HTTP/1.1 100"):
+            self._head = data
+            self._loop.call_soon(self._flush)
+            return
+        self._transport.write(data)
+
+    def _flush(self) -> None:
+        if self._head:
+            self._transport.write(self._head)
+            self._head = b""
+
+    def close(self) -> None:
+        self._flush()
+        self._transport.close()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
 
 
 def _loop_factory() -> Any:

@@ -34,7 +34,7 @@ def serve_in_thread(store: GraphStore, *, tokens: Tokens | None = TOKENS, **opti
     try:
         yield server_run._url("127.0.0.1", listening.getsockname()[1])
     finally:
-        made.state.door.end()
+        made.end()
         server.should_exit = True
         thread.join(30)
         listening.close()
