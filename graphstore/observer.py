@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
-from graphstore import timeline
+from graphstore import calls, timeline
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
 from graphstore.inputs import at_least_one, optional_text, text_of
 from graphstore.keeping import Place, entity
@@ -75,6 +75,7 @@ class Observed(Value):
 # ---- reading ----------------------------------------------------------------------------------
 
 
+@calls.read("observer")
 def queue(view: Reader, user: str, thread: str | None = None) -> list[Message]:
     """The messages that wait to be compressed at the view's coordinate, by when they were said."""
     text_of("user", user), optional_text("thread", thread)
@@ -82,6 +83,7 @@ def queue(view: Reader, user: str, thread: str | None = None) -> list[Message]:
         return _open(view._sight(), user, thread)[1]
 
 
+@calls.read("observer")
 def messages(view: Reader, user: str, thread: str | None = None, limit: int = 20) -> list[Message]:
     """The latest messages of a user's thread, compressed ones too, the oldest of them first: those the observer was told of, and those on the timeline.
 
@@ -127,6 +129,7 @@ def _observed(view: Reader, user: str, thread: str | None, limit: int) -> list[M
     return found
 
 
+@calls.read("observer")
 def observations(view: Reader, user: str | None = None, thread: str | None = None) -> list[Node]:
     """What was noticed and stands at the view's coordinate: by date, then by how much it matters. With a `thread` only what was noticed there.
 
@@ -241,6 +244,9 @@ class Observer:
         reflect: Reflect | None = None,
         threshold: int = THRESHOLD,
     ) -> None:
+        calls.only_here(
+            store, "an Observer", "The server has one: record_message() and its tick do the rest."
+        )
         for name, given in (("compress", compress), ("reflect", reflect)):
             if given is not None and not callable(given):
                 raise InvalidError(f"{name} {given!r} cannot be called. Give a function that gives text.")

@@ -10,6 +10,7 @@ from heapq import nsmallest
 from math import inf, sqrt
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
+from graphstore import calls
 from graphstore.decay import Decay
 from graphstore.errors import InvalidError
 from graphstore.inputs import ids, text_of
@@ -103,6 +104,7 @@ class Reached(NamedTuple, Generic[T, L]):
     path: tuple[L, ...]
 
 
+@calls.read("recall")
 def recall(
     view: Reader,
     text: str,

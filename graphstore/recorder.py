@@ -13,6 +13,7 @@ from contextlib import contextmanager, nullcontext
 from datetime import timedelta
 from typing import Any, NamedTuple
 
+from graphstore import calls
 from graphstore.correlation import CORRELATION, RELOAD, Activity, Happening, Pair, correlate, microseconds
 from graphstore.errors import InvalidError
 from graphstore.happened import Happened
@@ -74,6 +75,11 @@ class Recorder:
         margin_ms: float = 200,
         settle: int = 5,
     ) -> None:
+        calls.only_here(
+            store,
+            "a Recorder",
+            "Tell what happened by record_event(), or run the recorder where the store is.",
+        )
         settle = at_least_one("settle", settle)
         microseconds(correlation, "correlation"), microseconds(reload, "reload")
         self._store = store

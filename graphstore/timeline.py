@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
-from graphstore import spans
+from graphstore import calls, spans
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.happened import kept_place
 from graphstore.inputs import at_least_one, text_of
@@ -48,6 +48,7 @@ _HEX = frozenset("0123456789abcdef")
 # ---------------------------------------------------------------- messages
 
 
+@calls.write("timeline", files=("media_path",), here=True)
 def record_message(
     store: GraphStore,
     type: str,
@@ -144,6 +145,7 @@ class Page(Value):
         return len(self.events)
 
 
+@calls.read("timeline")
 def messages(
     view: Reader,
     *,
@@ -312,6 +314,7 @@ class _Entry(NamedTuple):
     told: Told
 
 
+@calls.read("timeline")
 def trace(view: Reader, trace_id: str) -> Trace:
     """The spans and events of a trace that have happened by the view's coordinate. Evicted events keep their place, without their words.
 

@@ -15,6 +15,7 @@ PACKAGE = Path(graphstore.__file__).parent
 # From the ground up. A module imports from its own floor and from those below.
 FLOORS = {
     "pure": {
+        "calls",
         "collecting",
         "errors",
         "period",
@@ -99,6 +100,8 @@ FLOORS = {
         "merging",
         "weaving",
         "opening",
+        "wire",
+        "contract",
         "retention",
         "hops",
         "slots",
@@ -153,6 +156,7 @@ FLOORS = {
         "otlp",
         "otlp_json",
         "new_file",
+        "row_files",
     }
     | {"cloud_events", "memobrain", "pi_brain"},
 }
