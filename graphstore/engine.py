@@ -17,7 +17,6 @@ import threading
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -35,8 +34,6 @@ __all__ = ["DRIVERS", "Capabilities", "Engine", "Entity", "Result", "bind", "che
 
 DRIVERS = ("kuzu", "ladybug")
 COPY_FROM = 20_000
-# How long a user's text may run, in seconds, where the caller does not say; None: no limit. A server sets it for each who asks.
-LONGEST: ContextVar[float | None] = ContextVar("longest", default=None)
 """Rows from which COPY is faster than LOAD FROM … CREATE."""
 
 # --------------------------------------------------------------------------------------- values in and values out
@@ -325,9 +322,8 @@ class Engine:
     ) -> Result:
         """Run a user's text: reading only, parameters checked both ways, in a read-only transaction of its own.
 
-        Raises QueryError; InvalidError for a value that cannot be bound. `timeout` in seconds, `LONGEST` where none is said.
+        Raises QueryError; InvalidError for a value that cannot be bound. `timeout` in seconds.
         """
-        timeout = LONGEST.get() if timeout is None else timeout
         statement = parse(cypher)
         guard(statement)
         if self.driver == "kuzu":
