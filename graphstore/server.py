@@ -424,12 +424,10 @@ def _tables(body: bytes, asked: Apart) -> dict[str, Any]:
 def _news(calling: Calling, asked: Apart, since: TimeLike | None) -> tuple[bytes, TimeLike | None]:
     """What each transaction after `since` did, as events, and where the next ones begin. Nothing that is not durable yet."""
     line = calling.line(asked)
-    known = line.at.tx
     parts: list[bytes] = []
     encode = encoder(b"application/json")
     together: list[Any] = []
-    changes = [change for change in line.changes(since) if change.tx <= known]
-    for change in [*changes, None]:
+    for change in [*line.changes(since), None]:
         if together and (change is None or change.tx != together[0].tx):
             since = together[0].tx
             parts.append(b"id: %b\ndata: %b\n\n" % (iso(instant(since)).encode(), encode(together)))

@@ -230,8 +230,8 @@ class Calling:
         return await self.aside(partial(self._in_time, work))  # type: ignore[no-any-return]
 
     def _in_time(self, work: Callable[[], Answer]) -> Answer:
-        engine.LONGEST.set(self.limits.query)
-        return work()
+        with engine.time_limit(self.limits.query):
+            return work()
 
     async def aside(self, work: Callable[[], Any]) -> Any:
         """What some reading gives, done by one of the readers. Raises Refused when too many wait, or when it takes too long."""

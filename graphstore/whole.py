@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -73,8 +74,11 @@ class WholeStore(Writer):
             self._usable()
             index = self._core.index
             after = -OPEN if since is None else instant(since, "since")
+            known = self._coordinate()[1]
             change = Sight(self._core, after, after).change
-            return [change(op) for op in range(index.mark().ops) if index.o_tx[op] > after]
+            told = index.o_tx  # rises: what comes after an instant is found without looking at what came before
+            first = bisect_right(told, after, hi=index.mark().ops)
+            return [change(op) for op in range(first, bisect_right(told, known, lo=first, hi=index.mark().ops))]
 
     def stats(self) -> dict[str, Any]:
         """Counts and sizes: nodes, events, versions, rows, links, link_rows, transactions, journal_bytes, last_tx, custom_kinds."""
