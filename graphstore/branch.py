@@ -33,8 +33,8 @@ class Branch(GraphStore):
         self._made = strand.made
         self._place, self._clock, self._author = trunk._place, trunk._clock, trunk._author
         self._writer, self._lines, self.notices = trunk._writer, trunk._lines, trunk.notices
-        self._open, self._owner, self._waiting = None, 0, {}
-        self._deferring, self._too_big = False, 0
+        self._waiting = trunk._waiting
+        self._open, self._owner, self._too_big = None, 0, 0
         self._laid_at = (-1, -1)
         self._closed: str | None = None
 

@@ -17,6 +17,7 @@ from graphstore import (
     cli_branches,
     cli_common,
     cli_context,
+    cli_doors,
     cli_files,
     cli_memory,
     cli_read,
@@ -171,6 +172,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     cli_files.stats,
     cli_files.retention,
     cli_files.trust,
+    cli_doors.serve,
 )
 IMPORTS: dict[str, Callable[..., None]] = {
     "git": cli_files.import_git,

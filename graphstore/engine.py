@@ -15,8 +15,9 @@ import re
 import sys
 import threading
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -30,7 +31,7 @@ from graphstore.result import Entity, Reader, Result, arrow_out, arrow_type
 if TYPE_CHECKING:
     import pyarrow
 
-__all__ = ["DRIVERS", "Capabilities", "Engine", "Entity", "Result", "bind", "check_read_only"]
+__all__ = ["DRIVERS", "Capabilities", "Engine", "Entity", "Result", "bind", "check_read_only", "time_limit"]
 
 DRIVERS = ("kuzu", "ladybug")
 COPY_FROM = 20_000
@@ -132,6 +133,18 @@ _FLAT = re.compile(r"(STRING|BOOL|U?INT(8|16|32|64)|DOUBLE|FLOAT|TIMESTAMP)(\[\]
 
 
 # ------------------------------------------------------------------------------------------------------- the engine
+
+_seconds: ContextVar[float | None] = ContextVar("seconds", default=None)
+
+
+@contextmanager
+def time_limit(seconds: float) -> Iterator[None]:
+    """Every query of a user's text that this thread asks inside the block is stopped after so many seconds, and raises QueryError."""
+    before = _seconds.set(seconds)
+    try:
+        yield
+    finally:
+        _seconds.reset(before)
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,8 +335,9 @@ class Engine:
     ) -> Result:
         """Run a user's text: reading only, parameters checked both ways, in a read-only transaction of its own.
 
-        Raises QueryError; InvalidError for a value that cannot be bound. `timeout` in seconds.
+        Raises QueryError; InvalidError for a value that cannot be bound. `timeout` in seconds; else that of `time_limit`.
         """
+        timeout = _seconds.get() if timeout is None else timeout
         statement = parse(cypher)
         guard(statement)
         if self.driver == "kuzu":

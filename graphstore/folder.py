@@ -3,6 +3,7 @@
 memory.gs/
   journal/00000001.jsonl …   the truth
   lock                       the writer's pid, held by the operating system while it lives
+  server.json, token …       where it is served, and what a client shows to be let in
   index.bin                  a saved copy of the resident index   } disposable
   graph.kuzu, graph.json     the graph tables and how far they are }
   vectors-….bin              what texts mean, a file for each model }
@@ -23,6 +24,8 @@ from pathlib import Path
 import orjson
 
 from graphstore import compacting, forgetting, laying, saved, vectors
+from graphstore.announced import FILE as SERVED
+from graphstore.announced import serving as serving
 from graphstore.collecting import no_collecting
 from graphstore.errors import DamageError, EngineError, InvalidError, LockedError, NotFoundError
 from graphstore.files import remove_cut, sync_folder
@@ -76,7 +79,8 @@ class Folder:
             holder = os.pread(fd, 200, 0).decode(errors="replace").strip() or "unknown"
             os.close(fd)
             raise LockedError(
-                f"{self.path} is held by another writer ({holder}). Wait until it closes, or open with read_only=True to follow it."
+                f"{self.path} is held by another writer ({holder}). Wait until it closes, open with read_only=True to follow it, "
+                f"or let it be served, so that many can write: graphstore serve {self.path}"
             ) from None
         os.ftruncate(fd, 0)
         os.pwrite(fd, f"pid {os.getpid()} on {socket.gethostname()}\n".encode(), 0)
@@ -329,7 +333,7 @@ def _half_way(place: Path, read_only: bool) -> bool:
 def _holds_other_things(place: Path) -> bool:
     if not place.is_dir():
         return False
-    if {entry.name for entry in place.iterdir()} - {_LOCK, _JOURNAL}:
+    if {entry.name for entry in place.iterdir()} - {_LOCK, _JOURNAL, SERVED}:
         return True
     return (place / _JOURNAL).is_dir() and any((place / _JOURNAL).iterdir())
 

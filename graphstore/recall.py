@@ -20,7 +20,7 @@ from graphstore.sight import Sight
 from graphstore.view import Reader
 from graphstore.weighing import Weights
 
-__all__ = ["Hit", "Lens", "Reached", "Recalled", "fuse", "recall", "spread"]
+__all__ = ["Hit", "Lens", "Reached", "Recalled", "fuse", "mentions", "recall", "spread"]
 
 MOST_HOPS = 4
 """Paths grow tenfold with each hop."""
@@ -163,6 +163,35 @@ def recall(
         )
         sight.core.accesses.count(map(names.__getitem__, weights))
     return Recalled(text=text, hits=hits, note=_note(text, found, lens))
+
+
+def mentions(view: Reader, text: str, k: int = 10, *, kinds: Iterable[str] | str = ()) -> Recalled:
+    """The `k` things that say a text best among all that was told by the view's tx, whatever became of them: each once, as the version says it
+    that says it best. So what was superseded, retracted or has not begun is found too, by words it has no more.
+
+    `kinds`: only these node kinds or event types. Nothing is counted as looked up. Raises InvalidError for a number out of range.
+    """
+    text_of("text", text, empty=True)
+    _whole("k", k, 1, None)
+    wanted = frozenset(ids("kinds", kinds))
+    with view._core.lock:
+        sight = view._sight()
+        index = sight.index
+        best: dict[int, tuple[int, float]] = {}
+        for ver, score in sight.core.search.find_known(sight, text, wanted):
+            best.setdefault(index.v_ent[ver], (ver, score))
+            if len(best) == k:
+                break
+        hits = tuple(_mention(sight, ver, score, rank) for rank, (ver, score) in enumerate(best.values(), 1))
+    return Recalled(text=text, hits=hits, note="full-text over all that was ever told")
+
+
+def _mention(sight: Sight, ver: int, score: float, rank: int) -> Hit:
+    index = sight.index
+    ent = index.v_ent[ver]
+    thing = sight.thing(ent) if index.is_event[ent] else sight.described(ent, index.v_num[ver])
+    fields = {"node": thing, "score": score, "text_score": score, "text_rank": rank, "seed": thing.id}
+    return Hit(**fields, spread_score=0.0, spread_rank=None, vector_score=0.0, vector_rank=None, path=())
 
 
 def _seeds(found: Found, meant: Mapping[int, float]) -> dict[int, float]:

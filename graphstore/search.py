@@ -126,6 +126,25 @@ class Search:
         scores = _scores(asked, standing.alive, slope, lengths, len(index.v_ent) + 1, fits)
         return Found(_best_weighed(scores, index, most, weigh), unknown)
 
+    def find_known(self, sight: Sight, text: str, kinds: frozenset[str] = frozenset()) -> list[tuple[int, float]]:
+        """The versions told by the sight's tx that say a word of the text, whatever became of them, each with its score, best first.
+
+        What is told in a transaction still open is not among them.
+        """
+        index = sight.index
+        self._follow(sight.core)
+        told = min(bisect_right(index.r_tx, sight.tx), index.mark().rows)
+        known = Standing(told, None)
+        known.version_of = {ver: ver for ver in index.r_ver[:told] if index.v_ent[ver] not in index.gone}
+        known.grow(len(index.v_ent))
+        for ver in known.version_of:
+            known.alive[ver] = 1
+        asked, _ = _asked(words(text), known, [self._said])
+        lengths = self._said.lengths
+        slope = K1 * B / (known.mean(lengths) or 1)
+        scores = _scores(asked, known.alive, slope, lengths, len(lengths) + 1, _fitting(index, kinds, None))
+        return sorted(scores.items(), key=lambda match: (-match[1], index.names[index.v_ent[match[0]]], -match[0]))
+
     def standing(self, sight: Sight) -> Standing:
         """What stands at a coordinate."""
         index, valid, tx = sight.index, sight.valid, sight.tx

@@ -16,8 +16,9 @@ from graphstore.happened import Happened, tombstone
 from graphstore.index import Index
 from graphstore.inputs import authorized_of
 from graphstore.journal import Journal
+from graphstore.line import FORGETTING
 from graphstore.links import Vocabulary
-from graphstore.models import Event, Json, Link, Node, Shaky, Version
+from graphstore.models import Change, Event, Json, Link, Node, Shaky, Version
 from graphstore.naming import Naming
 from graphstore.period import OPEN, Instant, end_moment, iso, moment
 from graphstore.postings import Postings
@@ -425,6 +426,39 @@ class Sight:
         """By when it begins to hold, then when it was recorded, then its id."""
         index = self.index
         return index.k_from[row], index.k_tx[row], index.l_name[index.k_link[row]]
+
+    def change(self, op: int) -> Change:
+        """An operation as a value."""
+        index = self.index
+        forked, verb = index.forked, index.o_verb[op]
+        here = forked is None or (op >= forked.ops and verb not in FORGETTING)
+        body = self.core.body(index.o_pos[op], index.o_len[op])
+        return Change.made(
+            {
+                "tx": moment(index.o_tx[op]),
+                "verb": verb,
+                "subject": index.o_subject[op],
+                "author": index.o_author[op],
+                "reason": body.get("reason"),
+                "branch": index.branch if here else None,
+            }
+        )
+
+    def operations(self, id: str) -> list[int]:
+        """What was done to a thing or a link by the sight's tx, in order: what names it, and what wrote or closed a row of it."""
+        index = self.index
+        link = index.link_ids.get(id, -1)
+        if link >= 0:
+            name, rows = id, index.rows_of_link[link]
+            opened, closed, begins, ends = index.k_op, index.k_close, index.k_tx, index.k_end
+        else:
+            ent = self.resolve(id)[0]
+            name, rows = index.names[ent], index.rows_of[ent]
+            opened, closed, begins, ends = index.r_op, index.r_close, index.r_tx, index.r_end
+        ops = {op for op, subject in enumerate(index.o_subject) if subject == name and index.o_tx[op] <= self.tx}
+        ops.update(opened[row] for row in rows if begins[row] <= self.tx)
+        ops.update(closed[row] for row in rows if ends[row] <= self.tx)
+        return sorted(ops)
 
     def link(self, row: int, turned: str = "") -> Link:
         """A row of a link as a value; turned round under another name when one is given."""

@@ -28,6 +28,7 @@ from graphstore.postings import Postings
 from graphstore.search import Search
 from graphstore.sight import Core
 from graphstore.view import Reader, View
+from graphstore.waiting import Waiting
 from graphstore.writing import Transaction
 
 Clock = Callable[[], datetime]
@@ -45,9 +46,8 @@ class Writer(Reader):
         self._handed: Instant = -OPEN
         self._open: Transaction | None = None
         self._owner = 0
-        self._deferring = False  # transactions are made durable together, later
         self._too_big: int = 0  # a journal up to this size is left alone, for eviction does not help
-        self._waiting: dict[Ticket, Instant] = {}  # committed, and not durable yet
+        self._waiting = Waiting()  # branches share it
         self._writer = threading.RLock()
         self._named = "the trunk"
         self._lines: list[Writer] = [self]  # the trunk, then the branches that somebody holds
@@ -131,11 +131,11 @@ class Writer(Reader):
         if work is not None and self._owner == threading.get_ident():
             return work.tx, work.tx
         now = known = self._now()
+        if self._waiting.mine:
+            return now, now
         if work is not None:
             known = min(known, work.tx - 1)  # nobody else sees a transaction before it is committed
-        for (_, end), tx in tuple(self._waiting.items()):
-            if end > self._core.journal.durable:
-                known = min(known, tx - 1)  # nor before it is durable
+        known = min(known, self._waiting.since(self._core.journal.durable) - 1)  # nor before it is durable
         if self.read_only:
             known = self._last_tx  # what the writer does now is not known here before refresh()
         return now, known
@@ -220,14 +220,9 @@ class Writer(Reader):
                 raise
             finally:
                 self._open = None
-            ticket, deferring = core.journal.ticket(), self._deferring
-        if not deferring:
-            # the next writer may go on meanwhile: one sync serves all that wait for it
-            try:
-                self._make_durable(ticket)
-            finally:
-                self._waiting.pop(ticket, None)
-            self._keep_small()
+            ticket, grouping = core.journal.ticket(), self._waiting.grouping
+        if not grouping:
+            self._serve(ticket)
 
     def _commit(self, work: Transaction) -> None:
         core = self._core
@@ -260,8 +255,7 @@ class Writer(Reader):
                 work.spoiled = True
                 core.journal.rewind(before)
                 raise
-            if not self._deferring:
-                self._waiting[core.journal.ticket()] = work.tx
+            self._waiting.tell(core.journal.ticket(), work.tx)
             self._open = None
 
     def _tell_accesses(self) -> None:
@@ -325,14 +319,34 @@ class Writer(Reader):
 
     @contextlib.contextmanager
     def _together(self) -> Iterator[None]:
-        """Transactions that become durable all at once at the end. When that fails nothing of them is kept."""
+        """Transactions that become durable all at once at the end, and show to other threads then. When that fails nothing of them is kept.
+
+        One inside another is part of that.
+        """
         with self._writer:
-            self._deferring = True
+            if self._waiting.grouping:
+                yield
+                return
+            self._waiting.begin()
             try:
                 yield
-            finally:
-                self._deferring = False
-                self._make_durable(self._core.journal.ticket())
+            except BaseException:
+                self._serve(self._close_group())
+                raise
+            ticket = self._close_group()
+        self._serve(ticket)
+
+    def _close_group(self) -> Ticket:
+        ticket = self._core.journal.ticket()
+        self._waiting.end(ticket)
+        return ticket
+
+    def _serve(self, ticket: Ticket) -> None:
+        """Make durable what was committed. The next writer may go on meanwhile: one sync serves all that wait for it."""
+        try:
+            self._make_durable(ticket)
+        finally:
+            self._waiting.served(ticket)
         self._keep_small()
 
     def _make_durable(self, ticket: Ticket) -> None:
@@ -395,8 +409,8 @@ class Writer(Reader):
         with core.lock, self._left_alone():
             with self._transact(None, None, reason) as work:
                 retention.forget(work, verb, names, core.raw)
-            for line in self._lines:
-                line._waiting.clear()  # what was told before is durable now, and its place in the journal is about to move
+            self._make_durable(core.journal.ticket())
+            self._waiting.clear()
             try:
                 core.search.drop(core.index)
                 core.postings.drop(core.index)
@@ -428,8 +442,7 @@ class Writer(Reader):
             core.journal.settle()
             core.graphs.forget()
             last = retention.without_trace(tx, len(names), self._author, reason)
-            for line in self._lines:
-                line._waiting.clear()
+            self._waiting.clear()
             try:
                 self._place.compact(core.index.strands, core.journal, names, [last])
             finally:
@@ -446,7 +459,7 @@ class Writer(Reader):
         if size <= max(kept["bytes"], self._too_big):
             return
         with self._writer:
-            if core.closed or any(line._open is not None or line._deferring for line in self._lines):
+            if core.closed or self._waiting.grouping or any(line._open is not None for line in self._lines):
                 return
             over = core.journal.size() - int(kept["bytes"] * retention.AFTER_EVICTION)
             index = core.index

@@ -16,6 +16,7 @@ from graphstore.inputs import whole_number
 from graphstore.links import Vocabulary
 from graphstore.models import (
     Chain,
+    Change,
     Contradiction,
     Coordinate,
     Event,
@@ -121,6 +122,15 @@ class Reader:
             ent = sight.resolve_node(id)
             first, second = (sight.content(ent, number) for number in (old, new))
         return differences.diff(first, second)
+
+    def operations(self, id: str) -> list[Change]:
+        """What was done to one thing, or to one link by its whole id, up to the view's tx, oldest first: who said so, when and why.
+
+        An operation on another thing that closed a part of this one is among them. Raises NotFoundError for an unknown id.
+        """
+        with self._core.lock:
+            sight = self._sight()
+            return [sight.change(op) for op in sight.operations(id)]
 
     def inspect(self, id: str) -> Inspection:
         """One thing with any standing, its links both ways, and its believed history."""

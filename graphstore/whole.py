@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
+from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from graphstore import folder, inputs, snapshots
 from graphstore.errors import ConflictError, EngineError, InvalidError
-from graphstore.line import FORGETTING
 from graphstore.models import Change, Problem, Snapshot, Verification
 from graphstore.period import OPEN, TimeLike, instant, moment
+from graphstore.sight import Sight
 from graphstore.transacting import Writer
 
 if TYPE_CHECKING:
@@ -73,24 +74,11 @@ class WholeStore(Writer):
             self._usable()
             index = self._core.index
             after = -OPEN if since is None else instant(since, "since")
-            return [
-                Change(
-                    tx=moment(index.o_tx[op]),
-                    verb=index.o_verb[op],
-                    subject=index.o_subject[op],
-                    author=index.o_author[op],
-                    reason=self._core.body(index.o_pos[op], index.o_len[op]).get("reason"),
-                    branch=index.branch if self._told_here(op) else None,
-                )
-                for op in range(index.mark().ops)
-                if index.o_tx[op] > after
-            ]
-
-    def _told_here(self, op: int) -> bool:
-        """Whether an operation was told on this line of belief, and not on the one it forked from."""
-        index = self._core.index
-        forked = index.forked
-        return forked is None or (op >= forked.ops and index.o_verb[op] not in FORGETTING)
+            known = self._coordinate()[1]
+            change = Sight(self._core, after, after).change
+            told = index.o_tx  # rises: what comes after an instant is found without looking at what came before
+            first = bisect_right(told, after, hi=index.mark().ops)
+            return [change(op) for op in range(first, bisect_right(told, known, lo=first, hi=index.mark().ops))]
 
     def stats(self) -> dict[str, Any]:
         """Counts and sizes: nodes, events, versions, rows, links, link_rows, transactions, journal_bytes, last_tx, custom_kinds."""

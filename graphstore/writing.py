@@ -7,22 +7,20 @@ verb or block is cut back to a mark. At the end what is left becomes the line: a
 from __future__ import annotations
 
 import os
-from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
+from graphstore.composing import Composer, Line
 from graphstore.cutting import Mark
 from graphstore.errors import ConflictError
 from graphstore.index import Index
 from graphstore.inputs import text_of
 from graphstore.line import dumps
 from graphstore.models import Json
-from graphstore.period import OPEN, Instant, Period, coalesce, moment, overlap, without, without_all
+from graphstore.period import OPEN, Instant, Period, coalesce, overlap, without, without_all
 from graphstore.places import Place
 
-AT_ONCE = 1000  # operations, rows or links in one line of a large transaction
 Taken = tuple[int, Instant, Instant]  # a version and a period of it that a supersession took
 
 
@@ -51,22 +49,22 @@ class Transaction:
         self.aliases: list[tuple[int, int]] = []  # (number on a branch, version) of what came from there
         self.author = author
         self.spoiled = False  # a verb was interrupted between two steps
-        self._bodies = pending
-        self._bodies.clear()
-        self._mark = index.begin()
-        self._took: dict[
+        self.bodies = pending
+        self.bodies.clear()
+        self.mark = index.begin()
+        self.took: dict[
             int, list[Taken]
         ] = {}  # supersedes links whose taken pieces changed, as they were before
         self._log: list[tuple[int, list[Taken] | None]] = []
         # what was taken, not what was asked for: entity, period, operation
-        self._takes: list[tuple[int, Period, int]] = []
+        self.takes: list[tuple[int, Period, int]] = []
         self._salts: list[str] = []
         self._salts_at_once = 2
         self._kinds = len(index.kinds)
         self._promoted = len(index.promoted)
         self._settings = len(index.settings)
         self._reason = reason
-        self._why = self.body({"reason": reason}) if reason is not None else (0, 0)
+        self.why = self.body({"reason": reason}) if reason is not None else (0, 0)
 
     # ------------------------------------------------------------------ bodies and operations
 
@@ -78,12 +76,12 @@ class Transaction:
             self._salts_at_once = min(1024, self._salts_at_once * 8)
         body["salt"] = self._salts.pop()
         raw = dumps(body)
-        self._bodies.append(raw)
-        return -len(self._bodies), len(raw)
+        self.bodies.append(raw)
+        return -len(self.bodies), len(raw)
 
     def op(self, verb: str, subject: str, reason: str | None = None) -> int:
         """Note one operation; gives its number, which the rows it opens and closes carry."""
-        place = self._why if reason is None else self.body({"reason": text_of("reason", reason, empty=True)})
+        place = self.why if reason is None else self.body({"reason": text_of("reason", reason, empty=True)})
         return self.index.add_op(self.tx, verb, subject, self.author, *place)
 
     def leave(self, op: int, place: Json) -> None:
@@ -95,20 +93,20 @@ class Transaction:
         index = self.index
         return _Point(
             index.lengths(),
-            len(self._bodies),
+            len(self.bodies),
             len(self._log),
             len(index.kinds),
             len(index.promoted),
             len(index.settings),
-            len(self._takes),
+            len(self.takes),
             len(self.aliases),
         )
 
     def back(self, point: _Point) -> None:
         """Cut back what came after `point`; the transaction goes on."""
         self._untake(point.undo)
-        del self._bodies[point.bodies :]
-        del self._takes[point.takes :]
+        del self.bodies[point.bodies :]
+        del self.takes[point.takes :]
         del self.aliases[point.aliases :]
         del self.index.kinds[point.kinds :]
         del self.index.promoted[point.promoted :]
@@ -121,12 +119,12 @@ class Transaction:
         del self.index.kinds[self._kinds :]
         del self.index.promoted[self._promoted :]
         self.index.cut_settings(self._settings)
-        self.index.undo(self._mark)
-        self._bodies.clear()
+        self.index.undo(self.mark)
+        self.bodies.clear()
 
     def give_up(self, index: Index) -> None:
         """Undo in a copy of the index what this transaction did to what supersessions took."""
-        for link, before in self._took.items():
+        for link, before in self.took.items():
             index.taken[link] = before
 
     def _untake(self, upto: int) -> None:
@@ -140,7 +138,7 @@ class Transaction:
     @property
     def empty(self) -> bool:
         """Whether nothing was done."""
-        return len(self.index.o_tx) == self._mark.ops
+        return len(self.index.o_tx) == self.mark.ops
 
     # ------------------------------------------------------------------ periods of versions
 
@@ -158,7 +156,7 @@ class Transaction:
             index.close_row(row, self.tx, op)
             ver = index.r_ver[row]
             gone.append((ver, *part))
-            self._takes.append((ent, part, op))
+            self.takes.append((ent, part, op))
             for piece in without(whole, period):
                 index.open_row(ver, piece, self.tx, op)
         return gone
@@ -205,7 +203,7 @@ class Transaction:
         index = self.index
         highest = 0
         for ver in reversed(index.versions_of[ent]):
-            if ver < self._mark.versions:
+            if ver < self.mark.versions:
                 return max(highest, index.v_num[ver]) + 1
             if self._alive(ent, ver):
                 highest = max(highest, index.v_num[ver])
@@ -215,7 +213,7 @@ class Transaction:
         if any(self.index.r_ver[row] == ver for row in self.index.now_of[ent]):
             return True
         # what a supersession took may come back
-        return any(ver == piece[0] for link in self._took for piece in self.index.taken.get(link, ()))
+        return any(ver == piece[0] for link in self.took for piece in self.index.taken.get(link, ()))
 
     # ------------------------------------------------------------------ periods of links
 
@@ -252,7 +250,7 @@ class Transaction:
     def set_taken(self, link: int, pieces: list[Taken]) -> None:
         before = self.index.taken.get(link)
         self._log.append((link, before))
-        self._took.setdefault(link, before or [])
+        self.took.setdefault(link, before or [])
         self.index.taken[link] = pieces
 
     def give_back(self, link: int, freed: list[Period], op: int) -> None:
@@ -299,281 +297,57 @@ class Transaction:
 
     def lines(self) -> tuple[list[Line], bool]:
         """The transaction's lines, and whether something born here died here (then the index must be laid anew from them)."""
-        return _Composer(self).compose()
+        return Composer(self).compose()
 
     def settle(self, lines: list[Line], placed: list[list[Place]]) -> None:
         """The lines are written as they stand in the index: put the bodies' real places in."""
         for line, places in zip(lines, placed, strict=True):
             for column, at, body in line.bodied:
                 column[at] = places[body].pos
-        self._bodies.clear()
+        self.bodies.clear()
         self._settle_branches()
         self.index.keep(self.tx)
 
+    def of_the_store(self) -> dict[str, Any]:
+        """What was said of the store itself: kinds of link, settings."""
+        index = self.index
+        if (len(index.kinds), len(index.promoted), len(index.settings)) == (
+            self._kinds,
+            self._promoted,
+            self._settings,
+        ):
+            return {}
+        kinds = [
+            *index.kinds[self._kinds :],
+            *({"promoted": name} for name in index.promoted[self._promoted :]),
+        ]
+        said = {"kinds": kinds, "settings": index.settings[self._settings :]}
+        return {name: told for name, told in said.items() if told}
+
     def _settle_branches(self) -> None:
         index = self.index
-        for link, before in self._took.items():
+        for link, before in self.took.items():
             if link in index.taken:
                 index.retake(link, before, self.tx)
         index.note_branches(self.branches, self.tx)
-        for branch, number, name, ver in self._named_aliases():
+        for branch, number, name, ver in self.named_aliases():
             index.aliases[branch, number, name] = ver
 
-    def _named_aliases(self) -> Iterator[tuple[str, int, str, int]]:
+    def named_aliases(self) -> Iterator[tuple[str, int, str, int]]:
+        """What versions that came from a branch were there: its name, the number there, the thing's id; and the version."""
         index = self.index
         for number, ver in self.aliases:
             yield self.branches[0][1], number, index.names[index.v_ent[ver]], ver
 
     def relay(self, lines: list[Line], placed: list[list[Place]]) -> None:
         """The lines left out what died here: lay the index anew from them."""
-        self.index.undo(self._mark)
+        self.index.undo(self.mark)
         del self.index.kinds[self._kinds :]
         del self.index.promoted[self._promoted :]
         self.index.cut_settings(self._settings)
-        self._bodies.clear()
+        self.bodies.clear()
         for line, places in zip(lines, placed, strict=True):
             self.index.apply(line.head, places)
-
-
-@dataclass
-class Line:
-    """One line to be: its head, the bodies it holds, and which columns wait for their places."""
-
-    head: dict[str, Any]
-    first_op: int = 0
-    bodies: list[bytes] = field(default_factory=list)
-    bodied: list[tuple[array[int], int, int]] = field(default_factory=list)  # column, row of it, body number
-
-
-_List = tuple[
-    str, Sequence[int], Callable[[int], Any]
-]  # a list of the head: its name, what is in it, how each is written
-
-
-class _Composer:
-    """Turns what a transaction left in the index into the heads and bodies of its lines.
-
-    A large transaction is cut into lines of `AT_ONCE` things; a reader takes it as one, at its last line. An operation is named by its
-    distance from the first of its line, so it may be in another one.
-    """
-
-    def __init__(self, work: Transaction) -> None:
-        self.work = work
-        self.index, self.mark = work.index, work._mark
-        self.line = Line({})
-        self.order: dict[int, int] = {}  # pending place -> body number in the line
-        self.first_op = self.mark.ops
-
-    def compose(self) -> tuple[list[Line], bool]:
-        index, mark = self.index, self.mark
-        rows = [row for row in range(mark.rows, len(index.r_ent)) if index.r_close[row] < 0]
-        link_rows = [row for row in range(mark.link_rows, len(index.k_link)) if index.k_close[row] < 0]
-        dropped = (
-            len(rows) < len(index.r_ent) - mark.rows or len(link_rows) < len(index.k_link) - mark.link_rows
-        )
-        claims = self._kept(
-            mark.claims, len(index.c_link), {index.k_claim[row] for row in link_rows}, dropped
-        )
-        links = self._kept(mark.links, len(index.l_name), {index.k_link[row] for row in link_rows}, dropped)
-        named = (
-            {end for link in links for end in (index.l_src[link], index.l_tgt[link])} if dropped else set()
-        )
-        entities = self._kept(
-            mark.entities, len(index.names), {index.r_ent[row] for row in rows} | named, dropped
-        )
-        # a thing that a link names keeps its last description, though no row of it is left
-        last = {index.versions_of[ent][-1] for ent in entities if dropped and not index.now_of[ent]}
-        # and what a supersession took can be given back
-        last |= {
-            ver for link in self.work._took for ver, _, _ in index.taken.get(link, ()) if ver >= mark.versions
-        }
-        versions = self._kept(
-            mark.versions, len(index.v_ent), {index.r_ver[row] for row in rows} | last, dropped
-        )
-        closed = [row for row in index.closings[mark.closings :] if row < mark.rows]
-        unlinked = [row for row in index.link_closings[mark.link_closings :] if row < mark.link_rows]
-        ops = range(mark.ops, len(index.o_tx))
-        # each list comes after the ones it names things of; a large transaction ends one before it begins the next
-        lists: list[_List] = [
-            ("ops", ops, self._op),
-            ("entities", entities, self._entity),
-            ("versions", versions, self._version),
-            ("closed", closed, lambda row: [row, index.r_close[row] - self.first_op]),
-            ("rows", rows, self._row),
-            ("seen", self._kept_seen(set(entities) if dropped else None), self._seen),
-            ("links", links, self._link),
-            ("claims", claims, self._claim),
-            ("link_closed", unlinked, lambda row: [row, index.k_close[row] - self.first_op]),
-            ("link_rows", link_rows, self._link_row),
-        ]
-        if len(ops) + len(rows) + len(links) <= AT_ONCE:
-            lines = [self._fill(lists)]
-        else:
-            lines = [
-                self._fill([(name, numbers[start : start + AT_ONCE], write)])
-                for name, numbers, write in lists
-                for start in range(0, len(numbers), AT_ONCE)
-            ]
-        if dropped:
-            self.first_op = lines[-1].first_op
-            self._gaps(lines[-1].head, set(entities))
-        self._took(lines[-1].head, set(links), set(versions))
-        self._kinds(lines[0].head)
-        self._branches(lines[-1].head)
-        return lines, dropped
-
-    def _fill(self, lists: list[_List]) -> Line:
-        self.order = {}
-        self.line = Line({"tx": moment(self.work.tx)})
-        head = self.line.head
-        if self.index.branch is not None:
-            head["branch"] = self.index.branch
-        if self.work.author is not None:
-            head["author"] = self.work.author
-        for name, numbers, write in lists:
-            if numbers:
-                head[name] = [write(number) for number in numbers]
-        self.line.first_op = self.first_op
-        self.first_op += len(head.get("ops", ()))
-        return self.line
-
-    def _gaps(self, head: dict[str, Any], entities: set[int]) -> None:
-        """Which operation took which part of a thing: what died here cannot say it any more."""
-        index, mark = self.index, self.mark
-        gaps = [
-            [index.names[ent], *self._period(*period), op - self.first_op]
-            for ent, period, op in self.work._takes
-            if (ent < mark.entities or ent in entities) and index.o_verb[op] != "revise"
-        ]
-        if gaps:
-            head["gaps"] = gaps
-
-    def _kinds(self, head: dict[str, Any]) -> None:
-        new = [
-            *self.index.kinds[self.work._kinds :],
-            *({"promoted": name} for name in self.index.promoted[self.work._promoted :]),
-        ]
-        if new:
-            head["kinds"] = new
-        if self.index.settings[self.work._settings :]:
-            head["settings"] = self.index.settings[self.work._settings :]
-
-    def _branches(self, head: dict[str, Any]) -> None:
-        if self.work.branches:
-            head["branches"] = self.work.branches
-        if self.work.aliases:
-            named, numbers = self.work._named_aliases(), self.index.v_num
-            head["aliases"] = [[branch, there, name, numbers[ver]] for branch, there, name, ver in named]
-
-    def _took(self, head: dict[str, Any], links: set[int], versions: set[int]) -> None:
-        index, mark = self.index, self.mark
-        took = {
-            index.l_name[link]: [
-                [index.v_num[ver], *self._period(start, stop)]
-                for ver, start, stop in index.taken[link]
-                if ver < mark.versions or ver in versions
-            ]
-            for link in self.work._took
-            if (link < mark.links or link in links) and link in index.taken
-        }
-        if took:
-            head["took"] = took
-
-    @staticmethod
-    def _kept(start: int, stop: int, used: set[int], dropped: bool) -> Sequence[int]:
-        return [at for at in range(start, stop) if at in used] if dropped else range(start, stop)
-
-    def _kept_seen(self, entities: set[int] | None) -> Sequence[int]:
-        """The occurrences of events known before and of these new ones; None: of all."""
-        index, mark = self.index, self.mark
-        rows = range(mark.seen, len(index.s_ent))
-        if entities is None:
-            return rows
-        return [row for row in rows if index.s_ent[row] < mark.entities or index.s_ent[row] in entities]
-
-    @staticmethod
-    def _period(start: Instant, stop: Instant) -> tuple[Any, Any]:
-        return moment(start), None if stop >= OPEN else moment(stop)
-
-    def _number(self, pos: int) -> int:
-        number = self.order.get(pos, -1)
-        if number < 0:
-            number = self.order[pos] = len(self.line.bodies)
-            self.line.bodies.append(self.work._bodies[-pos - 1])
-        return number
-
-    def _body(self, column: array[int], at: int) -> int:
-        """The number of the body whose place stands in `column[at]`."""
-        number = self._number(column[at])
-        self.line.bodied.append((column, at, number))
-        return number
-
-    def _op(self, op: int) -> list[Any]:
-        index = self.index
-        said: list[Any] = [index.o_verb[op], index.o_subject[op]]
-        if index.o_len[op]:
-            number = self._body(index.o_pos, op)
-            if index.o_pos[op] == self.work._why[0]:
-                self.line.head["why"] = number
-            else:
-                said.append(number)
-        return said
-
-    def _entity(self, ent: int) -> list[Any]:
-        index = self.index
-        if index.is_event[ent]:
-            return [index.names[ent], index.kind[ent]]
-        return [index.names[ent], index.kind[ent], index.key[ent], index.scope[ent]]
-
-    def _version(self, ver: int) -> list[Any]:
-        index = self.index
-        return [index.names[index.v_ent[ver]], index.v_num[ver], self._body(index.v_pos, ver)]
-
-    def _row(self, row: int) -> list[Any]:
-        index = self.index
-        period = self._period(index.r_from[row], index.r_to[row])
-        return [
-            index.names[index.r_ent[row]],
-            index.v_num[index.r_ver[row]],
-            *period,
-            index.r_op[row] - self.first_op,
-        ]
-
-    def _seen(self, row: int) -> list[Any]:
-        index = self.index
-        return [index.names[index.s_ent[row]], moment(index.s_at[row]), index.s_op[row] - self.first_op]
-
-    def _link(self, link: int) -> list[Any]:
-        index = self.index
-        return [
-            index.l_name[link],
-            index.names[index.l_src[link]],
-            index.l_kind[link],
-            index.names[index.l_tgt[link]],
-        ]
-
-    def _claim(self, claim: int) -> list[Any]:
-        index = self.index
-        body = self._body(index.c_pos, claim) if index.c_len[claim] else None
-        strength = index.c_strength[claim] or None
-        return [
-            index.l_name[index.c_link[claim]],
-            index.c_num[claim],
-            strength,
-            index.c_inferred[claim],
-            index.c_by[claim],
-            body,
-        ]
-
-    def _link_row(self, row: int) -> list[Any]:
-        index = self.index
-        period = self._period(index.k_from[row], index.k_to[row])
-        return [
-            index.l_name[index.k_link[row]],
-            index.c_num[index.k_claim[row]],
-            *period,
-            index.k_op[row] - self.first_op,
-        ]
 
 
 def refuse_forgotten(index: Index, ent: int) -> None:

@@ -47,6 +47,8 @@ FLOORS = {
     },
     "truth": {
         "blocks",
+        "announced",
+        "tokens",
         "files",
         "line",
         "journal",
@@ -83,6 +85,7 @@ FLOORS = {
         "naming",
         "sight",
         "succession",
+        "composing",
         "writing",
         "recording",
         "linking",
@@ -92,6 +95,7 @@ FLOORS = {
         "walks",
         "meanings",
         "view",
+        "waiting",
         "transacting",
         "store",
         "branch",
@@ -111,6 +115,7 @@ FLOORS = {
         "keeping",
         "snapshots",
         "whole",
+        "serving",
     },
     "rooms": {
         "windows",
@@ -147,6 +152,7 @@ FLOORS = {
         "recall",
         "consolidation",
         "chains",
+        "ticking",
     },
     "doors": {"tell", "git_history", "imports", "demo", "mcp", "notebook", "server", "__main__", "cli"}
     | {"cli_branches", "cli_common", "cli_context", "cli_files", "cli_memory", "cli_read", "cli_sessions"}
@@ -161,7 +167,15 @@ FLOORS = {
         "new_file",
         "row_files",
     }
-    | {"cloud_events", "memobrain", "pi_brain"},
+    | {"cloud_events", "memobrain", "pi_brain"}
+    | {
+        "server_calls",
+        "server_metrics",
+        "server_openapi",
+        "server_requests",
+        "server_run",
+        "cli_doors",
+    },
 }
 ORDER = {module: floor for floor, name in enumerate(FLOORS) for module in FLOORS[name]}
 

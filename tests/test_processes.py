@@ -606,3 +606,161 @@ def test_a_sync_that_fails_takes_back_all_that_waited_for_it(path, monkeypatch):
         assert store.verify().ok
     with graphstore.open(path) as store:
         assert ["before", "after"] == [node.id for node in store.nodes()]
+
+
+@pytest.fixture
+def held(monkeypatch):
+    """A disk that keeps whoever syncs waiting until it is told to go on."""
+    syncing, go_on = threading.Event(), threading.Event()
+    real = os.fdatasync
+
+    def hold(fd):
+        syncing.set()
+        assert go_on.wait(10)
+        real(fd)
+
+    def begin():
+        monkeypatch.setattr(os, "fdatasync", hold)
+        return syncing, go_on
+
+    return begin
+
+
+def ids_in(store):
+    return [node.id for node in store.nodes()]
+
+
+def test_a_group_shows_to_nobody_else_before_its_sync(path, held):
+    own, told, look_on = [], threading.Event(), threading.Event()
+
+    def write():
+        with store._together():
+            for name in ("one", "two"):
+                store.add_node("fact", {}, id=name)
+                own.append(ids_in(store))
+            told.set()
+            assert look_on.wait(10)
+
+    with graphstore.open(path) as store:
+        store.add_node("fact", {}, id="before")
+        syncing, go_on = held()
+        writer = threading.Thread(target=write)
+        writer.start()
+        assert told.wait(10)
+        in_the_group, view, changes = ids_in(store), store.as_of(), store.changes()
+        look_on.set()
+        assert syncing.wait(10)
+        in_the_sync = ids_in(store)
+        go_on.set()
+        writer.join()
+        assert [["before", "one"], ["before", "one", "two"]] == own
+        assert (["before"], ["before"]) == (in_the_group, in_the_sync)
+        assert ["before"] == [change.subject for change in changes]
+        assert ["before", "one", "two"] == ids_in(store)
+        assert ["before"] == ids_in(view)
+
+
+def test_the_next_group_is_decided_while_the_one_before_syncs(path, held):
+    decided = threading.Event()
+
+    def write(name):
+        with store._together():
+            store.add_node("fact", {}, id=name)
+            if name == "two":
+                assert ["one", "two"] == ids_in(store)
+                decided.set()
+
+    with graphstore.open(path) as store:
+        syncing, go_on = held()
+        first = threading.Thread(target=write, args=("one",))
+        first.start()
+        assert syncing.wait(10)
+        second = threading.Thread(target=write, args=("two",))
+        second.start()
+        assert decided.wait(10)
+        assert [] == ids_in(store)
+        go_on.set()
+        first.join()
+        second.join()
+        assert ["one", "two"] == ids_in(store)
+        assert store.verify().ok
+
+
+def test_a_group_holds_what_is_told_on_branches(path, held):
+    told, look_on = threading.Event(), threading.Event()
+
+    def write():
+        with store._together():
+            store.add_node("fact", {}, id="on-trunk")
+            branch.add_node("fact", {}, id="on-branch")
+            assert ["on-branch"] == ids_in(branch)
+            told.set()
+            assert look_on.wait(10)
+
+    with graphstore.open(path) as store:
+        branch = store.branch("draft")
+        syncing, go_on = held()
+        writer = threading.Thread(target=write)
+        writer.start()
+        assert told.wait(10)
+        assert not syncing.is_set()
+        assert ([], []) == (ids_in(store), ids_in(branch))
+        look_on.set()
+        go_on.set()
+        writer.join()
+        assert (["on-trunk"], ["on-branch"]) == (ids_in(store), ids_in(branch))
+
+
+def test_a_group_within_a_group_is_part_of_it(path, monkeypatch):
+    syncs = []
+    real = os.fdatasync
+    with graphstore.open(path) as store:
+        monkeypatch.setattr(os, "fdatasync", lambda fd: (syncs.append(fd), real(fd)))
+        with store._together():
+            store.add_node("fact", {}, id="one")
+            store.bulk_load(versions=[{"node_id": "two", "content": {}}])
+            store.add_node("fact", {}, id="three")
+            assert [] == syncs
+        assert 1 == len(syncs)
+        assert ["one", "three", "two"] == sorted(ids_in(store))
+
+
+def refuse(fd):
+    raise OSError(5, "Input/output error")
+
+
+def test_erasing_within_a_group_waits_for_the_disk_before_anything_is_lost(path, monkeypatch):
+    with graphstore.open(path) as store:
+        secret = store.record_event("deploy", "of a secret").event.id
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "fdatasync", refuse)
+            with pytest.raises(EngineError), store._together():
+                store.erase(secret, reason="a secret")
+        assert "of a secret" == store.event(secret).description
+        with store._together():
+            store.erase(secret, reason="a secret")
+            store.add_node("fact", {}, id="after")
+        assert "erased" == store.inspect(secret).node.standing
+        assert store.verify().ok
+
+
+def test_a_group_whose_sync_fails_is_taken_back(path, monkeypatch):
+    with graphstore.open(path) as store:
+        branch = store.branch("draft")
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "fdatasync", refuse)
+            with pytest.raises(EngineError, match="Nothing of this transaction was kept"), store._together():
+                store.add_node("fact", {}, id="on-trunk")
+                branch.add_node("fact", {}, id="on-branch")
+        assert ([], []) == (ids_in(store), ids_in(branch))
+        store.add_node("fact", {}, id="after")
+        assert ["after"] == ids_in(store)
+        assert store.verify().ok
+
+
+def test_a_group_that_raises_keeps_what_was_committed_before(path):
+    with graphstore.open(path) as store, pytest.raises(ZeroDivisionError), store._together():
+        store.add_node("fact", {}, id="one")
+        raise ZeroDivisionError
+    with graphstore.open(path) as store:
+        assert ["one"] == ids_in(store)
