@@ -12,6 +12,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 from urllib.parse import urlsplit
 
@@ -111,6 +112,8 @@ class Connection:
         """What belongs to one thread."""
         self._wires: weakref.WeakSet[_Wire] = weakref.WeakSet()
         self.closed: str | None = None
+        self.folder: Path | str | None = "not asked yet"
+        """That of the store, as the server sees it; None for a store in memory."""
 
     def close(self, why: str) -> None:
         """Let go of every connection; whoever asks afterwards is told why."""

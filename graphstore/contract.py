@@ -357,7 +357,7 @@ def _taking(annotation: str, name: str) -> Callable[[Any], Any] | None:
         return lambda said: [_message(one) for one in said]
     if "bytes" in annotation:
         return lambda said: wire.reading(bytes)(said["base64"]) if isinstance(said, dict) else said  # type: ignore[misc]
-    for word, (module, of) in _MODELS.items():
+    for word, (module, of) in MODELS.items():
         if word in annotation:
             read = wire.reading(of(getattr(import_module(f"graphstore.{module}"), word)))
             assert read is not None
@@ -372,7 +372,7 @@ def _list_of(cls: type) -> Any:
     return list.__class_getitem__(cls)
 
 
-_MODELS: dict[str, tuple[str, Callable[[Any], Any]]] = {
+MODELS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "timedelta": ("layers", lambda cls: cls),
     "Contradiction": ("models", lambda cls: cls),
     "Note": ("conventions", lambda cls: cls),
@@ -381,6 +381,7 @@ _MODELS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "Group": ("consolidation", _list_of),
     "Proposal": ("links", _list_of),
 }
+"""The models that an argument may be, by the word of its annotation: each with its module, and what is read of it."""
 FUNCTIONS: dict[str, dict[str, str]] = {
     "Analyser": {"builtin": "analysing"},
     "Summarise": {"brief": "consolidation"},

@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 
 from graphstore import calls, wire
-from graphstore.contract import FUNCTIONS, UNTOLD, Call
+from graphstore.contract import FUNCTIONS, MODELS, UNTOLD, Call
 from graphstore.errors import GraphStoreError, InvalidError
 from graphstore.inputs import json_object, text_of
 from graphstore.models import Event, Node, Value
@@ -86,6 +86,8 @@ def _sort(annotation: str) -> str:
         return "memory"
     if "Reader" in annotation:
         return "view"
+    if any(word in annotation for word in MODELS) or "Messages" in annotation:
+        return "model"
     if annotation.startswith(("Mapping[str, Any]", "Mapping[str, int]")) or annotation == "Json":
         return "object"
     return ""
@@ -120,6 +122,17 @@ def _memory(call: Call, name: str, value: Any) -> Any:
     raise InvalidError("memory is that of another store. Give one of the store that is read.")
 
 
+def _model(call: Call, name: str, value: Any) -> Any:
+    """A model, or several, with all that is in it; anything else is the server's to refuse."""
+    listed = (
+        value if isinstance(value, str | Mapping | Value) or not isinstance(value, Iterable) else list(value)
+    )
+    try:
+        return orjson.loads(wire.plain(listed))
+    except TypeError as error:
+        raise InvalidError(f"{name} {value!r} of {call.name} is not JSON: {error}.") from None
+
+
 def _view(call: Call, name: str, value: Any) -> Any:
     if isinstance(value, str | Mapping):
         return value
@@ -130,7 +143,7 @@ def _view(call: Call, name: str, value: Any) -> Any:
 
 
 _SORTS: dict[str, Callable[[Call, str, Any], Any]] = {
-    "time": _time, "object": _object, "function": _named, "memory": _memory, "view": _view,
+    "time": _time, "object": _object, "function": _named, "memory": _memory, "view": _view, "model": _model,
 }  # fmt: skip
 
 

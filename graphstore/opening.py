@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from graphstore import dump as dumps
 from graphstore import folder
-from graphstore.errors import ConflictError, EngineError, InvalidError
+from graphstore.errors import ConflictError, EngineError, InvalidError, LockedError
 from graphstore.folder import verify
 from graphstore.inputs import text_of, whole_number
 from graphstore.store import Clock, GraphStore
@@ -31,12 +32,16 @@ def open(
     author: str | None = None,
     retention_days: int | None = None,
     retention_bytes: int | None = None,
+    token: str | None = None,
+    timeout: float | None = None,
 ) -> GraphStore:
-    """Open a store: a folder such as `memory.gs`, made when it is not there (unless `create=False`), or `":memory:"`.
+    """Open a store: a folder such as `memory.gs`, made when it is not there (unless `create=False`), or `":memory:"`; or one that a server holds, by its address,
+    such as `"http://127.0.0.1:7464"`. A folder that a server on this machine holds is opened through it, unless it is only to be read.
 
     `read_only=True` follows another process's journal: `refresh()` moves it on. `clock` gives an aware datetime. `durability="interval"` makes commits durable
     every 50 ms instead of one by one. `author` is who writes, unless a transaction says otherwise. `retention_days` and `retention_bytes` are kept in the
-    store, see `set_retention`: each opening for writing evicts the events that are older.
+    store, see `set_retention`: each opening for writing evicts the events that are older. `token` is what a server lets you in by (default: the
+    environment's GRAPHSTORE_TOKEN), `timeout` how many seconds it has to answer. Clock and durability of a store that is served are its server's.
 
     Raises LockedError when another writer holds it, DamageError (with file and line) for a damaged journal, EngineError for a newer schema,
     InvalidError for a path that is no store, NotFoundError when there is none and none is made.
@@ -57,8 +62,16 @@ def open(
         raise InvalidError(
             "a reader keeps nothing. Leave retention_days and retention_bytes out, or open for writing."
         )
+    reach = _Reach(clock, durability, author, token, timeout, days, size)
+    if isinstance(path, str) and path.startswith(("http://", "https://")):
+        return reach.at(path, read_only=read_only)
     place = folder.locate(path, read_only=read_only, create=create)
-    place.hold()
+    try:
+        place.hold()
+    except LockedError:
+        if place.held_here() or place.path is None or (found := folder.serving(place.path)) is None:
+            raise
+        return replace(reach, token=found[1]).at(found[0], folder=place.path)
     try:
         store = GraphStore(place, clock=clock, driver=driver, durability=durability, author=author)
     except BaseException:
@@ -74,6 +87,41 @@ def open(
         store.close()
         raise
     return store
+
+
+@dataclass(frozen=True, slots=True)
+class _Reach:
+    """What was said of a store that turns out to be served."""
+
+    clock: Clock | None
+    durability: str
+    author: str | None
+    token: str | None
+    timeout: float | None
+    days: int | None
+    size: int | None
+
+    def at(self, url: str, *, read_only: bool = False, folder: Path | None = None) -> GraphStore:
+        """The store that a server at this address holds."""
+        from graphstore import remote
+
+        if self.clock is not None:
+            raise InvalidError(f"{url} has a clock of its own: that of its server. Leave clock out.")
+        if self.durability != "commit":
+            raise InvalidError(
+                f"{url} is made durable by its server, commit by commit. Leave durability out."
+            )
+        store = remote.connect(
+            url, self.token, author=self.author, read_only=read_only, timeout=self.timeout, folder=folder
+        )
+        try:
+            if self.days or self.size:
+                kept = store.retention
+                store.set_retention(days=self.days or kept["days"], bytes=self.size or kept["bytes"])
+        except BaseException:
+            store.close()
+            raise
+        return store
 
 
 def restore(

@@ -43,7 +43,12 @@ class Remote(calls.Elsewhere):
     _line: Connection
     _branch: str | None
     _author: str | None
-    read_only: bool
+    _reading: bool
+
+    @property
+    def read_only(self) -> bool:
+        """Whether this end refuses to write."""
+        return self._reading
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") and not name.startswith("__"):
@@ -184,7 +189,7 @@ class RemoteView(Remote, View):
     """The graph at one coordinate, of a store that lies elsewhere."""
 
     def __init__(self, line: Connection, branch: str | None, valid: Instant, tx: Instant) -> None:
-        self._line, self._branch, self._author, self.read_only = line, branch, None, True
+        self._line, self._branch, self._author, self._reading = line, branch, None, True
         self._valid, self._tx = valid, tx
         self._query = {"valid": iso(min(valid, OPEN)), "tx": iso(tx)}
 
@@ -218,7 +223,7 @@ class RemoteStore(Remote, GraphStore):
     """An open store that lies elsewhere: `graphstore.open("http://…")` gives it. Its reads and verbs are those of any store."""
 
     def __init__(self, line: Connection, *, author: str | None = None, read_only: bool = False) -> None:
-        self._line, self._branch, self._author, self.read_only = line, None, author, read_only
+        self._line, self._branch, self._author, self._reading = line, None, author, read_only
         self._branches: dict[tuple[str, Any], RemoteBranch] = {}
         self.notices: list[str] = []
 
@@ -230,10 +235,11 @@ class RemoteStore(Remote, GraphStore):
     @property
     def path(self) -> Path | None:
         """The folder of the store on its own machine; None for one in memory."""
-        if not hasattr(self._line, "folder"):
+        folder = self._line.folder
+        if isinstance(folder, str):
             told = self._ask("stats", (), {})["path"]
-            self._line.folder = None if told is None else Path(told)  # type: ignore[attr-defined]
-        return self._line.folder  # type: ignore[attr-defined, no-any-return]
+            folder = self._line.folder = None if told is None else Path(told)
+        return folder
 
     def close(self) -> None:
         """Let go of the connection. The store itself stays open where it is."""
@@ -488,12 +494,16 @@ def connect(
     author: str | None = None,
     read_only: bool = False,
     timeout: float | None = None,
+    folder: Path | None = None,
 ) -> RemoteStore:
     """The store that a server at this address holds. `token`: what lets you in (default: the environment's GRAPHSTORE_TOKEN). `timeout` in seconds.
+    `folder`: the store's, where it is known to lie on this machine.
 
     Raises EngineError when no server answers there, InvalidError for an unknown token.
     """
     line = Connection(url, token or os.environ.get(TOKEN) or None, timeout)
+    if folder is not None:
+        line.folder = folder
     store = RemoteStore(line, author=author, read_only=read_only)
     try:
         store._ask("at", (), {})

@@ -240,9 +240,7 @@ def _is_held(folder: Path) -> bool:
     return pid.isdigit() and int(pid) != os.getpid() and announced.lives(int(pid))
 
 
-async def _tick(
-    calling: Calling, ticking: Ticking, every: float, count: Callable[[str, str], None]
-) -> None:
+async def _tick(calling: Calling, ticking: Ticking, every: float, count: Callable[[str, str], None]) -> None:
     """Look every so often what is due, and do it in the writer's turn. What fails is told and counted, and tried again when it is due."""
     while True:
         for name in ticking.names:
@@ -269,5 +267,7 @@ def shown(folder: Path) -> Iterable[str]:
     """The tokens of a store, in words. Raises InvalidError when it was never served."""
     write, read = tokens.read(folder), tokens.read(folder, tokens.READ)
     if write is None or read is None:
-        raise InvalidError(f"{folder} has no tokens yet. They are made when it is served first: graphstore serve {folder}")
+        raise InvalidError(
+            f"{folder} has no tokens yet. They are made when it is served first: graphstore serve {folder}"
+        )
     return (f"write {write}", f"read  {read}")

@@ -76,5 +76,7 @@ def _checked(file: Path) -> str:
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidError(f"{file} cannot be read ({error}). Remove it: a new one is made.") from error
     if len(token) < _LEAST:
-        raise InvalidError(f"{file} holds no token of {_LEAST} characters or more. Remove it: a new one is made.")
+        raise InvalidError(
+            f"{file} holds no token of {_LEAST} characters or more. Remove it: a new one is made."
+        )
     return token
