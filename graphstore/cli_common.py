@@ -156,15 +156,15 @@ def open_store(
 def _opened(path: Path, author: str | None, read_only: bool, create: bool) -> "GraphStore":
     """The store; through its server where it has one on this machine, for reads too: that is quicker than reading the journal."""
     import graphstore
-    from graphstore import announced
+    from graphstore import opening
 
     place = str(path)
     if place.startswith(("http:/", "https:/")):  # a Path has one slash less
         scheme, _, host = place.partition(":")
         return graphstore.open(f"{scheme}://{host.lstrip('/')}", read_only=read_only, author=author)
-    served = announced.serving(path, wait=0) if read_only else None
+    served = opening.served(path, author=author) if read_only else None
     if served is not None:
-        return graphstore.open(served[0], read_only=True, author=author, token=served[1])
+        return served
     driver: Any = os.environ.get("GRAPHSTORE_DRIVER", "kuzu")
     return graphstore.open(path, read_only=read_only, create=create, author=author, driver=driver)
 

@@ -136,7 +136,7 @@ def _model(call: Call, name: str, value: Any) -> Any:
 def _view(call: Call, name: str, value: Any) -> Any:
     if isinstance(value, str | Mapping):
         return value
-    place = getattr(value, "_place", None)
+    place = getattr(value, "_named_as", None)
     if not isinstance(value, calls.Elsewhere) or place is None:
         raise InvalidError("compare wants another view of the same store.")
     return place()

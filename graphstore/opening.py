@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -15,7 +15,7 @@ from graphstore.folder import verify
 from graphstore.inputs import text_of, whole_number
 from graphstore.store import Clock, GraphStore
 
-__all__ = ["open", "restore", "verify"]
+__all__ = ["open", "restore", "served", "verify"]
 
 _DRIVERS = ("kuzu", "ladybug")
 _DURABILITY = ("commit", "interval")
@@ -48,51 +48,37 @@ def open(
     """
     if driver not in _DRIVERS:
         raise InvalidError.choice("driver", driver, _DRIVERS)
-    if durability not in _DURABILITY:
-        raise InvalidError.choice("durability", durability, _DURABILITY)
-    if clock is not None and not callable(clock):
-        raise InvalidError(f"clock {clock!r} is no clock. Give a callable that returns an aware datetime.")
-    if author is not None:
-        text_of("author", author)
-    days, size = (
-        whole_number("retention_days", retention_days),
-        whole_number("retention_bytes", retention_bytes),
-    )
-    if read_only and (days or size):
-        raise InvalidError(
-            "a reader keeps nothing. Leave retention_days and retention_bytes out, or open for writing."
-        )
-    reach = _Reach(clock, durability, author, token, timeout, days, size)
+    asked = _asked(read_only, clock, durability, author, token, timeout, retention_days, retention_bytes)
     if isinstance(path, str) and path.startswith(("http://", "https://")):
-        return reach.at(path, read_only=read_only)
+        return asked.at(path)
     place = folder.locate(path, read_only=read_only, create=create)
     try:
         place.hold()
     except LockedError:
-        if place.held_here() or place.path is None or (found := folder.serving(place.path)) is None:
+        found = None if place.path is None or place.held_here() else folder.serving(place.path)
+        if found is None:
             raise
-        return replace(reach, token=found[1]).at(found[0], folder=place.path)
+        return asked.at(found[0], token=found[1], folder=place.path)
     try:
         store = GraphStore(place, clock=clock, driver=driver, durability=durability, author=author)
     except BaseException:
         place.release()
         raise
-    try:
-        if days or size:
-            kept = store.retention
-            store.set_retention(days=days or kept["days"], bytes=size or kept["bytes"])
-        if not read_only:
-            store.evict_old()
-    except BaseException:
-        store.close()
-        raise
+    asked.keep(store)
     return store
 
 
-@dataclass(frozen=True, slots=True)
-class _Reach:
-    """What was said of a store that turns out to be served."""
+def served(path: str | os.PathLike[str], *, author: str | None = None) -> GraphStore | None:
+    """The store of a folder, only to be read, through the server that holds it on this machine; None when none does. Quicker than reading its journal."""
+    found = folder.serving(path, wait=0)
+    return None if found is None else open(found[0], read_only=True, author=author, token=found[1])
 
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What was asked for beside a place, checked."""
+
+    read_only: bool
     clock: Clock | None
     durability: str
     author: str | None
@@ -101,7 +87,7 @@ class _Reach:
     days: int | None
     size: int | None
 
-    def at(self, url: str, *, read_only: bool = False, folder: Path | None = None) -> GraphStore:
+    def at(self, url: str, *, token: str | None = None, folder: Path | None = None) -> GraphStore:
         """The store that a server at this address holds."""
         from graphstore import remote
 
@@ -112,16 +98,48 @@ class _Reach:
                 f"{url} is made durable by its server, commit by commit. Leave durability out."
             )
         store = remote.connect(
-            url, self.token, author=self.author, read_only=read_only, timeout=self.timeout, folder=folder
-        )
+            url, token or self.token, author=self.author, read_only=self.read_only, timeout=self.timeout, folder=folder,
+        )  # fmt: skip
+        if self.days or self.size:
+            self.keep(store)
+        return store
+
+    def keep(self, store: GraphStore) -> None:
+        """Have a store that was just opened keep what it is to keep, and no more. Closes it when that fails."""
         try:
             if self.days or self.size:
                 kept = store.retention
                 store.set_retention(days=self.days or kept["days"], bytes=self.size or kept["bytes"])
+            if not self.read_only:
+                store.evict_old()
         except BaseException:
             store.close()
             raise
-        return store
+
+
+def _asked(
+    read_only: bool,
+    clock: Clock | None,
+    durability: str,
+    author: str | None,
+    token: str | None,
+    timeout: float | None,
+    retention_days: int | None,
+    retention_bytes: int | None,
+) -> _Asked:
+    if durability not in _DURABILITY:
+        raise InvalidError.choice("durability", durability, _DURABILITY)
+    if clock is not None and not callable(clock):
+        raise InvalidError(f"clock {clock!r} is no clock. Give a callable that returns an aware datetime.")
+    if author is not None:
+        text_of("author", author)
+    days = whole_number("retention_days", retention_days)
+    size = whole_number("retention_bytes", retention_bytes)
+    if read_only and (days or size):
+        raise InvalidError(
+            "a reader keeps nothing. Leave retention_days and retention_bytes out, or open for writing."
+        )
+    return _Asked(read_only, clock, durability, author, token, timeout, days, size)
 
 
 def restore(

@@ -10,9 +10,9 @@ import html
 import inspect
 import os
 from collections.abc import Callable, Iterator, Mapping
-from functools import wraps
+from functools import update_wrapper, wraps
 from pathlib import Path
-from typing import Any, NoReturn, Self
+from typing import Any, NoReturn, Self, TypeVar
 from urllib.parse import urlencode
 
 import orjson
@@ -28,6 +28,7 @@ from graphstore.period import OPEN, Instant, TimeLike, instant, iso, moment
 from graphstore.store import GraphStore
 from graphstore.view import Reader, View
 
+F = TypeVar("F", bound=Callable[..., Any])
 READ_ONLY = "the store is open read only. Open it with read_only=False to write."
 TOKEN = "GRAPHSTORE_TOKEN"
 """The environment's variable for the token."""
@@ -130,10 +131,10 @@ class Remote(calls.Elsewhere):
         if not isinstance(other, str):
             if not isinstance(other, Remote) or other._line is not self._line:
                 raise InvalidError("compare wants another view of the same store.")
-            other = other._place()
+            other = other._named_as()
         return self._ask("compare", (other,), {})  # type: ignore[no-any-return]
 
-    def _place(self) -> dict[str, Any]:
+    def _named_as(self) -> dict[str, Any]:
         """This, as an argument of a call."""
         return {**self._at(), "branch": self._branch}
 
@@ -182,6 +183,15 @@ def _forwards(cls: type) -> type:
         ):
             setattr(cls, name, _forwarding(name, inspect.getattr_static(cls, name)))
     return cls
+
+
+def _told_as(original: Callable[..., Any]) -> Callable[[F], F]:
+    """A method with the words of the original."""
+
+    def mark(method: F) -> F:
+        return update_wrapper(method, original)  # type: ignore[return-value]
+
+    return mark
 
 
 @_forwards
@@ -253,13 +263,13 @@ class RemoteStore(Remote, GraphStore):
 
     # ------------------------------------------------------------------ coordinates
 
-    @wraps(GraphStore.as_of)
+    @_told_as(GraphStore.as_of)
     def as_of(
         self, snapshot: str | None = None, *, valid: TimeLike | None = None, tx: TimeLike | None = None
     ) -> View:
         return self._view(self._ask("as_of", (snapshot,), {"valid": valid, "tx": tx}))
 
-    @wraps(GraphStore.knowledge_at)
+    @_told_as(GraphStore.knowledge_at)
     def knowledge_at(self, t: TimeLike) -> View:
         return self._view(self._ask("knowledge_at", (t,), {}))
 
@@ -305,7 +315,7 @@ class RemoteStore(Remote, GraphStore):
 
     # ------------------------------------------------------------------ branches
 
-    @wraps(GraphStore.branch)
+    @_told_as(GraphStore.branch)
     def branch(
         self, name: str, *, at: View | None = None, tx: TimeLike | None = None, reason: str | None = None
     ) -> Branch:
@@ -321,7 +331,7 @@ class RemoteStore(Remote, GraphStore):
             tx = moment(at._tx)
         return self._handle(self._ask("branch", (name,), {"tx": tx, "reason": reason}))
 
-    @wraps(GraphStore.on)
+    @_told_as(GraphStore.on)
     def on(self, name: str) -> Branch:
         return self._handle(self._ask("on", (name,), {}))
 
@@ -340,11 +350,11 @@ class RemoteStore(Remote, GraphStore):
             )
         return branch.name
 
-    @wraps(GraphStore.delete_branch)
+    @_told_as(GraphStore.delete_branch)
     def delete_branch(self, name: str | Branch, *, reason: str | None = None) -> None:
         self._ask("delete_branch", (self._name_of(name),), {"reason": reason})
 
-    @wraps(GraphStore.merge)
+    @_told_as(GraphStore.merge)
     def merge(self, name: str | Branch, *, decide: Any = None, reason: str | None = None) -> Merge:
         asked = self._name_of(name)
         if not callable(decide):
@@ -359,7 +369,7 @@ class RemoteStore(Remote, GraphStore):
 
     # ------------------------------------------------------------------ the whole
 
-    @wraps(GraphStore.bulk_load)
+    @_told_as(GraphStore.bulk_load)
     def bulk_load(
         self,
         *,
@@ -388,7 +398,7 @@ class RemoteStore(Remote, GraphStore):
             progress(sum(counts.values()), sum(counts.values()))
         return counts  # type: ignore[no-any-return]
 
-    @wraps(GraphStore.export)
+    @_told_as(GraphStore.export)
     def export(self, path: str | os.PathLike[str]) -> int:
         self._usable()
         target = Path(path)
