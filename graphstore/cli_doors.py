@@ -8,7 +8,10 @@ import typer
 from graphstore.cli_common import Store, function
 
 Host = Annotated[
-    str, typer.Option("--host", metavar="ADDRESS", help="Where to listen; by default this machine alone is let in.")
+    str,
+    typer.Option(
+        "--host", metavar="ADDRESS", help="Where to listen; by default this machine alone is let in."
+    ),
 ]
 Port = Annotated[int, typer.Option("--port", help="0: any that is free.")]
 
@@ -29,11 +32,18 @@ def serve(
         bool, typer.Option("--read-only", help="Follow the store; another process may be writing it.")
     ] = False,
     ticks: Annotated[
-        bool, typer.Option("--ticks/--no-ticks", help="Do the daily lifecycle, the observer's queues and the rest.")
+        bool,
+        typer.Option(
+            "--ticks/--no-ticks", help="Do the daily lifecycle, the observer's queues and the rest."
+        ),
     ] = True,
     sync: Annotated[
         list[str] | None,
-        typer.Option("--sync", metavar="MODULE:FUNCTION", help="Gives a service to keep in step with (may be repeated)."),
+        typer.Option(
+            "--sync",
+            metavar="MODULE:FUNCTION",
+            help="Gives a service to keep in step with (may be repeated).",
+        ),
     ] = None,
     soul: Annotated[
         list[Path] | None,
@@ -46,14 +56,18 @@ def serve(
 
     from graphstore.errors import InvalidError
 
+    if show_token:
+        from graphstore.tokens import shown
+
+        for line in shown(store):
+            typer.echo(line)
+        return
     try:
         from graphstore import server_run
     except ImportError as error:
-        raise InvalidError(f"a server needs {error.name}. Install it: pip install 'graphstore[server]'") from None
-    if show_token:
-        for line in server_run.shown(store):
-            typer.echo(line)
-        return
+        raise InvalidError(
+            f"a server needs {error.name}. Install it: pip install 'graphstore[server]'"
+        ) from None
     if not server_run.is_loopback(host):
         typer.echo(
             f"warning: on {host} others than this machine can reach the store, unencrypted. Keep the tokens, or put a proxy with TLS before it.",

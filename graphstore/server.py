@@ -51,7 +51,9 @@ __all__ = ["Door", "Limits", "Patience", "app"]
 
 _log = logging.getLogger("graphstore")
 _HEARTBEAT = 15.0  # seconds after which a stream with no news says that it is there
-_OPEN = frozenset({"/health", "/docs", "/openapi.json", "/docs/oauth2-redirect"})  # they say nothing of the store
+_OPEN = frozenset(
+    {"/health", "/docs", "/openapi.json", "/docs/oauth2-redirect"}
+)  # they say nothing of the store
 _CHUNK = 1 << 18
 _TABLES = ("nodes", "versions", "events", "links")
 
@@ -159,7 +161,9 @@ class Door:
         scheme, _, shown = said.partition(b" ")
         scoped = self._tokens.scope(shown.strip()) if scheme.lower() == b"bearer" else None
         if scoped is None:
-            raise Refused(401, "that token is not known here. It lies in the store's folder, where it was served first.")
+            raise Refused(
+                401, "that token is not known here. It lies in the store's folder, where it was served first."
+            )
         return scoped
 
     async def _answer(
@@ -216,7 +220,9 @@ class Door:
             return
         client = scope.get("client")
         if client is not None and client[0] not in LOOPBACK:
-            raise Refused(403, f"{named[0]} names a file on the server's machine. Ask from there, or send the contents.")
+            raise Refused(
+                403, f"{named[0]} names a file on the server's machine. Ask from there, or send the contents."
+            )
         _want_write(scoped, f"{call.name}, which touches files here,")
 
     def _calling(self) -> Calling:
@@ -278,7 +284,9 @@ class Door:
         request = headers.get(b"graphstore-request")
         return await (end() if request is None else self._calling().once(request, end))
 
-    async def _export(self, scoped: str, headers: Headers, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _export(
+        self, scoped: str, headers: Headers, scope: Scope, receive: Receive, send: Send
+    ) -> None:
         calling = self._calling()
         with tempfile.TemporaryDirectory(prefix="graphstore-") as folder:
             dump = Path(folder) / "dump.jsonl"
@@ -304,7 +312,9 @@ class Door:
             raise InvalidError.choice("argument", min(unknown), ("since",))
         if self._streams >= self._limits.streams:
             raise Refused(503, "too many streams are open.", after=30)
-        since: TimeLike | None = headers.get(b"last-event-id", b"").decode("latin-1") or dict(asked.others).get("since")
+        since: TimeLike | None = headers.get(b"last-event-id", b"").decode("latin-1") or dict(
+            asked.others
+        ).get("since")
         if since == "now":
             since = iso(self._store._coordinate()[1])
         elif since is not None:
@@ -409,7 +419,9 @@ def _tables(body: bytes, asked: Apart) -> dict[str, Any]:
 
     named = [name for key, value in asked.others if key == "tables" for name in value.split(",")]
     if not named or len(set(named)) != len(named) or not set(named) <= set(_TABLES):
-        raise InvalidError(f"tables={','.join(named)!r} does not say which tables come. Name each once: {', '.join(_TABLES)}.")
+        raise InvalidError(
+            f"tables={','.join(named)!r} does not say which tables come. Name each once: {', '.join(_TABLES)}."
+        )
     source = pyarrow.BufferReader(body)
     found = {}
     for name in named:

@@ -107,9 +107,7 @@ class Calling:
         """What some work gives when it is the writer's turn to do it, durable by then. Raises what it raises; Refused when too many wait."""
         if self.serving.waiting >= self.limits.waiting_writes:
             raise Refused(503, "too many writes are waiting. Nothing was written: try again.", after=1)
-        turn = Turn(
-            work, alone=alone, told=self._loop.create_future(), until=monotonic() + self.limits.write
-        )
+        turn = Turn(work, alone=alone, told=self._loop.create_future(), until=monotonic() + self.limits.write)
         if within is None:
             self._late[turn] = None
             self.serving.ask(turn)
@@ -185,7 +183,9 @@ class Calling:
 
         def work() -> bytes:
             line = store if apart.branch is None else store.on(apart.branch)
-            block = line.transaction(author=author, reason=reason) if apart.transaction is None else line._verb()
+            block = (
+                line.transaction(author=author, reason=reason) if apart.transaction is None else line._verb()
+            )
             with block:
                 return b"[" + b",".join(_each(line, prepared, give)) + b"]"
 
@@ -205,7 +205,9 @@ class Calling:
         if apart.valid is None and apart.tx is None:
             return line
         if call.on != "view":
-            raise InvalidError(f"{call.name} is asked of the store, not at a coordinate. Leave valid and tx out.")
+            raise InvalidError(
+                f"{call.name} is asked of the store, not at a coordinate. Leave valid and tx out."
+            )
         return line.as_of(valid=apart.valid, tx=apart.tx)
 
     def _read(self, call: Call, args: dict[str, Any], apart: Apart, kind: bytes) -> Answer:
@@ -347,7 +349,9 @@ def _prepared(number: int, each: Any) -> tuple[int, Call, dict[str, Any]]:
         raise type(error)(f"call {number}, {name}: {error}") from None
 
 
-def _each(line: GraphStore, prepared: list[tuple[int, Call, dict[str, Any]]], give: Callable[[Any], bytes]) -> Any:
+def _each(
+    line: GraphStore, prepared: list[tuple[int, Call, dict[str, Any]]], give: Callable[[Any], bytes]
+) -> Any:
     for number, call, args in prepared:
         try:
             value = contract.run(call, line, args)

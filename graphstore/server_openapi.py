@@ -93,7 +93,7 @@ def _is_needed(each: inspect.Parameter) -> bool:
     return each.default is each.empty and each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)
 
 
-_WORDS = (("int", "integer"), ("float", "number"), ("bool", "boolean"), ("str", "string"))
+_WORDS = {"int": "integer", "float": "number", "bool": "boolean", "str": "string"}
 
 
 def _schema(each: inspect.Parameter) -> dict[str, Any]:
@@ -109,8 +109,8 @@ def _schema(each: inspect.Parameter) -> dict[str, Any]:
         found |= {"type": "string", "examples": ["2026-01-30", "2026-01-30T12:00:00Z"]}
     elif plain.startswith("Literal["):
         found["enum"] = [word.strip("'\" ") for word in plain[8:-1].split(",")]
-    else:
-        found |= {"type": kind for word, kind in _WORDS if plain == word}
+    elif plain in _WORDS:
+        found["type"] = _WORDS[plain]
     if each.default not in (each.empty, None, ()) and isinstance(each.default, (str, int, float)):
         found["default"] = each.default
     return found

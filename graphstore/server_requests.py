@@ -133,7 +133,9 @@ class Gate:
         else:
             name = name.partition(":")[0]
         if "*" not in self._hosts and name not in self._hosts:
-            raise Refused(403, f"host {name!r} is not served here. Name it with --allow-host {name or 'NAME'}.")
+            raise Refused(
+                403, f"host {name!r} is not served here. Name it with --allow-host {name or 'NAME'}."
+            )
         if len(self._known) < 100:
             self._known.add(host)
 
@@ -206,7 +208,9 @@ def arguments(body: bytes) -> dict[str, Any]:
     try:
         found = orjson.loads(body)
     except orjson.JSONDecodeError as error:
-        raise Refused(422, f"the body is no JSON: {error}. Give an object of the arguments by name.") from None
+        raise Refused(
+            422, f"the body is no JSON: {error}. Give an object of the arguments by name."
+        ) from None
     if not isinstance(found, dict):
         raise Refused(422, "the body is no JSON object. Give the arguments by name.")
     return found

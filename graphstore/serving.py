@@ -335,5 +335,3 @@ def _do(turn: Turn) -> None:
 def _again(error: Exception) -> Exception:
     """The same for each of a group: a traceback grows with each that raises it."""
     return type(error)(*error.args) if isinstance(error, GraphStoreError) else error
-
-

@@ -31,7 +31,9 @@ class _Tick:
 class Ticking:
     """The ticks of a store, each by its name."""
 
-    def __init__(self, store: GraphStore, ticks: Iterable[tuple[str, Callable[[], Any], timedelta]] = ()) -> None:
+    def __init__(
+        self, store: GraphStore, ticks: Iterable[tuple[str, Callable[[], Any], timedelta]] = ()
+    ) -> None:
         self._store = store
         self._ticks = {name: _Tick(work, every) for name, work, every in ticks}
 

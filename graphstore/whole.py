@@ -76,9 +76,13 @@ class WholeStore(Writer):
             after = -OPEN if since is None else instant(since, "since")
             known = self._coordinate()[1]
             change = Sight(self._core, after, after).change
-            told = index.o_tx  # rises: what comes after an instant is found without looking at what came before
+            told = (
+                index.o_tx
+            )  # rises: what comes after an instant is found without looking at what came before
             first = bisect_right(told, after, hi=index.mark().ops)
-            return [change(op) for op in range(first, bisect_right(told, known, lo=first, hi=index.mark().ops))]
+            return [
+                change(op) for op in range(first, bisect_right(told, known, lo=first, hi=index.mark().ops))
+            ]
 
     def stats(self) -> dict[str, Any]:
         """Counts and sizes: nodes, events, versions, rows, links, link_rows, transactions, journal_bytes, last_tx, custom_kinds."""
