@@ -368,8 +368,9 @@ def served(place: Path) -> dict[str, Any] | None:
     if not isinstance(told, dict) or told.get("host") != socket.gethostname():
         return None
     url, pid = told.get("url"), told.get("pid")
-    known = isinstance(pid, int) and pid > 0 and (url is None or isinstance(url, str))
-    return told if known and _lives(pid) else None
+    if not isinstance(pid, int) or pid <= 0 or not (url is None or isinstance(url, str)):
+        return None
+    return told if _lives(pid) else None
 
 
 def token_in(place: Path, name: str = TOKEN) -> str | None:

@@ -49,12 +49,13 @@ def serve(
     *,
     listening: Listening,
     read_only: bool = False,
-    ticks: Callable[[GraphStore], Ticking] | None = None,
+    prepared: Callable[[GraphStore], Ticking | None] | None = None,
     every: float = 60.0,
     told: Callable[[str], None] = print,
     driver: str = "kuzu",
 ) -> None:
-    """Serve the store of a folder until a signal ends it. `ticks` makes what is done beside the answers, looked at every so many seconds.
+    """Serve the store of a folder until a signal ends it. `prepared` is told the store that was opened, and gives what is done beside the
+    answers: what is due is looked for every so many seconds.
 
     Raises LockedError when another holds the store, InvalidError for an address that cannot be had.
     """
@@ -69,6 +70,7 @@ def serve(
         store = stack.enter_context(graphstore.open(folder, read_only=read_only, driver=driver))  # type: ignore[arg-type]
         for notice in store.notices:
             told(f"note: {notice}")
+        ticking = prepared(store) if prepared is not None else None
         keys = tokens.kept(folder)
         url = _url(listening.host, sockets.getsockname()[1])
 
@@ -78,8 +80,8 @@ def serve(
                 announced.announce(folder, url)
             told(f"serving {folder} on {url} (token in {folder / tokens.TOKEN})")
             working = [_follow(calling)] if read_only else []
-            if ticks is not None and not read_only:
-                working.append(_tick(calling, ticks(store), every, made.metrics.count))
+            if ticking is not None and not read_only:
+                working.append(_tick(calling, ticking, every, made.metrics.count))
             tasks = [asyncio.ensure_future(each) for each in working]
             try:
                 yield

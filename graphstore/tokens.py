@@ -13,6 +13,8 @@ from graphstore.errors import EngineError, InvalidError
 from graphstore.files import write_all
 from graphstore.folder import READ_TOKEN, TOKEN, token_in
 
+__all__ = ["TOKEN", "Tokens", "kept", "made", "shown"]
+
 Scope = Literal["read", "write"]
 _LEAST = 16
 
