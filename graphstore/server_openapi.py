@@ -22,6 +22,11 @@ _ERROR = {
     "properties": {"error": {"type": "string"}, "message": {"type": "string"}},
     "required": ["error", "message"],
 }
+_TOKEN = {
+    "type": "http",
+    "scheme": "bearer",
+    "description": "It lies in the store's folder: `token`, `token-read`.",
+}
 _STATUS = {
     400: "a Cypher text that is refused or does not run",
     401: "no token, or one that is not known",
@@ -33,8 +38,18 @@ _STATUS = {
 }
 
 
-def describe(app: FastAPI, calls: Mapping[str, Call], path_of: Callable[[Call], str]) -> None:
-    """Give an app a route for each call."""
+def described(app: FastAPI, calls: Mapping[str, Call], path_of: Callable[[Call], str]) -> dict[str, Any]:
+    """The OpenAPI of an app with a route for each call. Made when it is first asked for: a server that starts has no need of it."""
+    if app.openapi_schema is None:
+        full = FastAPI(title=app.title, version=app.version, description=app.description)
+        _describe(full, calls, path_of)
+        schema = full.openapi()
+        schema["components"] = schema.get("components", {}) | {"securitySchemes": {"token": _TOKEN}}
+        app.openapi_schema = schema
+    return app.openapi_schema
+
+
+def _describe(app: FastAPI, calls: Mapping[str, Call], path_of: Callable[[Call], str]) -> None:
     for call in calls.values():
         for method in ("POST", "GET") if call.scope == "read" else ("POST",):
             app.add_api_route(

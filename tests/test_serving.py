@@ -92,7 +92,9 @@ def held_up(asker: Asker) -> threading.Event:
 def test_what_has_queued_shares_a_sync(disk_store, asker, monkeypatch):
     synced = []
     sync = disk_store._core.journal.sync
-    monkeypatch.setattr(disk_store._core.journal, "sync", lambda ticket: (synced.append(ticket), sync(ticket)))
+    monkeypatch.setattr(
+        disk_store._core.journal, "sync", lambda ticket: (synced.append(ticket), sync(ticket))
+    )
     go = held_up(asker)
     turns = [asker.turn(adding(disk_store, f"n{number}")) for number in range(20)]
     go.set()
