@@ -20,12 +20,11 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import orjson
 
 from graphstore import compacting, forgetting, laying, saved, vectors
-from graphstore.announced import FILE as SERVED
-from graphstore.announced import serving as serving
 from graphstore.collecting import no_collecting
 from graphstore.errors import DamageError, EngineError, InvalidError, LockedError, NotFoundError
 from graphstore.files import remove_cut, sync_folder
@@ -43,6 +42,8 @@ except ImportError:  # pragma: no cover - a platform without flock
 
 MEMORY = ":memory:"
 _JOURNAL, _LOCK, _INDEX = "journal", "lock", "index.bin"
+SERVED, TOKEN, READ_TOKEN = "server.json", "token", "token-read"
+_STARTING = 10.0  # seconds a server that just starts is waited for
 _SAVE_AFTER = 256  # lines followed since the copy was saved that make saving it again worth while
 _TRIES = 100  # of a reader, 10 ms apart, while the writer puts other files in their place
 _open_here: set[str] = set()
@@ -340,6 +341,68 @@ def _holds_other_things(place: Path) -> bool:
     if {entry.name for entry in place.iterdir()} - {_LOCK, _JOURNAL, SERVED}:
         return True
     return (place / _JOURNAL).is_dir() and any((place / _JOURNAL).iterdir())
+
+
+# ---- who serves a store ------------------------------------------------------------------------
+
+
+def serving(path: str | os.PathLike[str], wait: float = _STARTING) -> tuple[str, str] | None:
+    """The URL and the token of the server of this machine that holds a store; None when none does, or its tokens may not be read.
+
+    One that is just starting is waited for, so many seconds at most.
+    """
+    place = Path(path)
+    until = time.monotonic() + wait
+    while (told := served(place)) is not None:
+        if told["url"] is not None:
+            token = token_in(place) or token_in(place, READ_TOKEN)
+            return (told["url"], token) if token and holder(place) == told["pid"] else None
+        if time.monotonic() >= until:
+            return None
+        time.sleep(0.02)
+    return None
+
+
+def served(place: Path) -> dict[str, Any] | None:
+    """What a living server of this machine told of itself: `pid`, and `url`, None while it is starting."""
+    try:
+        told = orjson.loads((place / SERVED).read_bytes())
+    except (OSError, orjson.JSONDecodeError):
+        return None
+    if not isinstance(told, dict) or told.get("host") != socket.gethostname():
+        return None
+    url, pid = told.get("url"), told.get("pid")
+    if not isinstance(pid, int) or pid <= 0 or not (url is None or isinstance(url, str)):
+        return None
+    return told if _lives(pid) else None
+
+
+def token_in(place: Path, name: str = TOKEN) -> str | None:
+    """A token that lies in a store's folder; None when there is none, or when it may not be read."""
+    try:
+        return (place / name).read_text(encoding="ascii").strip() or None
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def holder(place: Path) -> int | None:
+    """The process that holds a store for writing, as far as its lock says: one that is gone holds nothing."""
+    try:
+        text = (place / _LOCK).read_text(errors="replace")
+    except OSError:
+        return None
+    pid = text.removeprefix("pid ").partition(" ")[0]
+    return int(pid) if pid.isdigit() and _lives(int(pid)) else None
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True  # another user's
+    return True
 
 
 # bounds and copies that depend on what was asked, not only on the journal

@@ -1,7 +1,7 @@
 """A store over HTTP, for many processes at once: every call of the contract under its name, with FastAPI's description of them all.
 
-`POST /{name}` takes the arguments as a JSON object, `GET` those of a read in the query. The routes are FastAPI's, so that `/docs` and
-`/openapi.json` show each call; the answers are given before its router is asked, for that would cost more than a write does.
+`POST /{name}` takes the arguments as a JSON object, `GET` those of a read in the query. FastAPI tells of them, in `/docs` and `/openapi.json`; the
+answers are given before its router is asked, for that would cost more than a write does.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from graphstore.period import TimeLike, instant, iso
 from graphstore.server_calls import ARROW, Calling, Limits, encoder, kind_of
 from graphstore.server_metrics import KIND as METRICS
 from graphstore.server_metrics import Metrics, gauges_of
-from graphstore.server_openapi import describe
+from graphstore.server_openapi import described
 from graphstore.server_requests import (
     LOOPBACK,
     Answer,
@@ -316,7 +316,7 @@ class Door:
             asked.others
         ).get("since")
         if since == "now":
-            since = iso(self._store._coordinate()[1])
+            since = iso(min(self._store._coordinate()[1], self._store._last_tx))
         elif since is not None:
             instant(since, "since")
         self._streams += 1
@@ -383,7 +383,7 @@ def app(
         redoc_url=None,
         lifespan=life,
     )
-    describe(made, contract.CALLS, path_of)
+    made.openapi = partial(described, made, contract.CALLS, path_of)  # type: ignore[method-assign]
     door = Door(
         made,
         store,

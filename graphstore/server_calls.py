@@ -158,10 +158,10 @@ class Calling:
         def work() -> bytes:
             line = store if apart.branch is None else store.on(apart.branch)
             if author is None or author == line._author:
-                return encode(contract.run(call, line, args))
+                return encode(contract.run(call, line, args, line))
             before, line._author = line._author, author  # of this thread: it alone writes
             try:
-                return encode(contract.run(call, line, args))
+                return encode(contract.run(call, line, args, line))
             finally:
                 line._author = before
 
@@ -213,7 +213,7 @@ class Calling:
     def _read(self, call: Call, args: dict[str, Any], apart: Apart, kind: bytes) -> Answer:
         reader = self._reader(call, apart)
         valid, tx = reader._coordinate()
-        body = encoder(kind)(contract.run(call, reader, args))
+        body = encoder(kind)(contract.run(call, reader, args, self.line(apart)))
         return Answer(200, body, _coordinate(valid, tx), kind)
 
     async def read(self, call: Call, args: dict[str, Any], apart: Apart, kind: bytes) -> Answer:
@@ -354,7 +354,7 @@ def _each(
 ) -> Any:
     for number, call, args in prepared:
         try:
-            value = contract.run(call, line, args)
+            value = contract.run(call, line, args, line)
         except GraphStoreError as error:
             raise type(error)(f"call {number}, {call.name}: {error} Nothing of the batch was kept.") from None
         yield give(value)

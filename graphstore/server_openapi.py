@@ -22,6 +22,11 @@ _ERROR = {
     "properties": {"error": {"type": "string"}, "message": {"type": "string"}},
     "required": ["error", "message"],
 }
+_TOKEN = {
+    "type": "http",
+    "scheme": "bearer",
+    "description": "It lies in the store's folder: `token`, `token-read`.",
+}
 _STATUS = {
     400: "a Cypher text that is refused or does not run",
     401: "no token, or one that is not known",
@@ -33,8 +38,18 @@ _STATUS = {
 }
 
 
-def describe(app: FastAPI, calls: Mapping[str, Call], path_of: Callable[[Call], str]) -> None:
-    """Give an app a route for each call."""
+def described(app: FastAPI, calls: Mapping[str, Call], path_of: Callable[[Call], str]) -> dict[str, Any]:
+    """The OpenAPI of an app with a route for each call. Made when it is first asked for: a server that starts has no need of it."""
+    if app.openapi_schema is None:
+        full = FastAPI(title=app.title, version=app.version, description=app.description)
+        _describe(full, calls, path_of)
+        schema = full.openapi()
+        schema["components"] = schema.get("components", {}) | {"securitySchemes": {"token": _TOKEN}}
+        app.openapi_schema = schema
+    return app.openapi_schema
+
+
+def _describe(app: FastAPI, calls: Mapping[str, Call], path_of: Callable[[Call], str]) -> None:
     for call in calls.values():
         for method in ("POST", "GET") if call.scope == "read" else ("POST",):
             app.add_api_route(
@@ -93,7 +108,7 @@ def _is_needed(each: inspect.Parameter) -> bool:
     return each.default is each.empty and each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)
 
 
-_WORDS = (("int", "integer"), ("float", "number"), ("bool", "boolean"), ("str", "string"))
+_WORDS = {"int": "integer", "float": "number", "bool": "boolean", "str": "string"}
 
 
 def _schema(each: inspect.Parameter) -> dict[str, Any]:
@@ -109,8 +124,8 @@ def _schema(each: inspect.Parameter) -> dict[str, Any]:
         found |= {"type": "string", "examples": ["2026-01-30", "2026-01-30T12:00:00Z"]}
     elif plain.startswith("Literal["):
         found["enum"] = [word.strip("'\" ") for word in plain[8:-1].split(",")]
-    else:
-        found |= {"type": kind for word, kind in _WORDS if plain == word}
+    elif plain in _WORDS:
+        found["type"] = _WORDS[plain]
     if each.default not in (each.empty, None, ()) and isinstance(each.default, (str, int, float)):
         found["default"] = each.default
     return found

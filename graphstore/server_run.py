@@ -8,8 +8,9 @@ import logging
 import os
 import signal
 import socket
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ import uvicorn
 
 import graphstore
 from graphstore import announced, tokens
-from graphstore.errors import EngineError, InvalidError
+from graphstore.errors import EngineError
 from graphstore.server import Limits, Patience, app
 from graphstore.server_calls import Calling
 from graphstore.server_requests import LOOPBACK
@@ -48,19 +49,20 @@ def serve(
     *,
     listening: Listening,
     read_only: bool = False,
-    ticks: Callable[[GraphStore], Ticking] | None = None,
+    prepared: Callable[[GraphStore], Ticking | None] | None = None,
     every: float = 60.0,
     told: Callable[[str], None] = print,
     driver: str = "kuzu",
 ) -> None:
-    """Serve the store of a folder until a signal ends it. `ticks` makes what is done beside the answers, looked at every so many seconds.
+    """Serve the store of a folder until a signal ends it. `prepared` is told the store that was opened, and gives what is done beside the
+    answers: what is due is looked for every so many seconds.
 
     Raises LockedError when another holds the store, InvalidError for an address that cannot be had.
     """
     if folder.is_dir() and not read_only:
         announced.refuse_served(folder)
     with contextlib.ExitStack() as stack:
-        if (folder / "journal").is_dir() and not read_only and not _is_held(folder):
+        if (folder / "journal").is_dir() and not read_only and not announced.is_held(folder):
             announced.announce(folder, None)
             stack.callback(announced.withdraw, folder)
         sockets = _listen(listening)
@@ -68,6 +70,7 @@ def serve(
         store = stack.enter_context(graphstore.open(folder, read_only=read_only, driver=driver))  # type: ignore[arg-type]
         for notice in store.notices:
             told(f"note: {notice}")
+        ticking = prepared(store) if prepared is not None else None
         keys = tokens.kept(folder)
         url = _url(listening.host, sockets.getsockname()[1])
 
@@ -75,10 +78,10 @@ def serve(
         async def beside(calling: Calling) -> AsyncIterator[None]:
             if not read_only:
                 announced.announce(folder, url)
-            told(f"serving {folder} on {url} (token in {folder / tokens.WRITE})")
+            told(f"serving {folder} on {url} (token in {folder / tokens.TOKEN})")
             working = [_follow(calling)] if read_only else []
-            if ticks is not None and not read_only:
-                working.append(_tick(calling, ticks(store), every, made.metrics.count))
+            if ticking is not None and not read_only:
+                working.append(_tick(calling, ticking, every, made.metrics.count))
             tasks = [asyncio.ensure_future(each) for each in working]
             try:
                 yield
@@ -155,9 +158,9 @@ def _protocol(door: Any) -> Any:
     except ImportError:
         from uvicorn.protocols.http.h11_impl import H11Protocol as Protocol  # type: ignore[assignment]
 
-    class Told(Protocol):  # type: ignore[valid-type, misc]
+    class Told(Protocol):
         def connection_made(self, transport: Any) -> None:
-            super().connection_made(_Whole(transport))
+            super().connection_made(_Whole(transport))  # type: ignore[arg-type]
 
         def connection_lost(self, exc: Exception | None) -> None:
             super().connection_lost(exc)
@@ -230,22 +233,12 @@ def is_loopback(host: str) -> bool:
     return host in LOOPBACK or host.startswith("127.")
 
 
-def _is_held(folder: Path) -> bool:
-    """Whether another process holds the store, as far as its lock says."""
-    try:
-        text = (folder / "lock").read_text(errors="replace")
-    except OSError:
-        return False
-    pid = text.removeprefix("pid ").partition(" ")[0]
-    return pid.isdigit() and int(pid) != os.getpid() and announced.lives(int(pid))
-
-
 async def _tick(calling: Calling, ticking: Ticking, every: float, count: Callable[[str, str], None]) -> None:
     """Look every so often what is due, and do it in the writer's turn. What fails is told and counted, and tried again when it is due."""
     while True:
         for name in ticking.names:
             try:
-                if await calling.turn(lambda name=name: ticking.do(name), alone=True):
+                if await calling.turn(partial(ticking.do, name), alone=True):
                     count("ticks", name)
             except Exception as error:
                 count("tick_errors", name)
@@ -261,13 +254,3 @@ async def _follow(calling: Calling) -> None:
         except Exception as error:
             _log.error("the journal could not be followed: %s", error)
         await asyncio.sleep(_FOLLOW)
-
-
-def shown(folder: Path) -> Iterable[str]:
-    """The tokens of a store, in words. Raises InvalidError when it was never served."""
-    write, read = tokens.read(folder), tokens.read(folder, tokens.READ)
-    if write is None or read is None:
-        raise InvalidError(
-            f"{folder} has no tokens yet. They are made when it is served first: graphstore serve {folder}"
-        )
-    return (f"write {write}", f"read  {read}")

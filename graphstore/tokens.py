@@ -11,9 +11,11 @@ from typing import Literal
 
 from graphstore.errors import EngineError, InvalidError
 from graphstore.files import write_all
+from graphstore.folder import READ_TOKEN, TOKEN, token_in
+
+__all__ = ["TOKEN", "Tokens", "kept", "made", "shown"]
 
 Scope = Literal["read", "write"]
-WRITE, READ = "token", "token-read"  # the names of the files
 _LEAST = 16
 
 
@@ -36,20 +38,22 @@ def made() -> Tokens:
     return Tokens(secrets.token_urlsafe(32), secrets.token_urlsafe(32))
 
 
-def kept(folder: Path) -> Tokens:
+def kept(place: Path) -> Tokens:
     """The tokens that lie in a store's folder, made when they are not there.
 
     Raises InvalidError for a file others may read or that holds no token, EngineError when the disk refuses.
     """
-    return Tokens(_kept(folder / WRITE), _kept(folder / READ))
+    return Tokens(_kept(place / TOKEN), _kept(place / READ_TOKEN))
 
 
-def read(folder: Path, name: str = WRITE) -> str | None:
-    """A token that lies in a store's folder; None when there is none, or when it may not be read."""
-    try:
-        return (folder / name).read_text(encoding="ascii").strip() or None
-    except (OSError, UnicodeDecodeError):
-        return None
+def shown(place: Path) -> tuple[str, str]:
+    """The tokens of a store, each with its scope, in words. Raises InvalidError when it was never served."""
+    write, read = token_in(place), token_in(place, READ_TOKEN)
+    if write is None or read is None:
+        raise InvalidError(
+            f"{place} has no tokens yet. They are made when it is served first: graphstore serve {place}"
+        )
+    return f"write {write}", f"read  {read}"
 
 
 def _kept(file: Path) -> str:

@@ -47,8 +47,6 @@ FLOORS = {
     },
     "truth": {
         "blocks",
-        "announced",
-        "tokens",
         "files",
         "line",
         "journal",
@@ -116,6 +114,8 @@ FLOORS = {
         "snapshots",
         "whole",
         "serving",
+        "announced",
+        "tokens",
     },
     "rooms": {
         "windows",
