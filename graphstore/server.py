@@ -95,7 +95,9 @@ class Door:
     @contextlib.asynccontextmanager
     async def open(self) -> AsyncIterator[Calling]:
         """Answers calls within the block. At its end nothing is being written any more; the store stays open."""
-        self.calling = Calling(self._store, self._limits, self._patience, read_only=self._read_only)
+        self.calling = Calling(
+            self._store, self._limits, self._patience, self.metrics, read_only=self._read_only
+        )
         try:
             yield self.calling
         finally:
@@ -346,10 +348,12 @@ class Door:
                 waiting.cancel()
                 if not done:
                     await send({"type": "http.response.body", "body": b": here\n\n", "more_body": True})
-            if not left.done():
-                await send({"type": "http.response.body", "body": b""})
+        except Exception as error:  # the head has gone out: what is wrong can only be the last event
+            _log.exception("a stream of changes failed")
+            await send({"type": "http.response.body", "body": _last(error), "more_body": True})
         finally:
             left.cancel()
+            await send({"type": "http.response.body", "body": b""})
 
 
 def app(
@@ -447,6 +451,10 @@ def _news(calling: Calling, asked: Apart, since: TimeLike | None) -> tuple[bytes
         if change is not None:
             together.append(change)
     return b"".join(parts), since
+
+
+def _last(error: Exception) -> bytes:
+    return b"event: error\ndata: %b\n\n" % _refusal(error).body
 
 
 async def _until_left(receive: Receive) -> None:
