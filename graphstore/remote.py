@@ -425,7 +425,7 @@ class RemoteStore(Remote, GraphStore):
         target = Path(path)
         if target.exists():
             raise ConflictError(f"{target} exists. Choose another name, or remove it first.")
-        lines = 0
+        lines = -1  # the first says what it is
 
         def write(piece: bytes) -> None:
             nonlocal lines
