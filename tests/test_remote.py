@@ -167,8 +167,8 @@ def test_rooms_are_answered_where_the_store_is(pair):
 
 def test_parameters_of_a_query_keep_their_kind(pair):
     store, there = pair
-    text = "RETURN $at AS at, $day AS day, $list AS list, $on AS `on`"
-    given = {"at": datetime(2026, 1, 1, tzinfo=UTC), "day": date(2026, 1, 2), "list": [1.5, 2], "on": True}
+    text = "RETURN $at AS at, $day AS day, $list AS list, $yes AS yes"
+    given = {"at": datetime(2026, 1, 1, tzinfo=UTC), "day": date(2026, 1, 2), "list": [1.5, 2], "yes": True}
 
     assert as_told(store.query(text, **given)) == as_told(there.query(text, **given))
     assert given["at"] == there.query(text, **given).single()["at"]
