@@ -346,10 +346,12 @@ class Door:
                 waiting.cancel()
                 if not done:
                     await send({"type": "http.response.body", "body": b": here\n\n", "more_body": True})
-            if not left.done():
-                await send({"type": "http.response.body", "body": b""})
+        except Exception as error:  # the head has gone out: what is wrong can only be the last event
+            _log.exception("a stream of changes failed")
+            await send({"type": "http.response.body", "body": _last(error), "more_body": True})
         finally:
             left.cancel()
+            await send({"type": "http.response.body", "body": b""})
 
 
 def app(
@@ -447,6 +449,10 @@ def _news(calling: Calling, asked: Apart, since: TimeLike | None) -> tuple[bytes
         if change is not None:
             together.append(change)
     return b"".join(parts), since
+
+
+def _last(error: Exception) -> bytes:
+    return b"event: error\ndata: %b\n\n" % _refusal(error).body
 
 
 async def _until_left(receive: Receive) -> None:

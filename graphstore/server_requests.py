@@ -179,22 +179,19 @@ class Bodies:
 
 
 async def _body(receive: Receive, most: int) -> bytes:
-    message = await receive()
-    if message["type"] == "http.disconnect":
-        raise ClientGone
-    data: bytes = message.get("body", b"")
-    if not message.get("more_body"):
-        return data
-    parts, size = [data], len(data)
-    while message.get("more_body"):
+    parts: list[bytes] = []
+    size = 0
+    while True:
         message = await receive()
         if message["type"] == "http.disconnect":
             raise ClientGone
-        parts.append(message.get("body", b""))
-        size += len(parts[-1])
+        data: bytes = message.get("body", b"")
+        size += len(data)
         if size > most:
             raise Refused(413, _too_large(most))
-    return b"".join(parts)
+        if not message.get("more_body"):
+            return b"".join([*parts, data]) if parts else data
+        parts.append(data)
 
 
 def _too_large(most: int) -> str:

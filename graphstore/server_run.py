@@ -27,6 +27,7 @@ from graphstore.ticking import Ticking
 
 _log = logging.getLogger("graphstore")
 PORT = 7464
+_BACKLOG = 1024
 _LAST = 10  # seconds that open requests have to finish
 _KEEP_ALIVE = 300  # seconds a connection may be silent: clients keep theirs
 _FOLLOW = 0.25  # seconds between two looks of a reader at the journal
@@ -147,7 +148,7 @@ def config(made: Any) -> uvicorn.Config:
         proxy_headers=False,
         timeout_keep_alive=_KEEP_ALIVE,
         timeout_graceful_shutdown=_LAST,
-        backlog=1024,
+        backlog=_BACKLOG,
     )
 
 
@@ -213,6 +214,7 @@ def _listen(listening: Listening) -> socket.socket:
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         made.bind((listening.host, listening.port))
+        made.listen(_BACKLOG)  # who comes before it answers waits
     except (OSError, OverflowError) as error:
         made.close()
         raise EngineError(
