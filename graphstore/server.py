@@ -95,7 +95,9 @@ class Door:
     @contextlib.asynccontextmanager
     async def open(self) -> AsyncIterator[Calling]:
         """Answers calls within the block. At its end nothing is being written any more; the store stays open."""
-        self.calling = Calling(self._store, self._limits, self._patience, read_only=self._read_only)
+        self.calling = Calling(
+            self._store, self._limits, self._patience, self.metrics, read_only=self._read_only
+        )
         try:
             yield self.calling
         finally:

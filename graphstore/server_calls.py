@@ -15,6 +15,7 @@ from graphstore import contract, engine
 from graphstore.contract import Call
 from graphstore.errors import GraphStoreError, InvalidError
 from graphstore.period import iso
+from graphstore.server_metrics import Metrics
 from graphstore.server_requests import Answer, Apart, Bodies, Refused
 from graphstore.serving import Patience, Serving, Turn
 
@@ -56,8 +57,10 @@ class Limits:
 class Calling:
     """A store and those who ask it. Made within the event loop that its answers belong to."""
 
-    def __init__(self, store: GraphStore, limits: Limits, patience: Patience, *, read_only: bool) -> None:
-        self.store, self.limits, self.read_only = store, limits, read_only
+    def __init__(
+        self, store: GraphStore, limits: Limits, patience: Patience, metrics: Metrics, *, read_only: bool
+    ) -> None:
+        self.store, self.limits, self.metrics, self.read_only = store, limits, metrics, read_only
         self._loop = asyncio.get_running_loop()
         self.serving = Serving(store, self._answered, patience=patience)
         self._pool = ThreadPoolExecutor(limits.readers, thread_name_prefix="graphstore reader")

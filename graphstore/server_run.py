@@ -8,7 +8,7 @@ import logging
 import os
 import signal
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -80,15 +80,11 @@ def serve(
             if not read_only:
                 announced.announce(folder, url)
             told(f"serving {folder} on {url} (token in {folder / tokens.TOKEN})")
-            working = [_follow(calling)] if read_only else []
+            working = [follow(calling)] if read_only else []
             if ticking is not None and not read_only:
-                working.append(_tick(calling, ticking, every, made.metrics.count))
-            tasks = [asyncio.ensure_future(each) for each in working]
-            try:
+                working.append(tick(calling, ticking, every))
+            async with together(working):
                 yield
-            finally:
-                for task in tasks:
-                    task.cancel()
 
         stack.callback(announced.withdraw, folder)
         made = app(
@@ -235,20 +231,32 @@ def is_loopback(host: str) -> bool:
     return host in LOOPBACK or host.startswith("127.")
 
 
-async def _tick(calling: Calling, ticking: Ticking, every: float, count: Callable[[str, str], None]) -> None:
-    """Look every so often what is due, and do it in the writer's turn. What fails is told and counted, and tried again when it is due."""
+@contextlib.asynccontextmanager
+async def together(working: Iterable[Coroutine[Any, Any, None]]) -> AsyncIterator[None]:
+    """What goes on while the block does."""
+    tasks = [asyncio.ensure_future(each) for each in working]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+
+
+async def tick(calling: Calling, ticking: Ticking, every: float) -> None:
+    """Look every so many seconds what is due, and do it in the writer's turn. What fails is told and counted; it is tried again when it is due."""
     while True:
         for name in ticking.names:
             try:
                 if await calling.turn(partial(ticking.do, name), alone=True):
-                    count("ticks", name)
+                    calling.metrics.count("ticks", name)
             except Exception as error:
-                count("tick_errors", name)
+                calling.metrics.count("tick_errors", name)
                 _log.error("tick %s failed: %s", name, error)
         await asyncio.sleep(every)
 
 
-async def _follow(calling: Calling) -> None:
+async def follow(calling: Calling) -> None:
+    """Move a reader on with the journal of the one who writes."""
     while True:
         try:
             if await calling.aside(calling.store.refresh):
