@@ -7,14 +7,11 @@ this one table, so that what is told is what is meant, and nothing here knows by
 from __future__ import annotations
 
 import inspect
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
 from functools import cached_property
 from importlib import import_module
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -23,12 +20,12 @@ import orjson
 from graphstore import calls, errors, wire
 from graphstore.branch import Branch
 from graphstore.errors import GraphStoreError, InvalidError
-from graphstore.inputs import json_object, text_of
 from graphstore.links import Vocabulary
-from graphstore.models import BranchInfo, Chain, Coordinate, Event, Node, Value
-from graphstore.period import TimeLike, instant, iso
+from graphstore.models import BranchInfo, Chain, Coordinate, Event, Value
+from graphstore.period import TimeLike
 from graphstore.store import GraphStore
 from graphstore.view import Reader, View
+from graphstore.walks import By, Direction
 
 Scope = Literal["read", "write"]
 On = Literal["view", "store", "branch"]
@@ -57,7 +54,7 @@ EXCEPTIONS: Mapping[str, str] = MappingProxyType(
 """Public names of GraphStore, View and Branch that are no calls, each with the reason."""
 
 _READS = frozenset({
-    "node", "event", "history", "versions", "diff", "inspect", "nodes", "events", "compare", "links_from", "backlinks_to", "supersedes", "what_superseded",
+    "node", "event", "history", "versions", "operations", "diff", "inspect", "nodes", "events", "compare", "links_from", "backlinks_to", "supersedes", "what_superseded",
     "causes", "effects", "walk", "path", "paths", "shaky", "contradictions", "contradiction", "query", "to_arrow", "to_networkx", "at", "vocabulary",
 })  # fmt: skip
 _WHOLE_READS = frozenset({
@@ -68,6 +65,10 @@ _WRITES = frozenset({
     "bulk_load", "evict", "evict_old", "erase", "set_trust", "set_retention", "sweep", "snapshot", "touch", "flush_accesses", "rebuild", "branch", "merge",
     "delete_branch",
 })  # fmt: skip
+
+
+NAMES = _READS | _WHOLE_READS | _WRITES
+"""The calls that are methods and properties of views, stores and branches."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ class Call:
     def parameters(self) -> Mapping[str, inspect.Parameter]:
         """What can be told, by name: no progress, and no functions but the store's own. `*more` is a list, `**params` an object."""
         said = self.signature.parameters.values()
-        return {each.name: each for each in said if each.name not in _UNTOLD and each.name != "unknown"}
+        return {each.name: each for each in said if each.name not in UNTOLD and each.name != "unknown"}
 
     @cached_property
     def doc(self) -> str:
@@ -103,27 +104,30 @@ class Call:
         return str(self.signature.return_annotation)
 
     @cached_property
-    def _required(self) -> frozenset[str]:
+    def required(self) -> frozenset[str]:
+        """The parameters that must be told."""
         return frozenset(
             each.name for each in self.parameters.values()
             if each.default is each.empty and each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)
         )  # fmt: skip
 
     @cached_property
-    def _positional(self) -> tuple[str, ...]:
+    def positional(self) -> tuple[str, ...]:
         """Those that may be given by place; one that is left out for `*more` too."""
         return tuple(
             each.name for each in self.signature.parameters.values() if each.kind is each.POSITIONAL_OR_KEYWORD
         )  # fmt: skip
 
     @cached_property
-    def _more(self) -> str | None:
+    def more(self) -> str | None:
+        """The parameter that takes what is left of those given by place."""
         return next(
             (n for n, each in self.signature.parameters.items() if each.kind is each.VAR_POSITIONAL), None
         )
 
     @cached_property
-    def _any(self) -> str | None:
+    def any(self) -> str | None:
+        """The parameter that takes whatever else is named."""
         return next(
             (n for n, each in self.signature.parameters.items() if each.kind is each.VAR_KEYWORD), None
         )
@@ -134,14 +138,9 @@ class Call:
         found = {name: _taking(str(each.annotation), name) for name, each in self.parameters.items()}
         return {name: taking for name, taking in found.items() if taking is not None}
 
-    @cached_property
-    def _checked(self) -> dict[str, str]:
-        """What sort of thing an argument is, where that has to be looked at before it is sent."""
-        found = {name: _sort(str(each.annotation)) for name, each in self.signature.parameters.items()}
-        return {name: sort for name, sort in found.items() if sort}
 
-
-_UNTOLD = frozenset({"progress", "lens", "tokens", "extractor"})
+UNTOLD = frozenset({"progress", "lens", "tokens", "extractor"})
+"""Parameters that are functions of the caller's, and never told."""
 
 
 class _Calls(Mapping[str, Call]):
@@ -305,12 +304,12 @@ def prepare(call: Call, args: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of a call as its function takes them, from JSON. Raises InvalidError naming an unknown or a missing one, with those allowed."""
     said = dict(args)
     names = call.parameters.keys()
-    if call._any == "params" and "tagged" in said:
+    if call.any == "params" and "tagged" in said:
         said["params"] = wire.untagged(said.pop("tagged"))
-    if call._any != "unknown" and not said.keys() <= names:
+    if call.any != "unknown" and not said.keys() <= names:
         raise InvalidError.choice(f"argument of {call.name}", min(said.keys() - names), names)
-    if not call._required <= said.keys():
-        missing = ", ".join(sorted(call._required - said.keys()))
+    if not call.required <= said.keys():
+        missing = ", ".join(sorted(call.required - said.keys()))
         raise InvalidError(f"{call.name} misses {missing}. Arguments: {', '.join(names) or 'none'}.")
     for name in call._converted.keys() & said.keys():
         if said[name] is not None:
@@ -334,11 +333,11 @@ def run(call: Call, reader: Reader, args: Mapping[str, Any], store: GraphStore |
     own = call.name not in _OF_VIEW and call.name not in _OF_STORE and "." not in call.name
     function = getattr(reader, call.name) if own else call.function
     before: tuple[Any, ...] = () if own else (reader,)
-    if call._any == "params":
+    if call.any == "params":
         return function(*before, said["cypher"], **said.get("params", {}))
-    if call._more is not None:
-        places = [said.pop(name) for name in call._positional]
-        return function(*before, *places, *_listed(said.pop(call._more, ())), **said)
+    if call.more is not None:
+        places = [said.pop(name) for name in call.positional]
+        return function(*before, *places, *_listed(said.pop(call.more, ())), **said)
     return function(*before, **said)
 
 
@@ -358,12 +357,12 @@ def _taking(annotation: str, name: str) -> Callable[[Any], Any] | None:
         return lambda said: [_message(one) for one in said]
     if "bytes" in annotation:
         return lambda said: wire.reading(bytes)(said["base64"]) if isinstance(said, dict) else said  # type: ignore[misc]
-    for word, (module, of) in _MODELS.items():
+    for word, (module, of) in MODELS.items():
         if word in annotation:
             read = wire.reading(of(getattr(import_module(f"graphstore.{module}"), word)))
             assert read is not None
             return read if "Choice" not in annotation else None
-    for word, named in _FUNCTIONS.items():
+    for word, named in FUNCTIONS.items():
         if word in annotation and named:
             return lambda said: _function(name, said, named)
     return None
@@ -373,7 +372,7 @@ def _list_of(cls: type) -> Any:
     return list.__class_getitem__(cls)
 
 
-_MODELS: dict[str, tuple[str, Callable[[Any], Any]]] = {
+MODELS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "timedelta": ("layers", lambda cls: cls),
     "Contradiction": ("models", lambda cls: cls),
     "Note": ("conventions", lambda cls: cls),
@@ -382,12 +381,13 @@ _MODELS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "Group": ("consolidation", _list_of),
     "Proposal": ("links", _list_of),
 }
-# The functions that an argument may name, by the word of its annotation: each with the module it is in.
-_FUNCTIONS: dict[str, dict[str, str]] = {
+"""The models that an argument may be, by the word of its annotation: each with its module, and what is read of it."""
+FUNCTIONS: dict[str, dict[str, str]] = {
     "Analyser": {"builtin": "analysing"},
     "Summarise": {"brief": "consolidation"},
     "Choice": {},  # a strategy has a name already
 }
+"""The functions that an argument may name, by the word of its annotation: each with the module it is in."""
 
 
 def _function(what: str, name: Any, named: Mapping[str, str]) -> Any:
@@ -417,7 +417,7 @@ def from_query(call: Call, pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
     params: dict[str, Any] = {}
     for name, texts in said.items():
         parameter = call.parameters.get(name)
-        if parameter is None and call._any == "params":
+        if parameter is None and call.any == "params":
             params[name] = _loose(texts[0])
         else:
             args[name] = _spelt(str(parameter.annotation), name, texts) if parameter else texts[0]
@@ -517,150 +517,6 @@ def _reading(call: Call) -> tuple[Callable[[bytes], Any] | None, wire.Read | Non
     return None, wire.reading(annotation)
 
 
-# ---- where it is asked ------------------------------------------------------------------------
-
-
-def arguments(call: Call, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """What was given to a method, by name and as JSON has it: as `prepare` takes it. Raises TypeError for what its signature does not take,
-    InvalidError for what cannot be told through a connection."""
-    said = _bound(call, args, kwargs)
-    checked = call._checked
-    for name in checked.keys() & said.keys():
-        if (value := said[name]) is not None:
-            said[name] = _SORTS[checked[name]](call, name, value)
-    for name in call.files & said.keys():
-        if isinstance(said[name], str | os.PathLike):
-            said[name] = str(Path(said[name]).expanduser().absolute())
-    for name in _UNTOLD & said.keys():
-        if said.pop(name) is not None and name != "progress":
-            raise InvalidError(
-                f"{name}= of {call.name} is a function, and functions cannot be sent to a server. Leave it out, or open the store itself."
-            )
-    return said
-
-
-def _bound(call: Call, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    places, more = call._positional, call._more
-    if call._any == "params":
-        if len(args) != 1:
-            call.function(None, *args, **kwargs)  # says what is wrong, as in process
-        try:
-            orjson.dumps(kwargs, option=_STRICT)
-            return {"cypher": args[0], "params": dict(kwargs)}
-        except TypeError:
-            pass
-        try:
-            return {"cypher": args[0], "tagged": orjson.loads(wire.tagged(dict(kwargs)))}
-        except TypeError as error:
-            raise InvalidError(f"a parameter of the query cannot be sent: {error}.") from None
-    said = dict(zip(places, args, strict=False))
-    if more is not None and len(args) > len(places):
-        said[more] = list(args[len(places) :])
-    too_many = len(args) > len(places) and more is None
-    twice = said.keys() & kwargs.keys()
-    said.update(kwargs)
-    unknown = call._any is None and not said.keys() <= call.signature.parameters.keys()
-    if too_many or twice or unknown or not call._required <= said.keys():
-        call.function(None, *args, **kwargs)  # raises the TypeError of the signature
-    return said
-
-
-_STRICT = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_SUBCLASS
-
-
-def _sort(annotation: str) -> str:
-    """What has to be looked at in an argument before it is sent."""
-    if "TimeLike" in annotation:
-        return "time"
-    if any(word in annotation for word in _FUNCTIONS):
-        return "function"
-    if "Memory" in annotation:
-        return "memory"
-    if "Reader" in annotation:
-        return "view"
-    if annotation.startswith(("Mapping[str, Any]", "Mapping[str, int]")) or annotation == "Json":
-        return "object"
-    return ""
-
-
-def _time(call: Call, name: str, value: Any) -> Any:
-    return iso(instant(value, name)) if isinstance(value, datetime) else value
-
-
-def _object(call: Call, name: str, value: Any) -> Any:
-    return json_object(name, value) if isinstance(value, Mapping) else value
-
-
-def _named(call: Call, name: str, value: Any) -> Any:
-    """The name of a function that is one of the store's own."""
-    if isinstance(value, Mapping):
-        return {key: _named(call, name, one) for key, one in value.items()}
-    if not callable(value):
-        return value
-    module = str(getattr(value, "__module__", ""))
-    own = getattr(value, "__name__", "") or type(value).__name__.lower()
-    if module.startswith("graphstore.") and "<" not in own:
-        return own.lstrip("_")
-    raise InvalidError(
-        f"{name}= of {call.name} is a function of yours, and functions cannot be sent to a server. Name one of the store's own, or open the store itself."
-    )
-
-
-def _memory(call: Call, name: str, value: Any) -> Any:
-    if isinstance(getattr(value, "_store", None), calls.Elsewhere):
-        return True
-    raise InvalidError("memory is that of another store. Give one of the store that is read.")
-
-
-def _view(call: Call, name: str, value: Any) -> Any:
-    if isinstance(value, str):
-        return value
-    place = getattr(value, "_place_told", None)
-    if not isinstance(value, calls.Elsewhere) or place is None:
-        raise InvalidError("compare wants another view of the same store.")
-    return place()
-
-
-_SORTS: dict[str, Callable[[Call, str, Any], Any]] = {
-    "time": _time, "object": _object, "function": _named, "memory": _memory, "view": _view,
-}  # fmt: skip
-
-
-def body(call: Call, said: Mapping[str, Any]) -> bytes:
-    """The arguments as the body of a request. Raises InvalidError naming the one that JSON cannot hold."""
-    try:
-        return orjson.dumps(said, default=_sendable, option=orjson.OPT_PASSTHROUGH_DATETIME)
-    except TypeError:
-        pass
-    for name, value in said.items():
-        if isinstance(value, str):
-            text_of(name, value, empty=True)
-        try:
-            orjson.dumps(value, default=_sendable, option=orjson.OPT_PASSTHROUGH_DATETIME)
-        except TypeError as error:
-            cause = error.__cause__
-            if isinstance(cause, GraphStoreError):
-                raise cause from None
-            raise InvalidError(f"{name} {value!r} of {call.name} is not JSON: {error}.") from None
-    raise InvalidError(f"the arguments of {call.name} are not JSON. Give text as the names of fields.")
-
-
-def _sendable(value: Any) -> Any:
-    if isinstance(value, Node | Event):
-        return value.id
-    if isinstance(value, datetime):
-        return iso(instant(value))
-    if isinstance(value, date):
-        return value.isoformat()
-    if isinstance(value, os.PathLike):
-        return os.fspath(value)
-    if isinstance(value, bytes | bytearray):
-        return {"base64": wire.simple(value)}
-    if isinstance(value, timedelta | Value | Mapping) or not isinstance(value, Iterable):
-        return wire.simple(value)
-    return list(value)
-
-
 # ---- the errors -------------------------------------------------------------------------------
 
 _STATUS = {
@@ -686,7 +542,7 @@ def error_out(error: BaseException) -> tuple[int, dict[str, str]]:
 
 def error_in(status: int, told: Mapping[str, Any]) -> GraphStoreError:
     """The error that was told."""
-    named = getattr(errors, str(told.get("error")), None)
+    named: Any = getattr(errors, str(told.get("error")), None)
     known = isinstance(named, type) and issubclass(named, GraphStoreError)
     cls: type[GraphStoreError] = named if known else getattr(errors, _BY_STATUS.get(status, "EngineError"))
     return cls(str(told.get("message") or f"the server answered with status {status}."))

@@ -89,6 +89,10 @@ class Folder:
         _open_here.add(real)
         self._mend()
 
+    def held_here(self) -> bool:
+        """Whether this process holds it for writing."""
+        return self.path is not None and str(self.path.resolve()) in _open_here
+
     def release(self) -> None:
         """Let another writer in."""
         if self._lock is not None:

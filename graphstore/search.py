@@ -126,7 +126,9 @@ class Search:
         scores = _scores(asked, standing.alive, slope, lengths, len(index.v_ent) + 1, fits)
         return Found(_best_weighed(scores, index, most, weigh), unknown)
 
-    def find_known(self, sight: Sight, text: str, kinds: frozenset[str] = frozenset()) -> list[tuple[int, float]]:
+    def find_known(
+        self, sight: Sight, text: str, kinds: frozenset[str] = frozenset()
+    ) -> list[tuple[int, float]]:
         """The versions told by the sight's tx that say a word of the text, whatever became of them, each with its score, best first.
 
         What is told in a transaction still open is not among them.
@@ -143,7 +145,9 @@ class Search:
         lengths = self._said.lengths
         slope = K1 * B / (known.mean(lengths) or 1)
         scores = _scores(asked, known.alive, slope, lengths, len(lengths) + 1, _fitting(index, kinds, None))
-        return sorted(scores.items(), key=lambda match: (-match[1], index.names[index.v_ent[match[0]]], -match[0]))
+        return sorted(
+            scores.items(), key=lambda match: (-match[1], index.names[index.v_ent[match[0]]], -match[0])
+        )
 
     def standing(self, sight: Sight) -> Standing:
         """What stands at a coordinate."""

@@ -455,7 +455,9 @@ class Sight:
             ent = self.resolve(id)[0]
             name, rows = index.names[ent], index.rows_of[ent]
             opened, closed, begins, ends = index.r_op, index.r_close, index.r_tx, index.r_end
-        ops = {op for op, subject in enumerate(index.o_subject) if subject == name and index.o_tx[op] <= self.tx}
+        ops = {
+            op for op, subject in enumerate(index.o_subject) if subject == name and index.o_tx[op] <= self.tx
+        }
         ops.update(opened[row] for row in rows if begins[row] <= self.tx)
         ops.update(closed[row] for row in rows if ends[row] <= self.tx)
         return sorted(ops)

@@ -15,7 +15,7 @@ from conftest import Clock
 from world import QUESTIONS, fill
 
 import graphstore
-from graphstore import Branch, GraphStore, InvalidError, Result, View, calls, contract, errors, wire
+from graphstore import Branch, GraphStore, InvalidError, Result, View, calls, contract, errors, giving, wire
 from graphstore.contract import CALLS, EXCEPTIONS
 
 
@@ -169,7 +169,7 @@ def test_a_query_string_is_read_by_the_annotation(name, pairs, expected):
     ],
 )
 def test_what_was_given_to_a_method_is_bound_by_its_signature(name, args, kwargs, expected):
-    assert expected == contract.arguments(CALLS[name], args, kwargs)
+    assert expected == giving.arguments(CALLS[name], args, kwargs)
 
 
 @pytest.mark.parametrize(
@@ -177,22 +177,22 @@ def test_what_was_given_to_a_method_is_bound_by_its_signature(name, args, kwargs
 )
 def test_a_wrong_number_of_arguments_is_a_type_error(name, args):
     with pytest.raises(TypeError):
-        contract.arguments(CALLS[name], args, {})
+        giving.arguments(CALLS[name], args, {})
 
 
 def test_a_naive_datetime_is_refused_where_it_is_given():
     with pytest.raises(InvalidError, match=r"valid datetime\.datetime.* has no time zone"):
-        contract.arguments(CALLS["as_of"], (), {"valid": datetime(2026, 1, 1)})
+        giving.arguments(CALLS["as_of"], (), {"valid": datetime(2026, 1, 1)})
 
 
 def test_a_function_of_the_callers_cannot_be_sent():
     with pytest.raises(InvalidError, match="a function of yours"):
-        contract.arguments(CALLS["topics.latest_on"], ("auth",), {"strategy": lambda *_: None})
+        giving.arguments(CALLS["topics.latest_on"], ("auth",), {"strategy": lambda *_: None})
 
 
 def test_a_node_stands_for_its_id(world):
     call = CALLS["fold"]
-    told = contract.body(call, contract.arguments(call, ([world.node("jwt")],), {"into": world.node("tea")}))
+    told = giving.body(call, giving.arguments(call, ([world.node("jwt")],), {"into": world.node("tea")}))
 
     assert {"members": ["jwt"], "into": "tea"} == orjson.loads(told)
 

@@ -53,6 +53,8 @@ QUESTIONS: list[tuple[str, dict[str, Any]]] = [
     ("to_networkx", {}),
     ("to_arrow", {}),
     ("recall.recall", {"text": "tokens for auth"}),
+    ("recall.mentions", {"text": "sessions"}),
+    ("operations", {"id": "jwt"}),
     ("recall.recall", {"text": "auth", "decay": {"half_life": 30.0}}),
     ("topics.latest_on", {"topic": "auth"}),
     ("topics.latest_on", {"topic": "auth", "strategy": "explicit_override"}),
