@@ -360,9 +360,9 @@ class Engine:
         try:
             if self._reader is None:
                 self._reader = self._connect()
-            self._reader.set_query_timeout(int((timeout or 0) * 1000))
             self._reader.execute("BEGIN TRANSACTION READ ONLY")
-            raw = _interruptible(self._reader, widened(statement, _wide(bound)), bound)
+            with _stopped_after(timeout, self._reader):
+                raw = _interruptible(self._reader, widened(statement, _wide(bound)), bound)
             columns, types = raw.get_column_names(), raw.get_column_data_types()
             if (
                 raw.get_num_tuples() >= 1000
@@ -555,6 +555,27 @@ def _interruptible(connection: Any, cypher: str, bound: dict[str, Any]) -> Any:
     if failure:
         raise failure[0]
     return outcome[0]
+
+
+@contextmanager
+def _stopped_after(seconds: float | None, connection: Any) -> Iterator[None]:
+    """What runs inside is interrupted after so many seconds. The engine's own timeout interrupts once, and that can be lost."""
+    if seconds is None:
+        yield
+        return
+    done = threading.Event()
+
+    def watch() -> None:
+        if not done.wait(seconds):
+            _stop(connection, done)
+
+    watching = threading.Thread(target=watch, name="graphstore-query-watch", daemon=True)
+    watching.start()
+    try:
+        yield
+    finally:
+        done.set()
+        watching.join()
 
 
 def _stop(connection: Any, done: threading.Event) -> None:

@@ -175,7 +175,9 @@ FLOORS = {
         "server_requests",
         "server_run",
         "cli_doors",
-    },
+    }
+    | {"mcp_answers", "mcp_desk", "mcp_graph", "mcp_memory", "mcp_paragraphs", "mcp_prompts"}
+    | {"mcp_reads", "mcp_refusals", "mcp_serving", "mcp_writes"},
 }
 ORDER = {module: floor for floor, name in enumerate(FLOORS) for module in FLOORS[name]}
 
