@@ -165,6 +165,8 @@ def ids(what: str, value: str | Thing | Iterable[str | Thing]) -> list[str]:
     """One id or many, as a list without repeats. What was read from a store may stand for its id."""
     if isinstance(value, (str, Node, Event)):
         return [id_of(value)]
+    if type(value) is tuple and not value:
+        return []
     if not isinstance(value, Iterable):
         raise InvalidError(f"{what} {value!r} is no id. Give an id, or a list of ids.")
     return list(dict.fromkeys(text_of(what, id_of(each)) for each in value))

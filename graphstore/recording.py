@@ -52,9 +52,8 @@ class Recording:
         """Write a report and give its event as it is now."""
         written = self.write(report)
         sight = Sight(self.core, self.work.tx, self.work.tx)
-        return Recorded(
-            event=sight.event_and_links(written.ent), is_new=written.is_new, warnings=written.warnings
-        )
+        event = sight.event_and_links(written.ent, report.body if written.is_new else None)
+        return Recorded.made({"event": event, "is_new": written.is_new, "warnings": written.warnings})
 
     def write(self, report: Report) -> Written:
         """Write a report: nothing when its id is known, an occurrence when its fingerprint is, else a new event.

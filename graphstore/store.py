@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphstore import bulk, conflicts, inputs, retention, sweeping
 from graphstore.branching import Branching
@@ -46,9 +46,6 @@ from graphstore.sweeping import Swept
 from graphstore.transacting import Clock
 from graphstore.whole import Progress
 from graphstore.writing import Transaction, refuse_forgotten, refuse_taken_slot
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["Clock", "GraphStore", "Progress"]
 
@@ -90,12 +87,21 @@ class GraphStore(Branching):
         with self._verb() as work:
             during = span(valid_from, valid_to, work.tx)
             said = {"supersedes": supersedes, "corrects": corrects, "derived_from": derived_from}
-            named = {kind: [self._known(id, work) for id in ids(kind, given)] for kind, given in said.items()}
+            named = {
+                kind: known
+                for kind, given in said.items()
+                if (known := [self._known(id, work) for id in ids(kind, given)])
+            }
             filling = None
             if slot is not None:
                 stop = None if valid_to is None else during[1]
                 filling = Filling(
-                    self, work, Slot(kind, slot, scope), during[0], stop, frozenset(named["supersedes"])
+                    self,
+                    work,
+                    Slot(kind, slot, scope),
+                    during[0],
+                    stop,
+                    frozenset(named.get("supersedes", ())),
                 )
                 during = filling.during
                 there = -1 if id is not None else filling.restated(body)
@@ -129,6 +135,8 @@ class GraphStore(Branching):
         op: int = -1,
     ) -> None:
         """Link a node from `since` on with the other things its writer named, by kind of link."""
+        if not named:
+            return
         linking, claim = Linking(self._core, work), Claim(reason=reason)
         for kind, others in named.items():
             for other in others:

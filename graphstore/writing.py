@@ -329,7 +329,8 @@ class Transaction:
         for link, before in self.took.items():
             if link in index.taken:
                 index.retake(link, before, self.tx)
-        index.note_branches(self.branches, self.tx)
+        if self.branches:
+            index.note_branches(self.branches, self.tx)
         for branch, number, name, ver in self.named_aliases():
             index.aliases[branch, number, name] = ver
 
