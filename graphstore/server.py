@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from functools import partial
 from pathlib import Path
-from time import perf_counter
+from time import monotonic, perf_counter
 from typing import Any
 
 import orjson
@@ -51,6 +51,7 @@ __all__ = ["Door", "Limits", "Patience", "app"]
 
 _log = logging.getLogger("graphstore")
 _HEARTBEAT = 15.0  # seconds after which a stream with no news says that it is there
+_LOOK = 1.0  # seconds after which a stream looks by itself: not everything is written by way of the server
 _OPEN = frozenset(
     {"/health", "/docs", "/openapi.json", "/docs/oauth2-redirect"}
 )  # they say nothing of the store
@@ -334,6 +335,7 @@ class Door:
         left = asyncio.ensure_future(_until_left(receive))
         kind = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"cache-control", b"no-store")]
         await send({"type": "http.response.start", "status": 200, "headers": kind})
+        quiet = monotonic() + _HEARTBEAT
         try:
             while not (self.stopping.is_set() or left.done()):
                 written = calling.written
@@ -343,10 +345,11 @@ class Door:
                     continue
                 waiting = asyncio.ensure_future(written.wait())
                 done, _ = await asyncio.wait(
-                    (waiting, left), timeout=_HEARTBEAT, return_when=asyncio.FIRST_COMPLETED
+                    (waiting, left), timeout=_LOOK, return_when=asyncio.FIRST_COMPLETED
                 )
                 waiting.cancel()
-                if not done:
+                if not done and monotonic() >= quiet:
+                    quiet = monotonic() + _HEARTBEAT
                     await send({"type": "http.response.body", "body": b": here\n\n", "more_body": True})
         except Exception as error:  # the head has gone out: what is wrong can only be the last event
             _log.exception("a stream of changes failed")

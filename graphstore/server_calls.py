@@ -162,11 +162,12 @@ class Calling:
             line = store if apart.branch is None else store.on(apart.branch)
             if author is None or author == line._author:
                 return encode(contract.run(call, line, args, line))
-            before, line._author = line._author, author  # of this thread: it alone writes
-            try:
-                return encode(contract.run(call, line, args, line))
-            finally:
-                line._author = before
+            with line._writer:
+                before, line._author = line._author, author
+                try:
+                    return encode(contract.run(call, line, args, line))
+                finally:
+                    line._author = before
 
         alone = call.name not in GROUPED or apart.branch is not None
         body = await self.turn(work, alone=alone, within=apart.transaction)
