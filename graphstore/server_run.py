@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import logging
 import os
 import signal
@@ -27,6 +28,7 @@ from graphstore.ticking import Ticking
 
 _log = logging.getLogger("graphstore")
 PORT = 7464
+_COLLECT = (20_000, 50, 100)
 _BACKLOG = 1024
 _LAST = 10  # seconds that open requests have to finish
 _KEEP_ALIVE = 300  # seconds a connection may be silent: clients keep theirs
@@ -97,6 +99,8 @@ def serve(
             read_only=read_only,
             started=beside,
         )
+        gc.freeze()  # what was opened lives as long as the server: no need to look through it again and again
+        gc.set_threshold(*_COLLECT)
         _Server(made, folder).run([sockets])
 
 
