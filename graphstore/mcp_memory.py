@@ -17,7 +17,7 @@ from mcp.server.mcpserver import Context
 from pydantic import BaseModel, ConfigDict, Field
 
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
-from graphstore.mcp_desk import Desk, who
+from graphstore.mcp_desk import Desk, digest, who
 from graphstore.models import UPRIGHT, Link, Node
 from graphstore.view import View
 
@@ -144,12 +144,17 @@ class Memory:
             view = self._desk.view()
             for name in (end for each in relations for end in (each.source, each.to)):
                 _expected(view, name)
-            there = {_relation(link) for link in _links(view, [each.source for each in relations])}
+            links = _links(view, [each.source for each in relations])
+            there = {_relation(link) for link in links}
+            taken = {(link.source, link.kind, link.target) for link in links}
             made = [each for each in dict.fromkeys(relations) if each not in there]
             with store.transaction(author=who(ctx)):
                 for each in made:
-                    said = {"relationType": each.relationType, "from": each.source}
                     kind = self._kind(each.relationType)
+                    if (each.source, kind, each.to) in taken:  # of a type that is written otherwise
+                        kind = self._kind(f"{kind} {digest(each.relationType)}")
+                    taken.add((each.source, kind, each.to))
+                    said = {"relationType": each.relationType, "from": each.source}
                     store.link(each.source, kind, each.to, created_by="agent", metadata=said)
         return Relations(relations=made)
 
@@ -284,11 +289,11 @@ class Memory:
     def _kind(self, said: str) -> str:
         """The kind of link of a type of relation: one that only says so, and decides nothing of what stands. It is defined where there is none."""
         store = self._desk.store
-        plain = _NO_NAME.sub("_", _HUMP.sub("_", said).lower()).strip("_")[:_LONGEST_KIND] or "related_to"
+        plain = _NO_NAME.sub("_", _HUMP.sub("_", said).lower()).strip("_")[:_LONGEST_KIND] or "relation"
         if not plain[0].isalpha():
             plain = f"rel_{plain}"
         kind = store.vocabulary.kinds.get(plain)
-        if kind is not None and kind.group in _GROUPS and not (kind.causal or kind.acyclic):
+        if kind is not None and kind.group in _GROUPS and not (kind.causal or kind.acyclic or kind.symmetric):
             return plain
         for name in (plain, f"rel_{plain}"):
             if name not in store.vocabulary.kinds:

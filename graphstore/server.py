@@ -24,6 +24,8 @@ from graphstore import contract
 from graphstore.contract import Call
 from graphstore.errors import GraphStoreError, InvalidError
 from graphstore.period import TimeLike, instant, iso
+from graphstore.server_agents import PATH as AGENTS
+from graphstore.server_agents import Agents
 from graphstore.server_calls import ARROW, Calling, Limits, encoder, kind_of
 from graphstore.server_metrics import KIND as METRICS
 from graphstore.server_metrics import Metrics, gauges_of
@@ -85,6 +87,7 @@ class Door:
             ("POST", "/batch"): self._batch,
             ("POST", "/transaction"): self._begin,
         }
+        self.agents: Agents | None = None
         self.metrics = Metrics()
         self.calling: Calling | None = None
         self.stopping = asyncio.Event()
@@ -179,7 +182,10 @@ class Door:
         if call is None:
             if scope["path"].startswith("/transaction/") and method == "POST":
                 return await self._end_of(scope["path"], scoped, headers, receive)
-            await self.inner(scope, receive, send)
+            if self.agents is not None and scope["path"] == AGENTS:
+                await self.agents.answer(scoped, self.stopping, scope, receive, send)
+            else:
+                await self.inner(scope, receive, send)
             return None
         if call.scope == "write":
             _want_write(scoped, call.name)

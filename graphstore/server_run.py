@@ -21,6 +21,7 @@ import graphstore
 from graphstore import announced, tokens
 from graphstore.errors import EngineError
 from graphstore.server import Limits, Patience, app
+from graphstore.server_agents import Agents
 from graphstore.server_calls import Calling
 from graphstore.server_requests import LOOPBACK
 from graphstore.store import GraphStore
@@ -82,7 +83,8 @@ def serve(
             if not read_only:
                 announced.announce(folder, url)
             told(f"serving {folder} on {url} (token in {folder / tokens.TOKEN})")
-            working = [follow(calling)] if read_only else []
+            made.agents = Agents(store, hosts=(*listening.hosts, listening.host), read_only=read_only)
+            working = [made.agents.run(), *([follow(calling)] if read_only else [])]
             if ticking is not None and not read_only:
                 working.append(tick(calling, ticking, every))
             async with together(working):

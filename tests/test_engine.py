@@ -21,7 +21,7 @@ import pyarrow as pa
 import pytest
 
 from graphstore import engine as seam
-from graphstore.engine import Engine, Entity, Result, bind, check_read_only
+from graphstore.engine import Engine, Entity, Result, bind, check_read_only, time_limit
 from graphstore.errors import EngineError, InvalidError, LockedError, NotFoundError, QueryError
 from graphstore.guard import parse, split
 
@@ -739,6 +739,14 @@ def test_a_query_is_stopped_after_its_time(people: Engine) -> None:
         people.query(HEAVY, timeout=0.2)
 
     assert people.query("RETURN 1 AS x").single()["x"] == 1
+
+
+def test_queries_in_a_time_limit_are_stopped_and_those_after_it_are_not(people: Engine) -> None:
+    with time_limit(0.2), pytest.raises(QueryError, match=r"stopped after 0\.2 s"):
+        people.query(HEAVY)
+    with time_limit(60):
+        assert 1 == people.query("RETURN 1 AS one").single()["one"]
+    assert 1 == people.query("RETURN 1 AS one").single()["one"]
 
 
 def test_a_query_is_stopped_by_ctrl_c(people: Engine) -> None:

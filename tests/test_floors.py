@@ -169,6 +169,7 @@ FLOORS = {
     }
     | {"cloud_events", "memobrain", "pi_brain"}
     | {
+        "server_agents",
         "server_calls",
         "server_metrics",
         "server_openapi",
@@ -368,6 +369,7 @@ READS = [
     "links_from",
     "backlinks_to",
     "inspect",
+    "operations",
     "what_superseded",
     "supersedes",
     "causes",

@@ -188,6 +188,26 @@ def test_a_server_that_only_reads_follows_the_writer(tmp_path):
         assert folder.serving(place) is None
 
 
+def test_agents_are_served_at_the_same_address_behind_the_same_tokens(tmp_path):
+    pytest.importorskip("mcp")
+    import httpx2
+    from mcp.client.streamable_http import streamable_http_client
+
+    from tests.agent import agent
+
+    place = made(tmp_path)
+    with serve_in_process(place) as (process, url):
+        for name, writes in (("token", True), ("token-read", False)):
+            shown = {"Authorization": f"Bearer {(place / name).read_text().strip()}"}
+            transport = streamable_http_client(f"{url}/mcp", http_client=httpx2.AsyncClient(headers=shown))
+            with agent(transport) as ana:
+                assert writes == ("remember" in ana.tools())
+                assert "n0" in str(ana.ask("get", id="n0"))
+        assert 401 == Wire(url, None).ask("POST", "/mcp", {})[0]
+        process.send_signal(signal.SIGTERM)
+        assert 0 == process.wait(20)
+
+
 def workers(place: Path, url: str, seconds: float) -> list[subprocess.Popen[bytes]]:
     token = (place / "token").read_text().strip()
     root = Path(__file__).parents[1]
