@@ -361,11 +361,14 @@ def _taking(annotation: str, name: str) -> Callable[[Any], Any] | None:
         if word in annotation:
             read = wire.reading(of(getattr(import_module(f"graphstore.{module}"), word)))
             assert read is not None
-            return read if "Choice" not in annotation else None
+            return lambda said: read(said) if isinstance(said, _READABLE) else said
     for word, named in FUNCTIONS.items():
         if word in annotation and named:
             return lambda said: _function(name, said, named)
     return None
+
+
+_READABLE = (dict, list, int, float)  # anything else is the function's own to refuse
 
 
 def _list_of(cls: type) -> Any:

@@ -50,6 +50,9 @@ def arguments(call: Call, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> d
 def _bound(call: Call, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
     places, more = call.positional, call.more
     if call.any == "params":
+        if not args and "cypher" in kwargs:
+            kwargs = dict(kwargs)
+            args = (kwargs.pop("cypher"),)
         if len(args) != 1:
             call.function(None, *args, **kwargs)  # says what is wrong, as in process
         try:
@@ -117,7 +120,7 @@ def _named(call: Call, name: str, value: Any) -> Any:
 
 
 def _memory(call: Call, name: str, value: Any) -> Any:
-    if isinstance(getattr(value, "_store", None), calls.Elsewhere):
+    if value is True or isinstance(getattr(value, "_store", None), calls.Elsewhere):
         return True
     raise InvalidError("memory is that of another store. Give one of the store that is read.")
 

@@ -58,7 +58,7 @@ def open(
         found = None if place.path is None or place.held_here() else folder.serving(place.path)
         if found is None:
             raise
-        return asked.at(found[0], token=found[1], folder=place.path)
+        return asked.at(found[0], token=found[1])
     try:
         store = GraphStore(place, clock=clock, driver=driver, durability=durability, author=author)
     except BaseException:
@@ -87,7 +87,7 @@ class _Asked:
     days: int | None
     size: int | None
 
-    def at(self, url: str, *, token: str | None = None, folder: Path | None = None) -> GraphStore:
+    def at(self, url: str, *, token: str | None = None) -> GraphStore:
         """The store that a server at this address holds."""
         from graphstore import remote
 
@@ -98,7 +98,7 @@ class _Asked:
                 f"{url} is made durable by its server, commit by commit. Leave durability out."
             )
         store = remote.connect(
-            url, token or self.token, author=self.author, read_only=self.read_only, timeout=self.timeout, folder=folder,
+            url, token or self.token, author=self.author, read_only=self.read_only, timeout=self.timeout,
         )  # fmt: skip
         if self.days or self.size:
             self.keep(store)

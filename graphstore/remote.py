@@ -9,10 +9,11 @@ import contextlib
 import html
 import inspect
 import os
+import weakref
 from collections.abc import Callable, Iterator, Mapping
 from functools import update_wrapper, wraps
 from pathlib import Path
-from typing import Any, NoReturn, Self, TypeVar
+from typing import Any, NamedTuple, NoReturn, Self, TypeVar
 from urllib.parse import urlencode
 
 import orjson
@@ -21,7 +22,7 @@ from graphstore import calls, contract, giving, wire
 from graphstore.branch import Branch
 from graphstore.connection import Connection, Reply
 from graphstore.contract import CALLS
-from graphstore.errors import ConflictError, EngineError, GraphStoreError, InvalidError
+from graphstore.errors import ConflictError, EngineError, GraphStoreError, InvalidError, NotFoundError
 from graphstore.inputs import text_of
 from graphstore.models import BranchInfo, Coordinate, Merge, MergeConflict, ViewDiff
 from graphstore.period import OPEN, Instant, TimeLike, instant, iso, moment
@@ -36,6 +37,16 @@ TOKEN = "GRAPHSTORE_TOKEN"
 
 class NotHere(InvalidError, AttributeError):
     """What is inside a store was asked of one that lies elsewhere."""
+
+
+class _Held(NamedTuple):
+    """A transaction that a thread has open: the server's word for it, and the branch it was begun on."""
+
+    token: str
+    branch: str | None
+
+    def __str__(self) -> str:
+        return "the trunk" if self.branch is None else f"branch {self.branch!r}"
 
 
 class Remote(calls.Elsewhere):
@@ -110,9 +121,9 @@ class Remote(calls.Elsewhere):
             query["branch"] = self._branch
         if write and self._author is not None:
             query["author"] = self._author
-        token = getattr(self._line.local, "transaction", None)
-        if token is not None:
-            query["transaction"] = token
+        held = getattr(self._line.local, "held", None)
+        if held is not None:
+            query["transaction"] = held.token
         query.update(more)
         if query:
             target = f"{target}?{urlencode(query)}"
@@ -235,6 +246,7 @@ class RemoteStore(Remote, GraphStore):
     def __init__(self, line: Connection, *, author: str | None = None, read_only: bool = False) -> None:
         self._line, self._branch, self._author, self._reading = line, None, author, read_only
         self._branches: dict[tuple[str, Any], RemoteBranch] = {}
+        self._handles: weakref.WeakSet[RemoteBranch] = weakref.WeakSet()
         self.notices: list[str] = []
 
     @property
@@ -253,8 +265,10 @@ class RemoteStore(Remote, GraphStore):
 
     def close(self) -> None:
         """Let go of the connection. The store itself stays open where it is."""
-        if getattr(self._line.local, "transaction", None) is not None:
-            raise InvalidError("close() inside transaction(). Leave the block first.")
+        held = getattr(self._line.local, "held", None)
+        if held is not None:
+            where = "" if held.branch == self._branch else f" of {held}"
+            raise InvalidError(f"close() inside transaction(){where}. Leave the block first.")
         self._line.close("the store is closed. Open it again with graphstore.open(…).")
 
     def __repr__(self) -> str:
@@ -288,7 +302,7 @@ class RemoteStore(Remote, GraphStore):
         """
         local = self._line.local
         self._usable()
-        if getattr(local, "transaction", None) is not None:
+        if getattr(local, "held", None) is not None:
             raise InvalidError(
                 "a transaction is open in this thread already: one block is one transaction. End it first."
             )
@@ -301,16 +315,16 @@ class RemoteStore(Remote, GraphStore):
         }
         told = {name: value for name, value in said.items() if value is not None}
         token = orjson.loads(self._post("/transaction", orjson.dumps(told), write=True).body)["transaction"]
-        local.transaction = token
+        local.held = _Held(token, self._branch)
         try:
             yield self
         except BaseException:
-            local.transaction = None
+            local.held = None
             with contextlib.suppress(GraphStoreError):  # it is over already, or its server is gone
                 self._post(f"/transaction/{token}/abort", b"", write=True)
             raise
         finally:
-            local.transaction = None
+            local.held = None
         self._post(f"/transaction/{token}/commit", b"", write=True)
 
     # ------------------------------------------------------------------ branches
@@ -339,6 +353,7 @@ class RemoteStore(Remote, GraphStore):
         known = self._branches.get((info.name, info.made_at))
         if known is None or known._closed:
             known = self._branches[info.name, info.made_at] = RemoteBranch(self, info)
+            self._handles.add(known)
         return known
 
     def _name_of(self, branch: Any) -> Any:
@@ -348,11 +363,17 @@ class RemoteStore(Remote, GraphStore):
             raise InvalidError(
                 f"{branch!r} is a branch of another store. branches() lists those of this one."
             )
+        if branch._is_gone:
+            raise NotFoundError(branch._over())
         return branch.name
 
     @_told_as(GraphStore.delete_branch)
     def delete_branch(self, name: str | Branch, *, reason: str | None = None) -> None:
-        self._ask("delete_branch", (self._name_of(name),), {"reason": reason})
+        gone = self._name_of(name)
+        self._ask("delete_branch", (gone,), {"reason": reason})
+        for handle in self._handles:
+            if handle.name == gone and not handle._is_gone:
+                handle._go()
 
     @_told_as(GraphStore.merge)
     def merge(self, name: str | Branch, *, decide: Any = None, reason: str | None = None) -> Merge:
@@ -404,7 +425,7 @@ class RemoteStore(Remote, GraphStore):
         target = Path(path)
         if target.exists():
             raise ConflictError(f"{target} exists. Choose another name, or remove it first.")
-        lines = 0
+        lines = -1  # the first says what it is
 
         def write(piece: bytes) -> None:
             nonlocal lines
@@ -470,7 +491,21 @@ class RemoteBranch(RemoteStore, Branch):
         self._trunk, self._branch, self.name = trunk, info.name, info.name  # type: ignore[assignment]
         self._made = instant(info.made_at)
         self._closed: str | None = None
+        self._is_gone = False
         self.notices = trunk.notices
+
+    def _ask(self, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        try:
+            return super()._ask(name, args, kwargs)
+        except NotFoundError as error:
+            if str(error).startswith(f"no branch {self.name!r}."):
+                self._go()
+                raise InvalidError(self._over()) from None
+            raise
+
+    def _go(self) -> None:
+        """It was deleted: its name may be another branch's from now on."""
+        self._is_gone, self._closed = True, self._over()
 
     @property
     def is_laid(self) -> bool:
@@ -504,19 +539,15 @@ def connect(
     author: str | None = None,
     read_only: bool = False,
     timeout: float | None = None,
-    folder: Path | None = None,
 ) -> RemoteStore:
     """The store that a server at this address holds. `token`: what lets you in (default: the environment's GRAPHSTORE_TOKEN). `timeout` in seconds.
-    `folder`: the store's, where it is known to lie on this machine.
 
     Raises EngineError when no server answers there, InvalidError for an unknown token.
     """
     line = Connection(url, token or os.environ.get(TOKEN) or None, timeout)
-    if folder is not None:
-        line.folder = folder
     store = RemoteStore(line, author=author, read_only=read_only)
     try:
-        store._ask("at", (), {})
+        store.path  # noqa: B018  # asked at once: so a wrong token is told here, and the folder is known when the connection is closed
     except BaseException:
         line.close("the store was not opened.")
         raise

@@ -118,6 +118,7 @@ class _Server:
 class _App:
     def __init__(self, server: _Server) -> None:
         self._of = server
+        self.gone = server.gone
         self.state = SimpleNamespace(door=server)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
