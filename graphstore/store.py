@@ -86,23 +86,12 @@ class GraphStore(Branching):
         text_of("scope", scope, empty=True)
         with self._verb() as work:
             during = span(valid_from, valid_to, work.tx)
-            said = {"supersedes": supersedes, "corrects": corrects, "derived_from": derived_from}
-            named = {
-                kind: known
-                for kind, given in said.items()
-                if (known := [self._known(id, work) for id in ids(kind, given)])
-            }
+            named = self._named_ids(work, supersedes=supersedes, corrects=corrects, derived_from=derived_from)
             filling = None
             if slot is not None:
                 stop = None if valid_to is None else during[1]
-                filling = Filling(
-                    self,
-                    work,
-                    Slot(kind, slot, scope),
-                    during[0],
-                    stop,
-                    frozenset(named.get("supersedes", ())),
-                )
+                over = frozenset(named.get("supersedes", ()))
+                filling = Filling(self, work, Slot(kind, slot, scope), during[0], stop, over)
                 during = filling.during
                 there = -1 if id is not None else filling.restated(body)
                 if there >= 0:
@@ -119,11 +108,20 @@ class GraphStore(Branching):
             row = work.describe(ent, [during], body, op)
             if filling is not None:
                 filling.close(ent, reason, op)
-            self._link_named(work, ent, named, during[0], reason, op)
+            if named:
+                self._link_named(work, ent, named, during[0], reason, op)
             if filling is not None:
                 filling.follow(ent, op)
             refuse_taken_slot(self._core.index, ent)
             return self._written(ent, row, body, work.tx)
+
+    def _named_ids(self, work: Transaction, **said: str | Iterable[str]) -> dict[str, list[int]]:
+        """What a node names, by kind of link; nothing of a kind it names nothing by."""
+        return {
+            kind: [self._known(id, work) for id in names]
+            for kind, given in said.items()
+            if (names := ids(kind, given))
+        }
 
     def _link_named(
         self,
@@ -135,8 +133,6 @@ class GraphStore(Branching):
         op: int = -1,
     ) -> None:
         """Link a node from `since` on with the other things its writer named, by kind of link."""
-        if not named:
-            return
         linking, claim = Linking(self._core, work), Claim(reason=reason)
         for kind, others in named.items():
             for other in others:

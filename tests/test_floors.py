@@ -53,6 +53,7 @@ FLOORS = {
         "dump",
         "index",
         "cutting",
+        "bearing",
         "strands",
         "laying",
         "places",
