@@ -22,7 +22,7 @@ from fastapi import FastAPI
 import graphstore
 from graphstore import contract
 from graphstore.contract import Call
-from graphstore.errors import GraphStoreError, InvalidError
+from graphstore.errors import GraphStoreError, InvalidError, NotFoundError
 from graphstore.period import TimeLike, instant, iso
 from graphstore.server_agents import PATH as AGENTS
 from graphstore.server_agents import Agents
@@ -118,7 +118,7 @@ class Door:
     def gone(self, client: Any) -> None:
         """A connection has ended. Whoever held a transaction open by it may have died."""
         token = self._holders.pop(client, None)
-        if token is not None and self.calling is not None:
+        if token is not None and self.calling is not None and token not in self._holders.values():
             self.calling.serving.gone(token)
 
     # ------------------------------------------------------------------ one request
@@ -182,10 +182,12 @@ class Door:
         if call is None:
             if scope["path"].startswith("/transaction/") and method == "POST":
                 return await self._end_of(scope["path"], scoped, headers, receive)
-            if self.agents is not None and scope["path"] == AGENTS:
+            if scope["path"] == AGENTS and self.agents is not None:
                 await self.agents.answer(scoped, self.stopping, scope, receive, send)
-            else:
+            elif scope["path"] in _OPEN:
                 await self.inner(scope, receive, send)
+            else:
+                raise NotFoundError.nearest("call", scope["path"], self._calls)
             return None
         if call.scope == "write":
             _want_write(scoped, call.name)
@@ -217,7 +219,7 @@ class Door:
             self._holders[scope["client"]] = asked.transaction
         if call.scope == "read":
             return await calling.read(call, args, asked, kind)
-        request = headers.get(b"graphstore-request")
+        request = _request(scope["path"], headers)
         if request is None:
             return await calling.write(call, args, asked, kind)
         return await calling.once(request, lambda: calling.write(call, args, asked, kind))
@@ -263,7 +265,7 @@ class Door:
         body = arguments(await self._calling().bodies.read(headers, receive, self._limits.body))
         kind = kind_of(headers.get(b"accept", b""))
         ids = ("answers", "ids") in asked.others
-        request = headers.get(b"graphstore-request")
+        request = _request(scope["path"], headers)
         if request is None:
             return await calling.batch(body, asked, ids=ids, kind=kind)
         return await calling.once(request, lambda: calling.batch(body, asked, ids=ids, kind=kind))
@@ -290,7 +292,7 @@ class Door:
                 del self._holders[client]
             return Answer(200, b"null")
 
-        request = headers.get(b"graphstore-request")
+        request = _request(path, headers)
         return await (end() if request is None else self._calling().once(request, end))
 
     async def _export(
@@ -412,6 +414,12 @@ def app(
 def path_of(call: Call) -> str:
     """Where a call is asked for: `/node`, `/topics/latest_on`."""
     return "/" + call.name.replace(".", "/")
+
+
+def _request(path: str, headers: Headers) -> bytes | None:
+    """What makes a request the same as one before: its id, and what it asked for."""
+    said = headers.get(b"graphstore-request")
+    return None if said is None else path.encode() + b" " + said
 
 
 def _want_write(scoped: str, what: str) -> None:

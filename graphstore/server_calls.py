@@ -281,7 +281,7 @@ class Calling:
             # not done, or not known here: another try is a first one
             self._outcomes.pop(request, None)
             if not outcome.done():
-                outcome.set_exception(error if isinstance(error, Exception) else InvalidError("interrupted"))
+                outcome.set_exception(error if isinstance(error, Exception) else _stopped())
                 outcome.exception()
             raise
         outcome.set_result(found)
@@ -342,6 +342,12 @@ _ENCODERS: dict[bytes, Callable[[Any], bytes]] = {
     EXACT: partial(contract.encode, exact=True),
     ARROW: _arrow,
 }
+
+
+def _stopped() -> Refused:
+    return Refused(
+        503, "the server was stopped before it was known how this ended. Look whether it was done."
+    )
 
 
 def _prepared(number: int, each: Any) -> tuple[int, Call, dict[str, Any]]:

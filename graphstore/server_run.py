@@ -72,8 +72,7 @@ def serve(
         sockets = _listen(listening)
         stack.callback(sockets.close)
         store = stack.enter_context(graphstore.open(folder, read_only=read_only, driver=driver))  # type: ignore[arg-type]
-        for notice in store.notices:
-            told(f"note: {notice}")
+        _tell_notices(store, told)
         ticking = prepared(store) if prepared is not None else None
         keys = tokens.kept(folder)
         url = _url(listening.host, sockets.getsockname()[1])
@@ -104,6 +103,12 @@ def serve(
         gc.freeze()  # what was opened lives as long as the server: no need to look through it again and again
         gc.set_threshold(*_COLLECT)
         _Server(made, folder).run([sockets])
+        _tell_notices(store, told)
+
+
+def _tell_notices(store: GraphStore, told: Callable[[str], None]) -> None:
+    while store.notices:
+        told(f"note: {store.notices.pop(0)}")
 
 
 class _Server(uvicorn.Server):
