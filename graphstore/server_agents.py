@@ -16,16 +16,17 @@ PATH = "/mcp"
 
 
 class Agents:
-    """The door for agents, opened beside the server: what it needs takes a second to import, and the server need not wait for it."""
+    """The door for agents, opened when the first one comes: what it needs takes a second to import, and most servers never need it."""
 
     def __init__(self, store: GraphStore, *, hosts: Iterable[str] = (), read_only: bool = False) -> None:
         self._store, self._hosts, self._read_only = store, tuple(hosts), read_only
-        self._ready = asyncio.Event()
+        self._asked, self._ready = asyncio.Event(), asyncio.Event()
         self._doors: dict[str, Any] = {}
 
     async def run(self) -> None:
-        """Keep the door open until this is cancelled."""
+        """Open the door when it is asked for, and keep it open until this is cancelled."""
         try:
+            await self._asked.wait()
             doors = await asyncio.get_running_loop().run_in_executor(None, self._made)
             async with contextlib.AsyncExitStack() as stack:
                 for door in doors.values():
@@ -51,6 +52,7 @@ class Agents:
         self, scoped: str, stopping: asyncio.Event, scope: Scope, receive: Receive, send: Send
     ) -> None:
         """Answer a request of an agent; it ends with the server. Raises Refused where there is no door."""
+        self._asked.set()
         await self._ready.wait()
         door = self._doors.get(scoped)
         if door is None:
