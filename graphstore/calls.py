@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from functools import wraps
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, NoReturn, ParamSpec, TypeVar
 
 from graphstore.errors import InvalidError
@@ -34,6 +35,7 @@ class Elsewhere:
         raise NotImplementedError
 
 
+_ITS = "its_"
 _registered: dict[str, Registered] = {}
 
 
@@ -77,14 +79,21 @@ def _register(
     return mark
 
 
-def of(room: str, scope: Scope, made: Callable[[Any], Any]) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """A method of an object that keeps its store in `_store`, callable by the room's name and its own. `made` gives the object for a store."""
+def of(
+    room: str, scope: Scope, made: Callable[..., Any], settings: Mapping[str, str] = MappingProxyType({})
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """A method of an object that keeps its store in `_store`, callable by the room's name and its own. `made` gives the object for a store.
+
+    `settings`: what `made` takes besides, by name with its annotation; the object of a store elsewhere keeps them in `_settings`. They are told
+    beside the arguments of the method, as `its_…`.
+    """
 
     def mark(method: Callable[P, R]) -> Callable[P, R]:
         name = f"{room}.{method.__name__}"
 
         def direct(store: Any, *args: Any, **kwargs: Any) -> Any:
-            return getattr(made(store), method.__name__)(*args, **kwargs)
+            chosen = {each: kwargs.pop(_ITS + each) for each in settings if _ITS + each in kwargs}
+            return getattr(made(store, **chosen), method.__name__)(*args, **kwargs)
 
         direct.__doc__, direct.__module__, direct.__name__ = (
             method.__doc__,
@@ -94,14 +103,22 @@ def of(room: str, scope: Scope, made: Callable[[Any], Any]) -> Callable[[Callabl
         signature = inspect.signature(method)
         own = list(signature.parameters.values())[1:]
         store = inspect.Parameter("store", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-        direct.__signature__ = signature.replace(parameters=[store, *own])  # type: ignore[attr-defined]
+        more = [
+            inspect.Parameter(
+                _ITS + each, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation
+            )
+            for each, annotation in settings.items()
+        ]
+        direct.__signature__ = signature.replace(parameters=[store, *own, *more])  # type: ignore[attr-defined]
         _registered[name] = Registered(name, direct, scope, frozenset())
 
         @wraps(method)
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
-            store = args[0]._store  # type: ignore[attr-defined]
-            if isinstance(store, Elsewhere):
-                return store._ask(name, args[1:], kwargs)  # type: ignore[no-any-return]
+            asked: Any = args[0]
+            if isinstance(asked._store, Elsewhere):
+                its = {_ITS + each: value for each, value in asked._settings.items()} if settings else {}
+                said = {**kwargs, **its}
+                return asked._store._ask(name, args[1:], said)  # type: ignore[no-any-return]
             return method(*args, **kwargs)
 
         return call

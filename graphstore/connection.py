@@ -13,7 +13,7 @@ import time
 import weakref
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from graphstore.errors import EngineError, InvalidError
@@ -48,7 +48,7 @@ class _Wire:
         self._socket = (
             ssl.create_default_context().wrap_socket(made, server_hostname=host) if secure else made
         )
-        self._answers: BinaryIO = self._socket.makefile("rb", _PIECE)
+        self._answers: Any = self._socket.makefile("rb", _PIECE)
         self.pid = os.getpid()
 
     def close(self) -> None:

@@ -21,7 +21,7 @@ from graphstore import calls, errors, wire
 from graphstore.branch import Branch
 from graphstore.errors import GraphStoreError, InvalidError
 from graphstore.links import Vocabulary
-from graphstore.models import BranchInfo, Chain, Coordinate, Event, Value
+from graphstore.models import BranchInfo, Chain, Coordinate, Event, Recorded, Value
 from graphstore.period import TimeLike
 from graphstore.store import GraphStore
 from graphstore.view import Reader, View
@@ -37,7 +37,7 @@ _ROOMS = (
     "pi_brain", "memobrain", "cloud_events", "links", "sessions", "memory", "indexers",
 )  # fmt: skip  # the modules that register functions; some of them need what may not be installed
 _HOME = {
-    "events": ("events", "patterns"),
+    "events": ("events", "patterns", "recorder"),
     "memory": ("memory", "indexers"),
 }  # where it is not the module of that name
 
@@ -315,7 +315,7 @@ def prepare(call: Call, args: Mapping[str, Any]) -> dict[str, Any]:
         if said[name] is not None:
             try:
                 said[name] = call._converted[name](said[name])
-            except (KeyError, TypeError, ValueError) as error:
+            except (KeyError, TypeError, ValueError, AttributeError) as error:
                 if isinstance(error, GraphStoreError):
                     raise
                 raise InvalidError(f"{name} of {call.name} cannot be read: {error!r}.") from None
@@ -353,6 +353,8 @@ def _taking(annotation: str, name: str) -> Callable[[Any], Any] | None:
         return lambda said: _MEMORY if said else None
     if "Reader" in annotation:
         return lambda said: _Where(**said) if isinstance(said, dict) else said
+    if "Recorded" in annotation:
+        return lambda said: _event(said) if isinstance(said, dict) else said
     if "Messages" in annotation:
         return lambda said: [_message(one) for one in said]
     if "bytes" in annotation:
@@ -361,14 +363,14 @@ def _taking(annotation: str, name: str) -> Callable[[Any], Any] | None:
         if word in annotation:
             read = wire.reading(of(getattr(import_module(f"graphstore.{module}"), word)))
             assert read is not None
-            return lambda said: read(said) if isinstance(said, _READABLE) else said
+            readable = (int, float) if word == "timedelta" else (dict, list)
+            return lambda said: (
+                read(said) if isinstance(said, readable) else said
+            )  # else the function's to refuse
     for word, named in FUNCTIONS.items():
         if word in annotation and named:
             return lambda said: _function(name, said, named)
     return None
-
-
-_READABLE = (dict, list, int, float)  # anything else is the function's own to refuse
 
 
 def _list_of(cls: type) -> Any:
@@ -397,6 +399,10 @@ def _function(what: str, name: Any, named: Mapping[str, str]) -> Any:
     if not isinstance(name, str) or name not in named:
         raise InvalidError.choice(what, name, named)
     return getattr(import_module(f"graphstore.{named[name]}"), name)
+
+
+def _event(said: dict[str, Any]) -> Any:
+    return wire.reading(Recorded if "is_new" in said else Event)(said)  # type: ignore[misc]
 
 
 def _message(said: Any) -> Any:

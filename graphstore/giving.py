@@ -89,7 +89,7 @@ def _sort(annotation: str) -> str:
         return "memory"
     if "Reader" in annotation:
         return "view"
-    if any(word in annotation for word in MODELS) or "Messages" in annotation:
+    if any(word in annotation for word in MODELS) or "Messages" in annotation or "Recorded" in annotation:
         return "model"
     if annotation.startswith(("Mapping[str, Any]", "Mapping[str, int]")) or annotation == "Json":
         return "object"

@@ -309,7 +309,7 @@ class Readable(Protocol):
     def backlinks_to(self, id: str) -> list[Link]: ...
 
 
-@calls.read("links")
+@calls.read("links", here=True)
 def propose(view: Readable, proposals: Iterable[Proposal]) -> Proposed:
     """Decide which proposals may be written; nothing is. Raises InvalidError for what is no Proposal.
 

@@ -229,6 +229,9 @@ def _words(event: Event) -> str:
 # ---- noticing ---------------------------------------------------------------------------------
 
 
+_SETTINGS = {"threshold": "int"}
+
+
 class Observer:
     """Queues the messages of conversations, and has them compressed when `threshold` of one thread wait.
 
@@ -244,16 +247,20 @@ class Observer:
         reflect: Reflect | None = None,
         threshold: int = THRESHOLD,
     ) -> None:
-        calls.only_here(
-            store, "an Observer", "The server has one: record_message() and its tick do the rest."
-        )
+
         for name, given in (("compress", compress), ("reflect", reflect)):
             if given is not None and not callable(given):
                 raise InvalidError(f"{name} {given!r} cannot be called. Give a function that gives text.")
         self._store, self._compress, self._reflect = store, compress, reflect
         self._threshold = at_least_one("threshold", threshold)
+        self._settings = {"threshold": threshold}
+        if isinstance(store, calls.Elsewhere) and (compress or reflect):
+            calls.refuse(
+                store, "compress= and reflect=", "Leave them out: messages are kept as they are there."
+            )
         self._failed: set[tuple[str, str | None]] = set()  # threads whose compression failed last
 
+    @calls.of("observer", "write", lambda store, **said: Observer(store, **said), _SETTINGS)
     def enqueue(
         self,
         message: str | Event | Recorded,
@@ -325,6 +332,7 @@ class Observer:
         name = _place(user, thread, latest.number + 1).id()
         return self._store.add_node(BATCH, content, id=name, scope=user).id
 
+    @calls.of("observer", "write", lambda store, **said: Observer(store, **said), _SETTINGS)
     def observe(self, user: str, thread: str | None = None) -> Observed:
         """Compress what waits in a thread now, however little. What the compressor raises is told in `error`, and all of it waits still."""
         self._refuse_in_transaction("observe()")
@@ -384,6 +392,7 @@ class Observer:
                 self._store.unlink(index.l_name[link], reason="came while the batch was compressed")
                 self._join(sight.event_and_links(ent), user, thread, sender)
 
+    @calls.of("observer", "write", lambda store, **said: Observer(store, **said), _SETTINGS)
     def tick(self) -> list[Observed]:
         """Compress every queue that is long enough, those that an earlier process left too."""
         with self._store._core.lock:
@@ -403,6 +412,7 @@ class Observer:
 
     def reflect(self, user: str, thread: str | None = None) -> Observed:
         """Have what was noticed said better: what the new observations name, they supersede. Raises InvalidError without a `reflect`."""
+        calls.only_here(self._store, "reflect()", "Run the observer where the store is.")
         self._refuse_in_transaction("reflect()")
         if self._reflect is None:
             raise InvalidError(

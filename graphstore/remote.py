@@ -483,7 +483,7 @@ def _decided_by(
 
 
 @_forwards
-class RemoteBranch(RemoteStore, Branch):
+class RemoteBranch(RemoteStore, Branch):  # type: ignore[misc]  # what the server refuses on a branch is asked of it
     """A branch of a store that lies elsewhere."""
 
     def __init__(self, trunk: RemoteStore, info: BranchInfo) -> None:

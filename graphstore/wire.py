@@ -120,11 +120,18 @@ def reading(annotation: Any) -> Read | None:
 _FLAT: dict[Any, Read] = {
     datetime: datetime.fromisoformat,
     date: date.fromisoformat,
-    timedelta: lambda raw: timedelta(seconds=raw),
+    timedelta: lambda raw: _seconds(raw),
     Path: Path,
     dict: lambda raw: raw,
     bytes: base64.b64decode,
 }
+
+
+def _seconds(raw: float) -> timedelta:
+    try:
+        return timedelta(seconds=raw)
+    except OverflowError:  # the longest there is, rounded up on its way
+        return timedelta.max if raw > 0 else timedelta.min
 
 
 def _one_of(options: tuple[Any, ...]) -> Read | None:

@@ -147,7 +147,17 @@ class ExpertiseTracker:
         id: str | None = None,
     ) -> Recorded:
         """Note how something ended: an event about the domain. Raises InvalidError for an unknown outcome or a weight that is not above 0."""
-        calls.only_here(store, "an ExpertiseTracker", "Run it where the store is.")
+        if isinstance(store, calls.Elsewhere):
+            return record_outcome(
+                store,
+                domain,
+                outcome,
+                weight=weight,
+                note=note,
+                occurred_at=occurred_at,
+                id=id,
+                agent=self.agent,
+            )
         name = text_of("domain", domain).strip()
         if outcome not in WORTH:
             raise InvalidError.choice("outcome", outcome, WORTH)
@@ -169,7 +179,8 @@ class ExpertiseTracker:
 
     def score(self, view: Reader, domain: str) -> Expertise:
         """How well it goes in a domain at the view's coordinate. One that nothing is known of has the score 0.5 and the weight 0."""
-        calls.only_here(view, "an ExpertiseTracker", "Run it where the store is.")
+        if isinstance(view, calls.Elsewhere):
+            return expertise(view, domain, half_life=self.half_life, window=self.window)
         name = text_of("domain", domain).strip()
         at = view.at.valid
         outcomes = self._outcomes(view, name)
@@ -185,6 +196,8 @@ class ExpertiseTracker:
 
     def scores(self, view: Reader) -> list[Expertise]:
         """Every domain that has outcomes at the view's coordinate, the best first."""
+        if isinstance(view, calls.Elsewhere):
+            return expertises(view, half_life=self.half_life, window=self.window)
         found = [self.score(view, node.content["domain"]) for node in view.nodes(DOMAIN)]
         return sorted((one for one in found if one.outcomes), key=lambda one: (-one.score, one.domain))
 
@@ -214,3 +227,36 @@ class ExpertiseTracker:
             total += counts
             worth += counts * WORTH[event.metadata["outcome"]]
         return (DOUBT * 0.5 + worth) / (DOUBT + total), total
+
+
+@calls.write("working")
+def record_outcome(
+    store: GraphStore,
+    domain: str,
+    outcome: Outcome,
+    *,
+    weight: float = 1.0,
+    note: str | None = None,
+    occurred_at: TimeLike | None = None,
+    id: str | None = None,
+    agent: str | None = None,
+) -> Recorded:
+    """Note how something ended, as `ExpertiseTracker.record` does."""
+    tracker = ExpertiseTracker(agent=agent)
+    return tracker.record(store, domain, outcome, weight=weight, note=note, occurred_at=occurred_at, id=id)
+
+
+@calls.read("working")
+def expertise(
+    view: Reader, domain: str, *, half_life: timedelta = HALF_LIFE, window: timedelta = WINDOW
+) -> Expertise:
+    """How well it goes in a domain, as `ExpertiseTracker.score` tells."""
+    return ExpertiseTracker(half_life=half_life, window=window).score(view, domain)
+
+
+@calls.read("working")
+def expertises(
+    view: Reader, *, half_life: timedelta = HALF_LIFE, window: timedelta = WINDOW
+) -> list[Expertise]:
+    """How well it goes in each domain, as `ExpertiseTracker.scores` tells."""
+    return ExpertiseTracker(half_life=half_life, window=window).scores(view)

@@ -9,7 +9,7 @@ import socket
 import threading
 import time
 from contextlib import contextmanager
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 
 import pandas
 import pyarrow
@@ -30,6 +30,7 @@ from graphstore import (
     View,
     consolidation,
     memory,
+    observer,
     recall,
     remote,
     sessions,
@@ -167,8 +168,8 @@ def test_rooms_are_answered_where_the_store_is(pair):
 
 def test_parameters_of_a_query_keep_their_kind(pair):
     store, there = pair
-    text = "RETURN $at AS at, $day AS day, $list AS list, $on AS `on`"
-    given = {"at": datetime(2026, 1, 1, tzinfo=UTC), "day": date(2026, 1, 2), "list": [1.5, 2], "on": True}
+    text = "RETURN $at AS at, $day AS day, $list AS list, $yes AS yes"
+    given = {"at": datetime(2026, 1, 1, tzinfo=UTC), "day": date(2026, 1, 2), "list": [1.5, 2], "yes": True}
 
     assert as_told(store.query(text, **given)) == as_told(there.query(text, **given))
     assert given["at"] == there.query(text, **given).single()["at"]
@@ -298,6 +299,23 @@ def test_progress_is_told_at_the_end(there, tmp_path):
     assert told
 
 
+def test_an_observer_and_a_recorder_work_where_the_store_is(pair):
+    store, there = pair
+    watching = Recorder(there, agent="probe", correlation=timedelta(seconds=10))
+    seen = [watching.observe_error("it broke badly", at="2026-02-01T01:00:00Z") for _ in range(2)]
+    assert [True, False] == [each.is_new for each in seen]
+    assert "probe" == store.changes()[-1].author
+    assert watching.tick("2026-02-01T02:00:00Z")[0].event.type == "resolution"
+
+    noticing = observer.Observer(there, threshold=2)
+    first = record_message(there, "TEXT", "tea is fine", sender="zoe")
+    assert noticing.enqueue(first, user="zoe") is None
+    assert noticing.enqueue("coffee is not", user="zoe").observations
+    assert 2 == len(observer.observations(store, "zoe"))
+    with pytest.raises(InvalidError, match="needs the store in its own process"):
+        observer.Observer(there, compress=lambda *_: "text")
+
+
 # ---------------------------------------------------------------- refusals
 
 
@@ -346,7 +364,7 @@ def test_what_is_inside_a_store_is_not_there(there):
         there._core  # noqa: B018
     assert not hasattr(there, "_sight_of")
     with pytest.raises(InvalidError, match="needs the store in its own process"):
-        Recorder(there)
+        sessions.Following(there, ".")
     with pytest.raises(InvalidError, match="the server embeds"):
         memory.Memory(there, lambda texts: None)
 

@@ -68,6 +68,8 @@ QUESTIONS: list[tuple[str, dict[str, Any]]] = [
     ("lifecycle.due", {}),
     ("working.get", {"user": "ana"}),
     ("working.get", {"user": "nobody"}),
+    ("working.expertise", {"domain": "tea"}),
+    ("working.expertises", {"half_life": 86400}),
     ("observer.queue", {"user": "ana"}),
     ("observer.messages", {"user": "ana", "thread": "t1"}),
     ("observer.observations", {}),
@@ -147,6 +149,7 @@ def fill(store: GraphStore, clock: Any) -> None:
     )
     memory.Memory(store).define_layer(memory.Layer("wiki", "wiki:"))
     working.set(store, "ana", None, "asks about tea")
+    working.ExpertiseTracker(agent="ana").record(store, "tea", "success", weight=2.0)
     store.fold(["tea", "coffee"], into={"summary": "drinks"}, reason="enough")
     store.retract("coffee", reason="it was not hers")
     store.set_trust({"adr": 2})
