@@ -24,7 +24,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from graphstore.errors import EngineError, InvalidError, LockedError, QueryError
-from graphstore.guard import Statement, check_aggregates, check_read_only, guard, parse, split, widened
+from graphstore.guard import (
+    Statement,
+    check_aggregates,
+    check_read_only,
+    check_stoppable,
+    guard,
+    parse,
+    split,
+    widened,
+)
 from graphstore.queries import text
 from graphstore.result import Entity, Reader, Result, arrow_out, arrow_type
 
@@ -335,7 +344,8 @@ class Engine:
     ) -> Result:
         """Run a user's text: reading only, parameters checked both ways, in a read-only transaction of its own.
 
-        Raises QueryError; InvalidError for a value that cannot be bound. `timeout` in seconds; else that of `time_limit`.
+        Raises QueryError; InvalidError for a value that cannot be bound. `timeout` in seconds; else that of `time_limit`. With one, what cannot be
+        stopped is refused.
         """
         timeout = _seconds.get() if timeout is None else timeout
         statement = parse(cypher)
@@ -343,6 +353,8 @@ class Engine:
         if self.driver == "kuzu":
             check_aggregates(statement)
         bound = _bind_all(statement, params or {})
+        if timeout is not None:
+            check_stoppable(statement, bound)
         with self._lock:
             self._usable()
             try:

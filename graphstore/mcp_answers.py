@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Literal
 
+import orjson
+
 from graphstore.models import (
     UPRIGHT,
     Chain,
@@ -29,8 +31,6 @@ from graphstore.wording import during, line, when, words
 
 STATEMENT = 400
 """Columns of a statement in a list; `get` tells all of it."""
-_LINE = 160
-_LINES = 40
 
 
 class At(Value):
@@ -81,9 +81,7 @@ class Thing(Value):
     def __str__(self) -> str:
         how = "" if self.standing == "stands" else f" {self.standing.replace('_', ' ')},"
         at = when(self.valid_from) if self.what == "event" else during(self.valid_from, self.valid_to)
-        return (
-            f"{self.id} [{self.kind}] {line(self.statement, _LINE)} ({how.strip()}{' ' if how else ''}{at})"
-        )
+        return f"{self.id} [{self.kind}] {self.statement} ({how.strip()}{' ' if how else ''}{at})"
 
 
 class Hit(Thing):
@@ -118,7 +116,7 @@ class LinkLine(Value):
     recorded_at: datetime
 
     def __str__(self) -> str:
-        other = f" ({line(self.other, _LINE)})" if self.other else ""
+        other = f" ({self.other})" if self.other else ""
         why = f" because: {self.reason}" if self.reason else ""
         inferred = " [inferred]" if self.confidence == "inferred" else ""
         return f"{self.source} {self.kind} {self.target}{other}{why}{inferred}"
@@ -147,7 +145,7 @@ class VersionLine(Value):
         why = f" because: {self.reason}" if self.reason else ""
         until = f", believed until {when(self.believed_until)}" if self.believed_until else ""
         gone = f" ({self.unsaid_because})" if self.unsaid_because else ""
-        return f"{self.ref} {line(self.statement, _LINE)} ({during(self.valid_from, self.valid_to)}; recorded {when(self.recorded_at)}{by}{until}{gone}){why}"
+        return f"{self.ref} {self.statement} ({during(self.valid_from, self.valid_to)}; recorded {when(self.recorded_at)}{by}{until}{gone}){why}"
 
 
 class StepLine(Value):
@@ -171,7 +169,7 @@ class StepLine(Value):
     link: str | None = None
 
     def __str__(self) -> str:
-        by = f" by {self.id} ({line(self.statement or '', _LINE)})" if self.id else ""
+        by = f" by {self.id} ({self.statement})" if self.id else ""
         since = f" since {when(self.since)}" if self.since else ""
         who = f" by {self.who}" if self.who else ""
         why = f", because: {self.reason}" if self.reason else ""
@@ -234,12 +232,16 @@ class Got(Answer):
     history: tuple[VersionLine, ...] = ()
 
     def _lines(self) -> Iterable[str]:
-        yield str(self.thing)
+        version = f", version {self.version}" if self.version else ""
+        confirmed = f", confirmed {self.confirmations} times" if self.confirmations else ""
+        source = f", from {self.source}" if self.source else ""
+        yield f"{self.thing}{version}{source}{confirmed}"
+        if self.content is not None:
+            yield _compact(self.content)
         yield from self.content_pieces
-        yield from (f"  {each}" for each in self.links)
-        yield from (f"  {each}" for each in self.backlinks)
-        if len(self.history) > 1:
-            yield from (f"  {each}" for each in self.history)
+        yield from (f"link: {each}" for each in self.links)
+        yield from (f"backlink: {each}" for each in self.backlinks)
+        yield from (f"version: {each}" for each in self.history)
 
 
 class Superseded(Answer):
@@ -260,8 +262,10 @@ class Superseded(Answer):
 
     def _lines(self) -> Iterable[str]:
         yield self.answer
-        if self.subject is None:
-            yield from (f"  {each}" for each in self.candidates)
+        yield from (f"stands: {each}" for each in self.current)
+        yield from (f"step: {each}" for each in self.chain)
+        other = "may also be meant" if self.subject else "may be meant"
+        yield from (f"{other}: {each}" for each in self.candidates)
 
 
 class Versions(Answer):
@@ -316,7 +320,7 @@ class Entry(Value):
         how = (
             f" ({self.standing.replace('_', ' ')})" if self.standing and self.standing not in UPRIGHT else ""
         )
-        return f"{when(self.at)} {self.id} [{self.kind}] {who}{line(self.statement, _LINE)}{how}"
+        return f"{when(self.at)} {self.id} [{self.kind}] {who}{self.statement}{how}"
 
 
 class Timeline(Answer):
@@ -433,6 +437,8 @@ class Schema(Answer):
     def _lines(self) -> Iterable[str]:
         yield self.graph
         yield from map(str, self.kinds)
+        yield from (f"snapshot {each}" for each in self.snapshots)
+        yield from (f"branch {each}" for each in self.branches)
 
 
 class Rows(Answer):
@@ -445,10 +451,9 @@ class Rows(Answer):
 
     def _lines(self) -> Iterable[str]:
         yield " | ".join(self.columns)
-        for row in self.rows[:_LINES]:
-            yield " | ".join(line(str(cell), _LINE) for cell in row)
-        if len(self.rows) > _LINES:
-            yield f"… {len(self.rows) - _LINES} more rows in the structured answer"
+        for row in self.rows:
+            yield " | ".join(cell if isinstance(cell, str) else _compact(cell) for cell in row)
+        yield from self.warnings
         if self.cut_cells:
             yield f"({self.cut_cells} texts are longer than shown: ask for substring(…), or get(id=…))"
 
@@ -464,9 +469,11 @@ class Report(Answer):
 
     def _lines(self) -> Iterable[str]:
         yield self.summary
-        yield from (f"pattern: {each.get('description') or each.get('type')}" for each in self.patterns)
+        yield from (f"pattern: {each['description']}" for each in self.patterns)
         for event in self.events:
-            yield f"{event['timestamp']} {event['id']} [{event['type']}] {line(event['description'], _LINE)} ({event['status']})"
+            links = "; ".join(f"{link['relationship']} {link['target']}" for link in event["links"])
+            times = f", {event['count']} times, last {event['last_seen']}" if "count" in event else ""
+            yield f"{event['timestamp']} {event['id']} [{event['type']}] {line(event['description'], STATEMENT)} ({event['status']}{times}){f' — {links}' if links else ''}"
 
 
 class Remembered(Answer):
@@ -532,6 +539,10 @@ class Linked(Answer):
 
     def _lines(self) -> Iterable[str]:
         yield f"{'linked' if self.is_new else 'linked before'}: {self.link}"
+
+
+def _compact(value: Any) -> str:
+    return orjson.dumps(value, default=str).decode()
 
 
 # ---------------------------------------------------------------- from the store's values

@@ -76,11 +76,6 @@ class Question:
         """The coordinate of the answer."""
         return at(self.view)
 
-    @property
-    def budget(self) -> int:
-        """How many tokens the answer may have."""
-        return self._budget
-
     def page(self, kind: type[A], parts: Sequence[Part], /, order: str = "", **head: Any) -> A:
         """The answer with as many of the parts as there is room for after those of the pages before; at least one.
 

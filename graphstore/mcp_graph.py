@@ -80,24 +80,20 @@ class Graph:
         view = question.view
         if about is not None and (thread or sender):
             raise InvalidError("about= and thread= or sender= ask for different timelines. Give one of them.")
-        if about is None and (thread or sender):
+        begin = None if since is None else moment(window(since, instant(view.at.valid))[0])
+        end = None if until is None else moment(instant(until, "until"))
+        found: Iterable[Entry]
+        if about is not None:
+            of, found = _about(view, about)
+        elif thread or sender:
             of = " and ".join(
                 f"{name} {said}" for name, said in (("thread", thread), ("sender", sender)) if said
             )
-            found: Iterable[Entry] = map(
-                _happened, messages.messages(view, thread=thread, sender=sender, limit=None)
-            )
-        elif about is None:
-            of, found = "all events", map(_happened, view.events())
+            told = messages.messages(view, thread=thread, sender=sender, since=begin, until=end, limit=None)
+            found = map(_happened, told)
         else:
-            of, found = _about(view, about)
-        begin = None if since is None else moment(window(since, instant(view.at.valid))[0])
-        end = None if until is None else moment(instant(until, "until"))
-        kept = [
-            entry
-            for entry in found
-            if (begin is None or entry.at >= begin) and (end is None or entry.at < end)
-        ]
+            of, found = "all events", map(_happened, view.events(since=begin, until=end))
+        kept = [entry for entry in found if (not begin or entry.at >= begin) and (not end or entry.at < end)]
         kept.sort(key=lambda entry: (entry.at, entry.id), reverse=True)
         return question.page(Timeline, parts("entries", kept), of=of)
 
@@ -199,6 +195,7 @@ class Graph:
             counts=counts,
             snapshots=tuple(map(str, store.snapshots())),
             branches=tuple(branch.name for branch in store.branches()),
+            branch=getattr(store, "name", None),
         )
 
     # ------------------------------------------------------------------ cypher

@@ -749,6 +749,28 @@ def test_queries_in_a_time_limit_are_stopped_and_those_after_it_are_not(people: 
     assert 1 == people.query("RETURN 1 AS one").single()["one"]
 
 
+HUGE = [
+    ("RETURN size(range(1, 30000000)) AS n", {}),
+    ("RETURN size(Range ( -1, $many , 2 )) AS n", {"many": 10**9}),
+    ("UNWIND range(10000000, 1, -1) AS n RETURN count(n)", {}),
+    ("RETURN size(repeat('x', 1000000000)) AS n", {}),
+    ("RETURN size(range(size(range(1, 2)), 3)) + size(range(0, 2000000)) AS n", {}),
+]
+
+
+@pytest.mark.parametrize(("cypher", "params"), HUGE)
+def test_what_cannot_be_stopped_is_refused_in_a_time_limit(people: Engine, cypher: str, params: dict) -> None:
+    with time_limit(5), pytest.raises(QueryError, match="would make too much at once"):
+        people.query(cypher, params)
+
+
+def test_what_can_be_stopped_is_answered_in_a_time_limit(people: Engine) -> None:
+    with time_limit(30):
+        assert 3 == people.query("RETURN size(range(1, 1000000, 400000)) AS n").single()["n"]
+        assert 1 == people.query("RETURN size(range(5, $last)) AS n", {"last": 5}).single()["n"]
+        assert "range(1, 9999999999)" == people.query("RETURN 'range(1, 9999999999)' AS n").single()["n"]
+
+
 def test_a_query_is_stopped_by_ctrl_c(people: Engine) -> None:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
     try:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import pytest
 from conftest import Clock, after
 
+import graphstore
 from graphstore import GraphStore, InvalidError, timeline
 
 pytest.importorskip("mcp")
@@ -409,8 +410,21 @@ def test_a_server_of_a_branch_reads_and_writes_on_it(told):
     with agent(door.server(idea)) as there:
         there.ask("remember", statement="logins are passkeys", id="passkeys")
 
+        assert ("idea", ["idea"]) == (there.ask("schema")["branch"], there.ask("schema")["branches"])
+
     assert ["passkeys"] == [node.id for node in idea.nodes("fact")]
     assert [] == told.nodes("fact")
+
+
+def test_a_server_of_a_follower_sees_what_the_writer_told_meanwhile(disk_store):
+    idea = disk_store.branch("idea")
+    with graphstore.open(disk_store.path, read_only=True) as follower:
+        for told, followed in ((disk_store, follower), (idea, follower.on("idea"))):
+            with agent(door.server(followed)) as reader:
+                assert READS == list(reader.tools())
+                told.add_node("fact", {"says": "just told"}, id="new")
+                assert "new" == reader.ask("get", id="new")["thing"]["id"]
+                assert ["new"] == [hit["id"] for hit in reader.ask("search", query="told")["hits"]]
 
 
 def test_words_are_told_beside_the_structure(ana):

@@ -15,9 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 import graphstore
 from graphstore import InvalidError
+from graphstore.cli import app
 
 pytest.importorskip("mcp")
 from agent import agent
@@ -177,6 +179,18 @@ def test_a_store_that_is_held_is_named_on_standard_error(folder):
     assert str(os.getpid()) in done.stderr
 
 
+def test_without_the_sdk_it_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.delitem(sys.modules, "graphstore.mcp_serving", raising=False)
+    monkeypatch.setitem(sys.modules, "mcp.server.transport_security", None)
+    done = CliRunner().invoke(app, ["mcp", str(tmp_path / "x.gs")])
+
+    assert (1, "error: agents need mcp. Install it: pip install 'graphstore[mcp]'\n") == (
+        done.exit_code,
+        done.stderr,
+    )
+    assert not (tmp_path / "x.gs").exists()
+
+
 # ---------------------------------------------------------------- HTTP
 
 
@@ -194,10 +208,10 @@ def post(port: int, **headers: str) -> tuple[int, str]:
 
 
 def test_two_agents_are_served_over_http(port):
-    from mcp.shared._httpx_utils import create_mcp_http_client
+    import httpx2
 
     def at(token: str) -> Any:
-        shown = create_mcp_http_client(headers={"Authorization": f"Bearer {token}"})
+        shown = httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"})
         return streamable_http_client(f"http://127.0.0.1:{port}/mcp", http_client=shown)
 
     with agent(at(TOKEN), "ana") as ana, agent(at(TOKEN), "bob", mode="legacy") as bob:

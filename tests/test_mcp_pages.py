@@ -95,6 +95,16 @@ def test_a_page_fits_its_budget_or_has_one_part(ana, tool):
         assert estimate(orjson.dumps(page).decode()) <= LITTLE or parts <= 1 or tool == "schema"
 
 
+@pytest.mark.parametrize("tool", ASKED)
+def test_who_reads_the_words_alone_misses_no_id(ana, tool):
+    result = ana.call(tool, **ASKED[tool], budget_tokens=MUCH)
+
+    said = orjson.dumps(lists(result.structured_content)).decode()
+    ids = [f"spoke{n:02}" for n in range(40)] + [f"rule{n:02}" for n in range(30)] + ["hub"]
+    words = result.content[0].text
+    assert [] == [id for id in ids if f'"{id}"' in said and id not in words]
+
+
 def test_left_out_counts_what_is_still_to_come(ana):
     page = ana.ask("history", id="hub", budget_tokens=LITTLE)
 
