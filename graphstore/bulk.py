@@ -8,20 +8,22 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from graphstore.bearing import Birth, bear
 from graphstore.collecting import no_collecting
 from graphstore.errors import ConflictError, GraphStoreError, InvalidError
 from graphstore.inputs import (
     EVENT_FIELDS,
     EVENT_TEXTS,
+    description,
     event_fields,
     event_of,
     ids,
     json_object,
     text_of,
-    version_body,
 )
+from graphstore.models import Json
 from graphstore.period import OPEN, Instant, Period, instant, moment, period, without_all
-from graphstore.recording import Recording, Report
+from graphstore.recording import Recording, Report, may_repeat
 from graphstore.sight import slot_name
 from graphstore.slots import Filling, Slot
 from graphstore.writing import Transaction, refuse_taken_slot
@@ -47,6 +49,7 @@ _REQUIRED = {
     "links": ("source", "kind", "target"),
 }
 DEFAULT_KIND = "fact"
+_NONE = type(None)
 
 _LINK_FIELDS = ("id", "reason", "strength", "confidence", "created_by", "metadata")
 
@@ -82,7 +85,9 @@ def load(
                         raise type(error)(f"{name} row {number}: {error}") from error
                     count += 1
                     if progress and count % 1000 == 0:
+                        loader.bear()
                         progress(count, total)
+                loader.bear()
     return {name: len(table) for name, table in tables.items()}
 
 
@@ -185,23 +190,39 @@ def _no_nan(value: Any) -> Any:
 
 
 def _check_columns(name: str, table: list[Row]) -> None:
+    if not _columns_right(name, table):
+        _refuse_wrong(name, table)
+
+
+def _identifiers(name: str) -> tuple[str, ...]:
+    return (*_REQUIRED[name], "id") if name == "events" else _REQUIRED[name]
+
+
+def _columns_right(name: str, table: list[Row]) -> bool:
+    """Whether `_refuse_wrong` has nothing to refuse: asked of whole columns."""
+    there = set().union(*set(map(tuple, table)))
+    if "tx_to" in there or not there <= _COLUMNS[name]:
+        return False
+    for column in _identifiers(name):
+        given = {type(row.get(column)) for row in table}
+        if not given <= {str} and (column in _REQUIRED[name] or not given <= {str, _NONE}):
+            return False
+    return True
+
+
+def _refuse_wrong(name: str, table: list[Row]) -> None:
     allowed, required = _COLUMNS[name], _REQUIRED[name]
-    right: set[int] = set()  # rows from one table share their column names: check each set of names once
-    identifiers = required if name != "events" else (*required, "id")
     for number, row in enumerate(table):
-        names = hash(tuple(row))
-        if names not in right:
-            wrong = next((column for column in row if column not in allowed), None)
-            if wrong is not None:
-                raise InvalidError(f"{name} row {number}: {InvalidError.choice('column', wrong, allowed)}")
-            right.add(names)
+        wrong = next((column for column in row if column not in allowed), None)
+        if wrong is not None:
+            raise InvalidError(f"{name} row {number}: {InvalidError.choice('column', wrong, allowed)}")
         for column in required:
             if row.get(column) is None:
                 fields = f" {event_fields()}" if name == "events" else ""
                 raise InvalidError(
                     f"{name} row {number} has no {column!r}. Needed: {', '.join(required)}.{fields}"
                 )
-        for column in identifiers:
+        for column in _identifiers(name):
             if type(row.get(column)) is not str and row.get(column) is not None:
                 raise InvalidError(f"{name} row {number}: {column} {row[column]!r} is no text. Give a str.")
         if name in ("versions", "links") and row.get("tx_to") is not None and row.get("tx_from") is None:
@@ -211,7 +232,7 @@ def _check_columns(name: str, table: list[Row]) -> None:
 
 
 class _Loader:
-    """The rows of one transaction, each as the verb of its kind does it."""
+    """The rows of one transaction, each as the verb of its kind does it. New things wait, and are told column by column when anything else comes."""
 
     def __init__(
         self, store: GraphStore, work: Transaction, identities: dict[str, Row], opened: _Opened
@@ -221,27 +242,42 @@ class _Loader:
         self.identities = identities  # what is known of a node before its first version
         self.opened = opened  # links that will be taken back
         self.recording = Recording(store, work)
+        self.births: dict[str, Birth] = {}
+
+    def bear(self) -> None:
+        """Tell the new things that wait."""
+        if self.births:
+            bear(self.index, self.work.tx, self.work.author, list(self.births.values()))
+            self.births.clear()
+
+    def _is_new(self, name: str) -> bool:
+        return name not in self.index.ids and name not in self.births
+
+    def _wait(
+        self, verb: str, name: str, kind: str, scope: str, during: Period, body: Json, reason: str | None
+    ) -> None:
+        why = self.work.reason(reason)
+        self.births[name] = Birth(
+            verb, name, verb == "record_event", kind, scope, *during, *self.work.body(body), *why
+        )
 
     def version(self, row: Row) -> None:
         index, work, name = self.index, self.work, row["node_id"]
         trigger = row.get("trigger")
-        body = version_body(
-            {}, row.get("text"), _listed(row.get("tags")), trigger or "initial", row.get("source")
-        )
+        body = description(row.get("text"), _listed(row.get("tags")), trigger or "initial", row.get("source"))
         body["content"] = _object(row.get("content"))
         start, stop = row.get("valid_from"), row.get("valid_to")
         during = period(work.tx if start is None else start, OPEN if stop is None else stop)
-        ent = index.ids.get(name, -1)
-        if ent >= 0:
-            if index.is_event[ent]:
-                raise ConflictError(f"{name!r} is an event already. Choose another id for the node.")
-            if trigger is None:
-                body["trigger"] = "user_feedback"
-            op = work.op("revise", name, row.get("reason"))
-        else:
+        if self._is_new(name):
             self._new(name, during, stop, body, row.get("reason"))
             return
-        work.describe(ent, [during], body, op)
+        self.bear()
+        ent = index.ids[name]
+        if index.is_event[ent]:
+            raise ConflictError(f"{name!r} is an event already. Choose another id for the node.")
+        if trigger is None:
+            body["trigger"] = "user_feedback"
+        work.describe(ent, [during], body, work.op("revise", name, row.get("reason")))
         if index.key[ent] is not None:
             refuse_taken_slot(index, ent)
 
@@ -250,42 +286,57 @@ class _Loader:
         index, work = self.index, self.work
         identity = self.identities.get(name, {})
         key = identity.get("key")
-        slot = Slot(
-            text_of("kind", identity.get("kind") or DEFAULT_KIND),
-            "" if key is None else slot_name(key),
-            text_of("scope", identity.get("scope") or "", empty=True),
-        )
-        filling = None if key is None else Filling(self.store, work, slot, during[0], stop)
-        if filling is not None:
-            during = filling.during
-            filling.refuse_untrusted(body.get("source"))
+        kind = text_of("kind", identity.get("kind") or DEFAULT_KIND)
+        slot = "" if key is None else slot_name(key)
+        scope = text_of("scope", identity.get("scope") or "", empty=True)
+        if key is None:
+            self._wait("add_node", self.store._free_id(name), kind, scope, during, body, reason)
+            return
+        self.bear()
+        filling = Filling(self.store, work, Slot(kind, slot, scope), during[0], stop)
+        filling.refuse_untrusted(body.get("source"))
         op = work.op("add_node", self.store._free_id(name), reason)
-        ent = index.add_entity(name, False, slot.kind, slot.key or None, slot.scope, work.tx)
-        work.describe(ent, [during], body, op)
-        if filling is not None:
-            filling.close(ent, None, op)
-            filling.follow(ent, op)
+        ent = index.add_entity(name, False, kind, slot, scope, work.tx)
+        work.describe(ent, [filling.during], body, op)
+        filling.close(ent, None, op)
+        filling.follow(ent, op)
 
     def unversion(self, row: Row) -> None:
+        self.bear()
         reason = row.get("reason") or "no longer in the source"
         during = {"valid_from": _told(row, "valid_from"), "valid_to": _told(row, "valid_to")}
         self.store.retract(row["node_id"], **during, reason=reason)
 
     def event(self, row: Row) -> None:
-        metadata = row.get("metadata")
+        metadata = _object(row.get("metadata"))
         kind, body = event_of(
             row["type"],
             row["description"],
             row.get("origin") or "agent",
-            None if metadata is None else _object(metadata),
+            None,
             row.get("authorized"),
-            **{name: row.get(name) for name in EVENT_TEXTS},
+            **{name: row[name] for name in EVENT_TEXTS if name in row},
         )
+        if metadata:  # checked already
+            body["metadata"] = metadata
         related = row.get("related_to")
         abouts = () if related is None else tuple(ids("related_to", related))
-        self.recording.write(Report(kind, body, row.get("id"), row.get("occurred_at"), abouts))
+        id, at = row.get("id"), row.get("occurred_at")
+        report = Report(kind, body, id, at, abouts)
+        if abouts or may_repeat(report) or (id is not None and not self._is_new(id)):
+            self.bear()
+            self.recording.write(report)
+            return
+        at = self.work.tx if at is None else at
+        if id is not None:
+            name = self.store._free_id(id)
+        else:
+            while (name := self.recording.new_id(at)) in self.births:
+                pass
+        self._wait("record_event", name, kind, "", period(at, OPEN), body, None)
 
     def link(self, row: Row) -> None:
+        self.bear()
         fields = {name: row[name] for name in _LINK_FIELDS if row.get(name) is not None}
         start, stop = row.get("valid_from"), row.get("valid_to")
         if start is not None:
@@ -299,6 +350,7 @@ class _Loader:
             self.opened[row["row"]] = self.index.l_name[self.index.k_link[number]]
 
     def unlink(self, row: Row) -> None:
+        self.bear()
         during = {"valid_from": _told(row, "valid_from"), "valid_to": _told(row, "valid_to")}
         self.store.unlink(self.opened.pop(row["row"]), **during)
 

@@ -173,6 +173,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     cli_files.retention,
     cli_files.trust,
     cli_doors.serve,
+    cli_doors.mcp,
 )
 IMPORTS: dict[str, Callable[..., None]] = {
     "git": cli_files.import_git,

@@ -142,8 +142,14 @@ def mcp(
     ] = 10.0,
 ) -> None:
     """Serve agents by the Model Context Protocol, until standard input ends or Ctrl-C."""
-    from graphstore.mcp_serving import address, over_http, over_stdio
+    try:
+        from graphstore.mcp_serving import address, over_http, over_stdio
+    except ModuleNotFoundError as error:
+        from graphstore.errors import InvalidError
 
+        if (error.name or "").startswith("graphstore"):
+            raise
+        raise InvalidError("agents need mcp. Install it: pip install 'graphstore[mcp]'") from None
     if branch is not None:
         CHOSEN.set(branch)
     where = None if http is None else address(http)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from graphstore.cutting import Mark
 from graphstore.period import end_moment, moment
 
 if TYPE_CHECKING:
@@ -43,13 +44,16 @@ class Composer:
     def compose(self) -> tuple[list[Line], bool]:
         """The lines, and whether something born here died here: that is left out."""
         index, mark = self.index, self.mark
-        closed, unlinked = index.closings[mark.closings :], index.link_closings[mark.link_closings :]
-        died = any(row >= mark.rows for row in closed) or any(row >= mark.link_rows for row in unlinked)
-        lists = self._left() if died else self._all()
+        lists: dict[str, Numbers] = self._born()
+        closed = [index.closings[at] for at in lists.pop("closings", ())]
+        unlinked = [index.link_closings[at] for at in lists.pop("link_closings", ())]
         lists["closed"] = [row for row in closed if row < mark.rows]
         lists["link_closed"] = [row for row in unlinked if row < mark.link_rows]
-        wanted = [(name, lists[name]) for name in _LISTS if lists[name]]
-        if sum(len(lists[name]) for name in ("ops", "rows", "links")) <= AT_ONCE:
+        died = len(lists["closed"]) < len(closed) or len(lists["link_closed"]) < len(unlinked)
+        if died:
+            lists.update(self._left())
+        wanted = [(name, numbers) for name in _LISTS if (numbers := lists.get(name))]
+        if sum([len(lists.get(name, ())) for name in ("ops", "rows", "links")]) <= AT_ONCE:
             lines = [self._fill(wanted)]
         else:
             lines = [
@@ -62,46 +66,41 @@ class Composer:
             self.first_op = lines[-1].first_op
             self._gaps(last, set(lists["entities"]))
         if self.work.took:
-            self._took(last, set(lists["links"]), set(lists["versions"]))
+            self._took(last, set(lists.get("links", ())), set(lists.get("versions", ())))
         lines[0].head.update(self.work.of_the_store())
         self._branches(last)
         return lines, died
 
     # ------------------------------------------------------------------ what is written
 
-    def _all(self) -> dict[str, Numbers]:
-        mark, end = self.mark, self.index.lengths()
-        return {
-            "ops": range(mark.ops, end.ops),
-            "entities": range(mark.entities, end.entities),
-            "versions": range(mark.versions, end.versions),
-            "rows": range(mark.rows, end.rows),
-            "seen": range(mark.seen, end.seen),
-            "links": range(mark.links, end.links),
-            "claims": range(mark.claims, end.claims),
-            "link_rows": range(mark.link_rows, end.link_rows),
-        }
+    def _born(self) -> dict[str, Numbers]:
+        """What the transaction added to each group of columns, where it added anything."""
+        ends = zip(Mark._fields, self.mark, self.index.lengths(), strict=True)
+        return {name: range(start, stop) for name, start, stop in ends if start < stop}
 
     def _left(self) -> dict[str, Numbers]:
         """The same without what died here, and what nothing but that led to."""
-        index, mark, born = self.index, self.mark, self._all()
-        rows = [row for row in born["rows"] if index.r_close[row] < 0]
-        link_rows = [row for row in born["link_rows"] if index.k_close[row] < 0]
-        claims = _among(born["claims"], {index.k_claim[row] for row in link_rows})
-        links = _among(born["links"], {index.k_link[row] for row in link_rows})
+        index, mark, born = self.index, self.mark, self._born()
+        rows = [row for row in born.get("rows", ()) if index.r_close[row] < 0]
+        link_rows = [row for row in born.get("link_rows", ()) if index.k_close[row] < 0]
+        claims = _among(born.get("claims", ()), {index.k_claim[row] for row in link_rows})
+        links = _among(born.get("links", ()), {index.k_link[row] for row in link_rows})
         named = {end for link in links for end in (index.l_src[link], index.l_tgt[link])}
-        entities = _among(born["entities"], {index.r_ent[row] for row in rows} | named)
+        entities = _among(born.get("entities", ()), {index.r_ent[row] for row in rows} | named)
         # a thing that a link names keeps its last description, though no row of it is left
         last = {index.versions_of[ent][-1] for ent in entities if not index.now_of[ent]}
         # and what a supersession took can be given back
         last |= {
             ver for link in self.work.took for ver, _, _ in index.taken.get(link, ()) if ver >= mark.versions
         }
-        versions = _among(born["versions"], {index.r_ver[row] for row in rows} | last)
+        versions = _among(born.get("versions", ()), {index.r_ver[row] for row in rows} | last)
         kept = set(entities)
-        seen = [row for row in born["seen"] if index.s_ent[row] < mark.entities or index.s_ent[row] in kept]
+        seen = [
+            row
+            for row in born.get("seen", ())
+            if index.s_ent[row] < mark.entities or index.s_ent[row] in kept
+        ]
         return {
-            "ops": born["ops"],
             "entities": entities,
             "versions": versions,
             "rows": rows,

@@ -24,7 +24,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from graphstore.errors import EngineError, InvalidError, LockedError, QueryError
-from graphstore.guard import Statement, check_aggregates, check_read_only, guard, parse, split, widened
+from graphstore.guard import (
+    Statement,
+    check_aggregates,
+    check_read_only,
+    check_stoppable,
+    guard,
+    parse,
+    split,
+    widened,
+)
 from graphstore.queries import text
 from graphstore.result import Entity, Reader, Result, arrow_out, arrow_type
 
@@ -335,7 +344,8 @@ class Engine:
     ) -> Result:
         """Run a user's text: reading only, parameters checked both ways, in a read-only transaction of its own.
 
-        Raises QueryError; InvalidError for a value that cannot be bound. `timeout` in seconds; else that of `time_limit`.
+        Raises QueryError; InvalidError for a value that cannot be bound. `timeout` in seconds; else that of `time_limit`. With one, what cannot be
+        stopped is refused.
         """
         timeout = _seconds.get() if timeout is None else timeout
         statement = parse(cypher)
@@ -343,6 +353,8 @@ class Engine:
         if self.driver == "kuzu":
             check_aggregates(statement)
         bound = _bind_all(statement, params or {})
+        if timeout is not None:
+            check_stoppable(statement, bound)
         with self._lock:
             self._usable()
             try:
@@ -360,9 +372,9 @@ class Engine:
         try:
             if self._reader is None:
                 self._reader = self._connect()
-            self._reader.set_query_timeout(int((timeout or 0) * 1000))
             self._reader.execute("BEGIN TRANSACTION READ ONLY")
-            raw = _interruptible(self._reader, widened(statement, _wide(bound)), bound)
+            with _stopped_after(timeout, self._reader):
+                raw = _interruptible(self._reader, widened(statement, _wide(bound)), bound)
             columns, types = raw.get_column_names(), raw.get_column_data_types()
             if (
                 raw.get_num_tuples() >= 1000
@@ -555,6 +567,27 @@ def _interruptible(connection: Any, cypher: str, bound: dict[str, Any]) -> Any:
     if failure:
         raise failure[0]
     return outcome[0]
+
+
+@contextmanager
+def _stopped_after(seconds: float | None, connection: Any) -> Iterator[None]:
+    """What runs inside is interrupted after so many seconds. The engine's own timeout interrupts once, and that can be lost."""
+    if seconds is None:
+        yield
+        return
+    done = threading.Event()
+
+    def watch() -> None:
+        if not done.wait(seconds):
+            _stop(connection, done)
+
+    watching = threading.Thread(target=watch, name="graphstore-query-watch", daemon=True)
+    watching.start()
+    try:
+        yield
+    finally:
+        done.set()
+        watching.join()
 
 
 def _stop(connection: Any, done: threading.Event) -> None:

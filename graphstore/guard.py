@@ -8,8 +8,9 @@ to read is let through; the read-only transaction is the second lock on the same
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from graphstore.errors import QueryError
 
@@ -248,6 +249,63 @@ def _aggregates(item: list[tuple[str, str]]) -> Iterator[bool]:
     for at, (kind, piece) in enumerate(item):
         if kind == "word" and piece.upper() in AGGREGATES and item[at + 1 : at + 2] == [("mark", "(")]:
             yield item[at + 2 : at + 3] != [] and item[at + 2][1].upper() == "DISTINCT"
+
+
+AT_ONCE = 1_000_000
+"""Elements of a list, or hundreds of characters of a text, that a function may make in one step."""
+_MAKING = frozenset({"range", "repeat", "lpad", "rpad"})
+"""Functions that make a list or a text as long as they are told."""
+
+
+def check_stoppable(statement: Statement, bound: Mapping[str, Any]) -> None:
+    """Refuse a text that makes something huge in one step: the engine cannot be interrupted there. Raises QueryError.
+
+    Only what numbers and parameters say is seen, not what is computed.
+    """
+    tokens = statement.tokens
+    for at, (kind, piece) in enumerate(tokens):
+        name = piece.lower()
+        if kind != "word" or name not in _MAKING or tokens[at + 1 : at + 2] != (("mark", "("),):
+            continue
+        first, last, step, *_ = [*(_number(each, bound) for each in _arguments(tokens[at + 2 :])), None, None]
+        if name != "range":
+            size = (last or 0) // 100
+        else:
+            size = 0 if first is None or last is None else abs(last - first) // (abs(step or 1))
+        if size > AT_ONCE:
+            raise QueryError(
+                f"{piece}(…) would make too much at once, and cannot be stopped while it does. "
+                f"At most {AT_ONCE:,} elements, or {AT_ONCE * 100:,} characters: UNWIND a smaller range, or several."
+            )
+
+
+def _arguments(tokens: tuple[tuple[str, str], ...]) -> Iterator[list[tuple[str, str]]]:
+    """The arguments of a call whose tokens begin behind its bracket."""
+    argument: list[tuple[str, str]] = []
+    depth = 0
+    for token in tokens:
+        depth += (token[1] in ("(", "[", "{")) - (token[1] in (")", "]", "}"))
+        if depth < 0:
+            break
+        if depth == 0 and token == ("mark", ","):
+            yield argument
+            argument = []
+        else:
+            argument.append(token)
+    yield argument
+
+
+def _number(argument: list[tuple[str, str]], bound: Mapping[str, Any]) -> int | None:
+    """The whole number that an argument is, as it stands or as a parameter; None: something else."""
+    negative = argument[:1] == [("mark", "-")]
+    match argument[1:] if negative else argument:
+        case [("number", text)] if text.isdigit():
+            value: Any = int(text)
+        case [("param", name)]:
+            value = bound.get(name[1:])
+        case _:
+            return None
+    return (-value if negative else value) if isinstance(value, int) else None
 
 
 def _refused(word: str, hint: str) -> QueryError:

@@ -88,6 +88,7 @@ class Index:
         self._init_seen()
         self._init_told()
         self._committed: Mark | None = None
+        self._undone = 0  # how often something pending was cut back
         self._blocks: dict[int, Blocks] = {}
         self._runs: dict[int, list[Runs]] = {}  # entity -> of each list of its links that is long
         self._sorted: list[str] = []
@@ -139,6 +140,11 @@ class Index:
         """Whether a transaction still open has changed something."""
         return self._committed is not None and self._committed != self.lengths()
 
+    @property
+    def undone(self) -> int:
+        """How often something that was pending was cut back."""
+        return self._undone
+
     def lengths(self) -> Mark:
         """How long each group of columns is, with what a transaction still open has added."""
         return Mark(
@@ -159,6 +165,7 @@ class Index:
     def undo(self, mark: Mark, *, open_still: bool = False) -> None:
         """Cut everything back to `mark`. With `open_still` the transaction goes on from there."""
         cut_back(self, mark)
+        self._undone += 1
         if not open_still:
             self._committed = None
 

@@ -91,7 +91,12 @@ def _short(value: Any) -> str:
 
 def version_body(content: Any, text: Any, tags: Any, trigger: Any, source: Any) -> Json:
     """The body of a node's version. What is absent is left out."""
-    body: Json = {"content": json_object("content", content)}
+    return {"content": json_object("content", content), **description(text, tags, trigger, source)}
+
+
+def description(text: Any, tags: Any, trigger: Any, source: Any) -> Json:
+    """What a version says beside its content. What is absent is left out."""
+    body: Json = {}
     if text is not None:
         body["text"] = text_of("text", text, empty=True)
     if tags:
@@ -105,9 +110,9 @@ def version_body(content: Any, text: Any, tags: Any, trigger: Any, source: Any) 
 
 def tags_of(tags: Any) -> list[str]:
     """The tags, each once, in order. Raises InvalidError for what is no list of text."""
-    if isinstance(tags, (str, bytes)) or not isinstance(tags, Iterable):
+    if type(tags) is not list and (isinstance(tags, (str, bytes)) or not isinstance(tags, Iterable)):
         raise InvalidError(f"tags {tags!r} is no list. Give a list of text, such as [{tags!r}].")
-    return list(dict.fromkeys(text_of("tag", tag) for tag in tags))
+    return list(dict.fromkeys([text_of("tag", tag) for tag in tags]))
 
 
 def event_of(
@@ -165,6 +170,8 @@ def ids(what: str, value: str | Thing | Iterable[str | Thing]) -> list[str]:
     """One id or many, as a list without repeats. What was read from a store may stand for its id."""
     if isinstance(value, (str, Node, Event)):
         return [id_of(value)]
+    if type(value) is tuple and not value:
+        return []
     if not isinstance(value, Iterable):
         raise InvalidError(f"{what} {value!r} is no id. Give an id, or a list of ids.")
     return list(dict.fromkeys(text_of(what, id_of(each)) for each in value))

@@ -372,14 +372,12 @@ class Journal:
         """
         if self._broken or self.failed:
             raise EngineError(self.failed or f"{self._broken} Close the store and open it again.")
-        digest, parts, placed, at = self.digest, [], [], 0
+        digest, parts, laid, at = self.digest, [], [], 0
         for number, (head, bodies) in enumerate(lines, 1):
             if number < len(lines):
                 head["more"] = True
             line, digest, offsets = compose(head, bodies, digest)
-            placed.append(
-                [Place(at + offset, len(body)) for offset, body in zip(offsets, bodies, strict=True)]
-            )
+            laid.append((at, offsets, bodies))
             parts.append(line)
             at += len(line)
         if self.path is None:
@@ -390,7 +388,10 @@ class Journal:
         self.appended = Place(base, at)
         last = (segment, offset + at - len(parts[-1]), len(parts[-1]))
         self._state = (Position(segment, offset + at), digest, last)
-        return [[Place(base + pos, length) for pos, length in places] for places in placed]
+        return [
+            [Place(base + start + offset, len(body)) for offset, body in zip(offsets, bodies, strict=True)]
+            for start, offsets, bodies in laid
+        ]
 
     def _keep_in_memory(
         self, lines: list[tuple[dict[str, Any], list[bytes]]], digest: str

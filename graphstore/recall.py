@@ -191,8 +191,21 @@ def _mention(sight: Sight, ver: int, score: float, rank: int) -> Hit:
     index = sight.index
     ent = index.v_ent[ver]
     thing = sight.thing(ent) if index.is_event[ent] else sight.described(ent, index.v_num[ver])
-    fields = {"node": thing, "score": score, "text_score": score, "text_rank": rank, "seed": thing.id}
-    return Hit(**fields, spread_score=0.0, spread_rank=None, vector_score=0.0, vector_rank=None, path=())
+    return Hit.made(
+        {
+            "node": thing,
+            "score": score,
+            "text_score": score,
+            "text_rank": rank,
+            "spread_score": 0.0,
+            "spread_rank": None,
+            "vector_score": 0.0,
+            "vector_rank": None,
+            "seed": thing.id,
+            "path": (),
+            "weight": 1.0,
+        }
+    )
 
 
 def _seeds(found: Found, meant: Mapping[int, float]) -> dict[int, float]:

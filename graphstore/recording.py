@@ -52,9 +52,8 @@ class Recording:
         """Write a report and give its event as it is now."""
         written = self.write(report)
         sight = Sight(self.core, self.work.tx, self.work.tx)
-        return Recorded(
-            event=sight.event_and_links(written.ent), is_new=written.is_new, warnings=written.warnings
-        )
+        event = sight.event_and_links(written.ent, report.body if written.is_new else None)
+        return Recorded.made({"event": event, "is_new": written.is_new, "warnings": written.warnings})
 
     def write(self, report: Report) -> Written:
         """Write a report: nothing when its id is known, an occurrence when its fingerprint is, else a new event.
@@ -76,13 +75,14 @@ class Recording:
         return Written(ent, is_new, tuple(filter(None, warnings)))
 
     def _new(self, report: Report, when: Instant) -> tuple[int, int]:
-        name = self._new_id(when) if report.id is None else self.store._free_id(report.id)
+        name = self.new_id(when) if report.id is None else self.store._free_id(report.id)
         op = self.work.op("record_event", name)
         ent = self.index.add_entity(name, True, report.type, None, "", self.work.tx)
         self.work.describe(ent, [period(when, OPEN)], report.body, op)
         return ent, op
 
-    def _new_id(self, at: Instant) -> str:
+    def new_id(self, at: Instant) -> str:
+        """An id that nothing known has, for an event that happened then."""
         while (name := f"evt_{at // 1000}_{os.urandom(4).hex()}") in self.index.ids:
             pass
         return name
@@ -111,16 +111,10 @@ class Recording:
 
     def _alike(self, report: Report) -> int:
         """The event that a report without an id tells of once more, or -1: of several the one recorded last."""
-        fingerprint = report.body.get("fingerprint")
-        if (
-            report.id is not None
-            or fingerprint is None
-            or report.type in SINGLE
-            or "authorized" in report.body
-        ):
+        if not may_repeat(report):
             return -1
         look_for_prints(self.core)
-        for ent in reversed(self.index.prints.get(fingerprint, ())):
+        for ent in reversed(self.index.prints.get(report.body["fingerprint"], ())):
             if self.index.kind[ent] == report.type and can_come_again(self.index, ent, self.work.tx):
                 return ent
         return -1
@@ -145,6 +139,16 @@ class Recording:
         except (NotFoundError, InvalidError, ConflictError) as error:
             return f"recorded without the link to {other!r}: {error}"
         return None
+
+
+def may_repeat(report: Report) -> bool:
+    """Whether a report is an occurrence of an event that is there with its fingerprint, if there is one."""
+    return (
+        report.id is None
+        and "fingerprint" in report.body
+        and report.type not in SINGLE
+        and "authorized" not in report.body
+    )
 
 
 def can_come_again(index: Index, ent: int, tx: Instant) -> bool:

@@ -314,6 +314,20 @@ class _State:
         self.told: list[Instant] = []  # when anything fell, in order
         self.fallen: list[int] = []  # and what
         self._read = Mark()
+        self._open = (-1, -1)  # the transaction that is open, and how often something was undone in it
+        self._looked = Mark()  # so far it was looked at for falls
+        self._felled = False
+
+    def felled_now(self, index: Index) -> bool:
+        """Whether a transaction still open has made anything fall. What was looked at once is not looked at again, unless something was undone."""
+        here = (index.transactions, index.undone)
+        if self._open != here:
+            self._open, self._looked, self._felled = here, index.mark(), False
+        if not self._felled:
+            now = index.lengths()
+            self._felled = any(True for _ in _falls_told(index, self._looked, now))
+            self._looked = now
+        return self._felled
 
     def catch_up(self, index: Index) -> None:
         """Know of what was committed since. What was found of coordinates that may have come before it stays right."""
@@ -387,7 +401,7 @@ def _reach(index: Index, tx: Instant) -> dict[int, Instant] | None:
 def _last_told(index: Index, tx: Instant) -> Instant:
     """No fall of what something rests on was told by `tx` after this instant."""
     state = _committed(index)
-    if index.pending and next(_falls_told(index, index.mark(), index.lengths()), None):
+    if index.pending and state.felled_now(index):
         return tx
     at = bisect_right(state.told, tx) - 1
     for back in range(at, max(at - _BACK, -1), -1):

@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from functools import partial
 from pathlib import Path
-from time import perf_counter
+from time import monotonic, perf_counter
 from typing import Any
 
 import orjson
@@ -22,8 +22,10 @@ from fastapi import FastAPI
 import graphstore
 from graphstore import contract
 from graphstore.contract import Call
-from graphstore.errors import GraphStoreError, InvalidError
+from graphstore.errors import GraphStoreError, InvalidError, NotFoundError
 from graphstore.period import TimeLike, instant, iso
+from graphstore.server_agents import PATH as AGENTS
+from graphstore.server_agents import Agents
 from graphstore.server_calls import ARROW, Calling, Limits, encoder, kind_of
 from graphstore.server_metrics import KIND as METRICS
 from graphstore.server_metrics import Metrics, gauges_of
@@ -51,6 +53,7 @@ __all__ = ["Door", "Limits", "Patience", "app"]
 
 _log = logging.getLogger("graphstore")
 _HEARTBEAT = 15.0  # seconds after which a stream with no news says that it is there
+_LOOK = 1.0  # seconds after which a stream looks by itself: not everything is written by way of the server
 _OPEN = frozenset(
     {"/health", "/docs", "/openapi.json", "/docs/oauth2-redirect"}
 )  # they say nothing of the store
@@ -84,6 +87,7 @@ class Door:
             ("POST", "/batch"): self._batch,
             ("POST", "/transaction"): self._begin,
         }
+        self.agents: Agents | None = None
         self.metrics = Metrics()
         self.calling: Calling | None = None
         self.stopping = asyncio.Event()
@@ -114,7 +118,7 @@ class Door:
     def gone(self, client: Any) -> None:
         """A connection has ended. Whoever held a transaction open by it may have died."""
         token = self._holders.pop(client, None)
-        if token is not None and self.calling is not None:
+        if token is not None and self.calling is not None and token not in self._holders.values():
             self.calling.serving.gone(token)
 
     # ------------------------------------------------------------------ one request
@@ -178,7 +182,12 @@ class Door:
         if call is None:
             if scope["path"].startswith("/transaction/") and method == "POST":
                 return await self._end_of(scope["path"], scoped, headers, receive)
-            await self.inner(scope, receive, send)
+            if scope["path"] == AGENTS and self.agents is not None:
+                await self.agents.answer(scoped, self.stopping, scope, receive, send)
+            elif scope["path"] in _OPEN:
+                await self.inner(scope, receive, send)
+            else:
+                raise NotFoundError.nearest("call", scope["path"], self._calls)
             return None
         if call.scope == "write":
             _want_write(scoped, call.name)
@@ -210,7 +219,7 @@ class Door:
             self._holders[scope["client"]] = asked.transaction
         if call.scope == "read":
             return await calling.read(call, args, asked, kind)
-        request = headers.get(b"graphstore-request")
+        request = _request(scope["path"], headers)
         if request is None:
             return await calling.write(call, args, asked, kind)
         return await calling.once(request, lambda: calling.write(call, args, asked, kind))
@@ -256,7 +265,7 @@ class Door:
         body = arguments(await self._calling().bodies.read(headers, receive, self._limits.body))
         kind = kind_of(headers.get(b"accept", b""))
         ids = ("answers", "ids") in asked.others
-        request = headers.get(b"graphstore-request")
+        request = _request(scope["path"], headers)
         if request is None:
             return await calling.batch(body, asked, ids=ids, kind=kind)
         return await calling.once(request, lambda: calling.batch(body, asked, ids=ids, kind=kind))
@@ -283,7 +292,7 @@ class Door:
                 del self._holders[client]
             return Answer(200, b"null")
 
-        request = headers.get(b"graphstore-request")
+        request = _request(path, headers)
         return await (end() if request is None else self._calling().once(request, end))
 
     async def _export(
@@ -334,6 +343,7 @@ class Door:
         left = asyncio.ensure_future(_until_left(receive))
         kind = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"cache-control", b"no-store")]
         await send({"type": "http.response.start", "status": 200, "headers": kind})
+        quiet = monotonic() + _HEARTBEAT
         try:
             while not (self.stopping.is_set() or left.done()):
                 written = calling.written
@@ -343,10 +353,11 @@ class Door:
                     continue
                 waiting = asyncio.ensure_future(written.wait())
                 done, _ = await asyncio.wait(
-                    (waiting, left), timeout=_HEARTBEAT, return_when=asyncio.FIRST_COMPLETED
+                    (waiting, left), timeout=_LOOK, return_when=asyncio.FIRST_COMPLETED
                 )
                 waiting.cancel()
-                if not done:
+                if not done and monotonic() >= quiet:
+                    quiet = monotonic() + _HEARTBEAT
                     await send({"type": "http.response.body", "body": b": here\n\n", "more_body": True})
         except Exception as error:  # the head has gone out: what is wrong can only be the last event
             _log.exception("a stream of changes failed")
@@ -403,6 +414,12 @@ def app(
 def path_of(call: Call) -> str:
     """Where a call is asked for: `/node`, `/topics/latest_on`."""
     return "/" + call.name.replace(".", "/")
+
+
+def _request(path: str, headers: Headers) -> bytes | None:
+    """What makes a request the same as one before: its id, and what it asked for."""
+    said = headers.get(b"graphstore-request")
+    return None if said is None else path.encode() + b" " + said
 
 
 def _want_write(scoped: str, what: str) -> None:

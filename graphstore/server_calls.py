@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from graphstore import contract, engine
 from graphstore.contract import Call
 from graphstore.errors import GraphStoreError, InvalidError
+from graphstore.models import Recorded
 from graphstore.period import iso
 from graphstore.server_metrics import Metrics
 from graphstore.server_requests import Answer, Apart, Bodies, Refused
@@ -162,11 +163,12 @@ class Calling:
             line = store if apart.branch is None else store.on(apart.branch)
             if author is None or author == line._author:
                 return encode(contract.run(call, line, args, line))
-            before, line._author = line._author, author  # of this thread: it alone writes
-            try:
-                return encode(contract.run(call, line, args, line))
-            finally:
-                line._author = before
+            with line._writer:
+                before, line._author = line._author, author
+                try:
+                    return encode(contract.run(call, line, args, line))
+                finally:
+                    line._author = before
 
         alone = call.name not in GROUPED or apart.branch is not None
         body = await self.turn(work, alone=alone, within=apart.transaction)
@@ -181,7 +183,7 @@ class Calling:
             raise InvalidError.choice("argument", min(unknown), ("calls", "author", "reason"))
         prepared = [_prepared(number, each) for number, each in enumerate(asked.get("calls") or ())]
         author, reason = asked.get("author") or apart.author, asked.get("reason")
-        give = _id_out if ids else encoder(kind)
+        encode = encoder(kind)
         store = self.store
 
         def work() -> bytes:
@@ -190,7 +192,10 @@ class Calling:
                 line.transaction(author=author, reason=reason) if apart.transaction is None else line._verb()
             )
             with block:
-                return b"[" + b",".join(_each(line, prepared, give)) + b"]"
+                values = _each(line, prepared)
+                if ids:
+                    return encode([_id_of(value) for value in values])
+                return b"[" + b",".join([encode(value) for value in values]) + b"]"
 
         body = await self.turn(work, alone=apart.branch is not None, within=apart.transaction)
         return Answer(200, body, (), kind)
@@ -276,7 +281,7 @@ class Calling:
             # not done, or not known here: another try is a first one
             self._outcomes.pop(request, None)
             if not outcome.done():
-                outcome.set_exception(error if isinstance(error, Exception) else InvalidError("interrupted"))
+                outcome.set_exception(error if isinstance(error, Exception) else _stopped())
                 outcome.exception()
             raise
         outcome.set_result(found)
@@ -339,6 +344,12 @@ _ENCODERS: dict[bytes, Callable[[Any], bytes]] = {
 }
 
 
+def _stopped() -> Refused:
+    return Refused(
+        503, "the server was stopped before it was known how this ended. Look whether it was done."
+    )
+
+
 def _prepared(number: int, each: Any) -> tuple[int, Call, dict[str, Any]]:
     if not (isinstance(each, list) and len(each) == 2 and isinstance(each[1], dict)):
         raise InvalidError(f'call {number} is no call. Give ["add_node", {{"kind": …}}].')
@@ -352,20 +363,19 @@ def _prepared(number: int, each: Any) -> tuple[int, Call, dict[str, Any]]:
         raise type(error)(f"call {number}, {name}: {error}") from None
 
 
-def _each(
-    line: GraphStore, prepared: list[tuple[int, Call, dict[str, Any]]], give: Callable[[Any], bytes]
-) -> Any:
+def _each(line: GraphStore, prepared: list[tuple[int, Call, dict[str, Any]]]) -> Iterator[Any]:
     for number, call, args in prepared:
         try:
             value = contract.run(call, line, args, line)
         except GraphStoreError as error:
             raise type(error)(f"call {number}, {call.name}: {error} Nothing of the batch was kept.") from None
-        yield give(value)
+        yield value
 
 
-def _id_out(value: Any) -> bytes:
-    """The id of what a verb gives, as JSON; a list of them; null where it gives nothing that has one."""
+def _id_of(value: Any) -> Any:
+    """The id of what a verb gives, a list of them, or None where it gives nothing that has one."""
     if isinstance(value, list):
-        return b"[" + b",".join(map(_id_out, value)) + b"]"
-    found = getattr(getattr(value, "event", value), "id", None)
-    return contract.encode(found)
+        return [_id_of(each) for each in value]
+    if isinstance(value, Recorded):
+        return value.event.id
+    return getattr(value, "id", None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import logging
 import os
 import signal
@@ -20,6 +21,7 @@ import graphstore
 from graphstore import announced, tokens
 from graphstore.errors import EngineError
 from graphstore.server import Limits, Patience, app
+from graphstore.server_agents import Agents
 from graphstore.server_calls import Calling
 from graphstore.server_requests import LOOPBACK
 from graphstore.store import GraphStore
@@ -27,6 +29,7 @@ from graphstore.ticking import Ticking
 
 _log = logging.getLogger("graphstore")
 PORT = 7464
+_COLLECT = (20_000, 50, 100)
 _BACKLOG = 1024
 _LAST = 10  # seconds that open requests have to finish
 _KEEP_ALIVE = 300  # seconds a connection may be silent: clients keep theirs
@@ -69,8 +72,7 @@ def serve(
         sockets = _listen(listening)
         stack.callback(sockets.close)
         store = stack.enter_context(graphstore.open(folder, read_only=read_only, driver=driver))  # type: ignore[arg-type]
-        for notice in store.notices:
-            told(f"note: {notice}")
+        _tell_notices(store, told)
         ticking = prepared(store) if prepared is not None else None
         keys = tokens.kept(folder)
         url = _url(listening.host, sockets.getsockname()[1])
@@ -80,7 +82,8 @@ def serve(
             if not read_only:
                 announced.announce(folder, url)
             told(f"serving {folder} on {url} (token in {folder / tokens.TOKEN})")
-            working = [follow(calling)] if read_only else []
+            made.agents = Agents(store, hosts=(*listening.hosts, listening.host), read_only=read_only)
+            working = [made.agents.run(), *([follow(calling)] if read_only else [])]
             if ticking is not None and not read_only:
                 working.append(tick(calling, ticking, every))
             async with together(working):
@@ -97,7 +100,15 @@ def serve(
             read_only=read_only,
             started=beside,
         )
+        gc.freeze()  # what was opened lives as long as the server: no need to look through it again and again
+        gc.set_threshold(*_COLLECT)
         _Server(made, folder).run([sockets])
+        _tell_notices(store, told)
+
+
+def _tell_notices(store: GraphStore, told: Callable[[str], None]) -> None:
+    while store.notices:
+        told(f"note: {store.notices.pop(0)}")
 
 
 class _Server(uvicorn.Server):

@@ -210,7 +210,9 @@ class Sight:
             found = self._things[ent] = self._look(ent)
         return found
 
-    def _look(self, ent: int) -> Node | Event:
+    def _face(self, ent: int) -> tuple[str, int]:
+        """How an entity stands here, and the row that shows it; -1: it was born and superseded in one transaction, so it held at no instant, but
+        a link names it."""
         index = self.index
         standing, row = index.face(ent, self.valid, self.tx)
         if standing == "stands":
@@ -223,16 +225,17 @@ class Sight:
                 if believed
                 else max((r for r in index.rows_of[ent] if index.r_tx[r] <= self.tx), default=-1)
             )
+        return standing, row
+
+    def _look(self, ent: int) -> Node | Event:
+        index = self.index
+        if index.is_event[ent]:
+            return self._event(ent)
+        standing, row = self._face(ent)
         if row >= 0:
-            return self.event(row, standing) if index.is_event[ent] else self.node(row, standing)
-        # born and superseded in one transaction: it held at no instant, but a link names it
-        ver, born = index.versions_of[ent][0], index.born[ent]
-        periods = (born, born, born, born)
-        return (
-            self._event_of(ver, standing, born)
-            if index.is_event[ent]
-            else self._node_of(ver, standing, periods)
-        )
+            return self.node(row, standing)
+        born = index.born[ent]
+        return self._node_of(index.versions_of[ent][0], standing, (born, born, born, born))
 
     def shown(self, row: int) -> Node | Event:
         """The thing whose row holds here; an event with its links."""
@@ -347,18 +350,29 @@ class Sight:
         """A row of an event as a value."""
         return self._event_of(self.index.r_ver[row], standing, self._periods(row)[3], links)
 
-    def event_and_links(self, ent: int) -> Event:
-        """An event with any standing, and its links."""
-        event = self.thing(ent)
-        assert isinstance(event, Event)
-        return Event.made({**event.__dict__, "links": self.links_of(ent)})
+    def event_and_links(self, ent: int, body: Json | None = None) -> Event:
+        """An event with any standing, and its links. `body`: what it says, where that is at hand."""
+        return self._event(ent, self.links_of(ent), body)
+
+    def _event(self, ent: int, links: tuple[Link, ...] | None = None, body: Json | None = None) -> Event:
+        index = self.index
+        standing, row = self._face(ent)
+        if row < 0:
+            return self._event_of(index.versions_of[ent][0], standing, index.born[ent], links, body)
+        return self._event_of(index.r_ver[row], standing, self._periods(row)[3], links, body)
 
     def _event_of(
-        self, ver: int, standing: str, end: Instant, links: tuple[Link, ...] | None = None
+        self,
+        ver: int,
+        standing: str,
+        end: Instant,
+        links: tuple[Link, ...] | None = None,
+        body: Json | None = None,
     ) -> Event:
         index = self.index
         ent = index.v_ent[ver]
-        body = self.core.body(index.v_pos[ver], index.v_len[ver]) or tombstone(index, self.core.raw, ent)
+        if body is None:
+            body = self.core.body(index.v_pos[ver], index.v_len[ver]) or tombstone(index, self.core.raw, ent)
         first, last, count = self.happened.seen(ent)
         get = body.get
         return Event.made(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphstore import bulk, conflicts, inputs, retention, sweeping
 from graphstore.branching import Branching
@@ -46,9 +46,6 @@ from graphstore.sweeping import Swept
 from graphstore.transacting import Clock
 from graphstore.whole import Progress
 from graphstore.writing import Transaction, refuse_forgotten, refuse_taken_slot
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["Clock", "GraphStore", "Progress"]
 
@@ -89,14 +86,12 @@ class GraphStore(Branching):
         text_of("scope", scope, empty=True)
         with self._verb() as work:
             during = span(valid_from, valid_to, work.tx)
-            said = {"supersedes": supersedes, "corrects": corrects, "derived_from": derived_from}
-            named = {kind: [self._known(id, work) for id in ids(kind, given)] for kind, given in said.items()}
+            named = self._named_ids(work, supersedes=supersedes, corrects=corrects, derived_from=derived_from)
             filling = None
             if slot is not None:
                 stop = None if valid_to is None else during[1]
-                filling = Filling(
-                    self, work, Slot(kind, slot, scope), during[0], stop, frozenset(named["supersedes"])
-                )
+                over = frozenset(named.get("supersedes", ()))
+                filling = Filling(self, work, Slot(kind, slot, scope), during[0], stop, over)
                 during = filling.during
                 there = -1 if id is not None else filling.restated(body)
                 if there >= 0:
@@ -113,11 +108,20 @@ class GraphStore(Branching):
             row = work.describe(ent, [during], body, op)
             if filling is not None:
                 filling.close(ent, reason, op)
-            self._link_named(work, ent, named, during[0], reason, op)
+            if named:
+                self._link_named(work, ent, named, during[0], reason, op)
             if filling is not None:
                 filling.follow(ent, op)
             refuse_taken_slot(self._core.index, ent)
             return self._written(ent, row, body, work.tx)
+
+    def _named_ids(self, work: Transaction, **said: str | Iterable[str]) -> dict[str, list[int]]:
+        """What a node names, by kind of link; nothing of a kind it names nothing by."""
+        return {
+            kind: [self._known(id, work) for id in names]
+            for kind, given in said.items()
+            if (names := ids(kind, given))
+        }
 
     def _link_named(
         self,

@@ -81,8 +81,11 @@ class Transaction:
 
     def op(self, verb: str, subject: str, reason: str | None = None) -> int:
         """Note one operation; gives its number, which the rows it opens and closes carry."""
-        place = self.why if reason is None else self.body({"reason": text_of("reason", reason, empty=True)})
-        return self.index.add_op(self.tx, verb, subject, self.author, *place)
+        return self.index.add_op(self.tx, verb, subject, self.author, *self.reason(reason))
+
+    def reason(self, reason: str | None) -> tuple[int, int]:
+        """The place of the reason of one operation: that of the whole transaction where it has none of its own."""
+        return self.why if reason is None else self.body({"reason": text_of("reason", reason, empty=True)})
 
     def leave(self, op: int, place: Json) -> None:
         """Keep with an operation that evicts an event the place it had in its trace."""
@@ -329,7 +332,8 @@ class Transaction:
         for link, before in self.took.items():
             if link in index.taken:
                 index.retake(link, before, self.tx)
-        index.note_branches(self.branches, self.tx)
+        if self.branches:
+            index.note_branches(self.branches, self.tx)
         for branch, number, name, ver in self.named_aliases():
             index.aliases[branch, number, name] = ver
 

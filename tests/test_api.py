@@ -777,6 +777,37 @@ def test_changes_say_who_did_what_and_why(store, clock, auth):
 # ---------------------------------------------------------------- coordinates
 
 
+def test_operations_say_what_was_done_to_one_thing(store, clock):
+    with store.transaction(author="ana"):
+        store.add_node("fact", {"says": "tea"}, id="tea", valid_from="2026-01-01", reason="thirst")
+        store.add_node("fact", {"says": "other"}, id="other")
+    then = store.as_of()
+    clock.move(days=1)
+    with store.transaction(author="bo"):
+        link = store.supersede("tea", by="other", reason="sleep")[0]
+    clock.move(days=1)
+    store.unlink(link.id, reason="no sleep after all")
+
+    assert [("add_node", "tea", "ana", "thirst"), ("supersede", "tea", "bo", "sleep")] == [
+        (done.verb, done.subject, done.author, done.reason) for done in store.operations("tea")[:2]
+    ]
+    assert ["add_node"] == [done.verb for done in then.operations("tea")]
+    assert ["supersede", "unlink"] == [done.verb for done in store.operations(link.id)]
+    assert set(store.operations("tea")) <= set(store.changes())
+    with pytest.raises(NotFoundError):
+        store.operations("coffee")
+
+
+def test_operations_on_a_thing_have_what_was_done_to_it_by_the_way(store, clock):
+    store.add_node("fact", {"says": "Tuesday"}, key="day", id="tue", valid_from="2026-01-01")
+    clock.move(days=1)
+    store.add_node("fact", {"says": "Friday"}, key="day", id="fri", reason="calls")
+
+    assert [("add_node", "tue"), ("add_node", "fri")] == [
+        (done.verb, done.subject) for done in store.operations("tue")
+    ]
+
+
 def test_a_view_never_changes(store, clock):
     store.add_node("fact", {"n": 1}, id="fact-a")
     view = store.as_of()

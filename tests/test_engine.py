@@ -21,7 +21,7 @@ import pyarrow as pa
 import pytest
 
 from graphstore import engine as seam
-from graphstore.engine import Engine, Entity, Result, bind, check_read_only
+from graphstore.engine import Engine, Entity, Result, bind, check_read_only, time_limit
 from graphstore.errors import EngineError, InvalidError, LockedError, NotFoundError, QueryError
 from graphstore.guard import parse, split
 
@@ -739,6 +739,36 @@ def test_a_query_is_stopped_after_its_time(people: Engine) -> None:
         people.query(HEAVY, timeout=0.2)
 
     assert people.query("RETURN 1 AS x").single()["x"] == 1
+
+
+def test_queries_in_a_time_limit_are_stopped_and_those_after_it_are_not(people: Engine) -> None:
+    with time_limit(0.2), pytest.raises(QueryError, match=r"stopped after 0\.2 s"):
+        people.query(HEAVY)
+    with time_limit(60):
+        assert 1 == people.query("RETURN 1 AS one").single()["one"]
+    assert 1 == people.query("RETURN 1 AS one").single()["one"]
+
+
+HUGE = [
+    ("RETURN size(range(1, 30000000)) AS n", {}),
+    ("RETURN size(Range ( -1, $many , 2 )) AS n", {"many": 10**9}),
+    ("UNWIND range(10000000, 1, -1) AS n RETURN count(n)", {}),
+    ("RETURN size(repeat('x', 1000000000)) AS n", {}),
+    ("RETURN size(range(size(range(1, 2)), 3)) + size(range(0, 2000000)) AS n", {}),
+]
+
+
+@pytest.mark.parametrize(("cypher", "params"), HUGE)
+def test_what_cannot_be_stopped_is_refused_in_a_time_limit(people: Engine, cypher: str, params: dict) -> None:
+    with time_limit(5), pytest.raises(QueryError, match="would make too much at once"):
+        people.query(cypher, params)
+
+
+def test_what_can_be_stopped_is_answered_in_a_time_limit(people: Engine) -> None:
+    with time_limit(30):
+        assert 3 == people.query("RETURN size(range(1, 1000000, 400000)) AS n").single()["n"]
+        assert 1 == people.query("RETURN size(range(5, $last)) AS n", {"last": 5}).single()["n"]
+        assert "range(1, 9999999999)" == people.query("RETURN 'range(1, 9999999999)' AS n").single()["n"]
 
 
 def test_a_query_is_stopped_by_ctrl_c(people: Engine) -> None:

@@ -53,6 +53,7 @@ FLOORS = {
         "dump",
         "index",
         "cutting",
+        "bearing",
         "strands",
         "laying",
         "places",
@@ -169,13 +170,16 @@ FLOORS = {
     }
     | {"cloud_events", "memobrain", "pi_brain"}
     | {
+        "server_agents",
         "server_calls",
         "server_metrics",
         "server_openapi",
         "server_requests",
         "server_run",
         "cli_doors",
-    },
+    }
+    | {"mcp_answers", "mcp_desk", "mcp_graph", "mcp_memory", "mcp_paragraphs", "mcp_prompts"}
+    | {"mcp_reads", "mcp_refusals", "mcp_serving", "mcp_writes"},
 }
 ORDER = {module: floor for floor, name in enumerate(FLOORS) for module in FLOORS[name]}
 
@@ -366,6 +370,7 @@ READS = [
     "links_from",
     "backlinks_to",
     "inspect",
+    "operations",
     "what_superseded",
     "supersedes",
     "causes",

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import graphstore
 from graphstore import GraphStoreError, InvalidError
-from graphstore.recall import Recalled, fuse, recall, spread
+from graphstore.recall import Recalled, fuse, mentions, recall, spread
 from graphstore.search import Search
 
 
@@ -44,6 +44,59 @@ def outage(store):
     store.link("restart", "caused_by", "upgrade")
     store.link("tokens", "derived_from", "outage")
     return store
+
+
+# ---------------------------------------------------------------- what was ever said
+
+
+def test_what_has_fallen_and_what_is_to_come_is_mentioned_too(store, clock):
+    store.add_node("fact", {"says": "logins are sessions"}, id="old", valid_from="2026-01-01")
+    store.add_node("fact", {"says": "logins are tokens"}, id="new", valid_from="2026-01-20", supersedes="old")
+    store.add_node("fact", {"says": "logins are passkeys"}, id="plan", valid_from="2027-01-01")
+    store.add_node("fact", {"says": "logins are magic"}, id="wrong")
+    store.retract("wrong", reason="nobody said so")
+
+    found = {hit.node.id: hit.node.standing for hit in mentions(store, "logins")}
+    assert {"old": "superseded", "new": "stands", "plan": "not_yet", "wrong": "retracted"} == found
+
+
+def test_a_thing_is_mentioned_as_the_version_that_says_it(store, clock):
+    store.add_node("fact", {"says": "tea is hot"}, id="tea")
+    clock.move(days=1)
+    store.revise("tea", {"says": "tea is cold"})
+
+    assert ["tea-v1"] == [hit.node.ref for hit in mentions(store, "hot")]
+    assert ["tea-v2"] == [hit.node.ref for hit in mentions(store, "cold tea")]
+
+
+def test_mentions_are_of_what_was_told_by_then(store, clock):
+    store.add_node("fact", {"says": "tea is hot"}, id="tea")
+    then = store.as_of()
+    clock.move(days=1)
+    store.add_node("fact", {"says": "tea is cold"}, id="cold")
+
+    assert ["tea"] == names(mentions(then, "tea"))
+    assert {"cold", "tea"} == set(names(mentions(store, "tea")))
+
+
+def test_what_was_erased_is_mentioned_nowhere(store, clock):
+    store.add_node("fact", {"says": "tea is hot"}, id="tea")
+    then = store.as_of()
+    clock.move(days=1)
+    store.erase("tea", reason="it named somebody")
+
+    assert [] == names(mentions(then, "tea")) == names(mentions(store, "tea"))
+
+
+def test_mentions_are_bounded_and_of_kinds(store):
+    for number in range(5):
+        store.add_node("fact" if number else "plan", {"says": f"tea {number}"}, id=f"tea{number}")
+    store.record_event("error", "tea is spilt", id="spilt")
+
+    assert 2 == len(mentions(store, "tea", 2))
+    assert {"tea0", "spilt"} == set(names(mentions(store, "tea", kinds=["plan", "error"])))
+    with pytest.raises(InvalidError, match="k 0 is out of range"):
+        mentions(store, "tea", 0)
 
 
 # ---------------------------------------------------------------- what comes to mind

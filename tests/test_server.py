@@ -207,7 +207,9 @@ def test_an_error_keeps_its_class_and_its_words(disk_store, wire, path, body, st
 
 
 def test_what_is_unknown_or_no_json_is_refused(wire):
-    assert 404 == wire.ask("POST", "/no_such_call", {})[0]
+    status, told, _ = wire.ask("POST", "/add_nod", {})
+    assert (404, "NotFoundError") == (status, told["error"])
+    assert "'/add_node'" in told["message"]
     assert 405 == wire.ask("GET", "/add_node?kind=fact")[0]
     assert 405 == wire.ask("DELETE", "/node?id=n1")[0]
     assert 422 == wire.ask("POST", "/node", b"{")[0]
@@ -262,7 +264,7 @@ def test_the_token_for_reading_reads_and_writes_nothing(disk_store, url, tmp_pat
 
 def test_a_call_that_names_a_file_wants_the_token_for_writing(url):
     call = next(call for call in contract.CALLS.values() if call.scope == "read" and call.files)
-    args = dict.fromkeys(call._required, "/etc/hostname")
+    args = dict.fromkeys(call.required, "/etc/hostname")
     status, told, _ = Wire(url, TOKENS.read).ask("POST", "/" + call.name.replace(".", "/"), args)
 
     assert (403, "Forbidden") == (status, told["error"])
@@ -423,6 +425,13 @@ def test_a_commit_that_is_sent_again_says_that_it_was_committed(disk_store, wire
     assert wire.post(f"/transaction/{token}/commit", Graphstore_Request="c1") is None
 
 
+def test_one_id_for_two_calls_is_two_requests(disk_store, wire):
+    wire.post("/add_node", fact("n1"), Graphstore_Request="r1")
+    wire.post("/confirm", {"id": "n1", "reason": "seen"}, Graphstore_Request="r1")
+
+    assert 2 == disk_store.stats()["transactions"]
+
+
 def test_what_failed_is_tried_anew(disk_store, wire):
     assert 404 == wire.ask("POST", "/end", {"id": "n1"}, Graphstore_Request="r1")[0]
     disk_store.add_node("fact", {"n": 1}, id="n1", valid_from="2026-01-01")
@@ -496,6 +505,17 @@ def test_the_death_of_its_client_aborts_a_transaction(disk_store, url):
     assert ["n2"] == [node.id for node in disk_store.nodes()]
     status, told, _ = Wire(url).ask("POST", f"/add_node?transaction={token}", fact("n3"))
     assert (409, True) == (status, "its client has gone" in told["message"])
+
+
+def test_a_transaction_that_another_connection_took_up_goes_on(disk_store, url):
+    first, second = Wire(url), Wire(url)
+    token = first.post("/transaction")["transaction"]
+    second.post(f"/add_node?transaction={token}", fact("n1"))
+    first.close()
+    time.sleep(2 * HASTY.gone)
+    second.post(f"/transaction/{token}/commit")
+
+    assert ["n1"] == [node.id for node in disk_store.nodes()]
 
 
 # ---------------------------------------------------------------- changes as they come

@@ -220,7 +220,7 @@ def test_a_transaction_of_which_nothing_more_comes_is_aborted(disk_store, hasty,
 
 def test_a_transaction_that_goes_on_for_too_long_is_aborted(disk_store, hasty):
     token = hasty.begin(disk_store)
-    with pytest.raises(ConflictError, match="took longer than 0.3 s"):
+    with pytest.raises(ConflictError, match=r"took longer than 0\.3 s"):
         while True:
             value(hasty.within(token, disk_store.stats))
 

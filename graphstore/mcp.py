@@ -1,0 +1,229 @@
+"""The door for agents: a store behind the Model Context Protocol. `server` makes the protocol's server, `asgi` an application for HTTP, and two
+functions run it until it is stopped.
+
+A tool is a method: of `mcp_reads`, `mcp_graph`, `mcp_writes`, or of `mcp_memory` in the profile of that name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any, Literal, NamedTuple
+
+from anyio import CapacityLimiter
+from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
+from mcp.server.mcpserver.resources import ResourceSecurity
+from mcp_types import CallToolResult, InputRequiredResult, ToolAnnotations
+from pydantic import Field
+
+from graphstore import mcp_refusals as refusals
+from graphstore.errors import GraphStoreError, InvalidError, NotFoundError
+from graphstore.mcp_desk import QUERY_SECONDS, Desk, tool
+from graphstore.mcp_graph import Graph
+from graphstore.mcp_memory import Memory
+from graphstore.mcp_prompts import audit
+from graphstore.mcp_reads import Reads
+from graphstore.mcp_writes import Writes
+from graphstore.store import GraphStore
+
+__all__ = ["INSTRUCTIONS", "PROFILES", "Profile", "server"]
+
+Profile = Literal["full", "memory"]
+PROFILES = ("full", "memory")
+_SLOW_AT_ONCE = 4
+_RESOURCE_TOKENS = 20_000
+
+INSTRUCTIONS = """\
+This is a memory with two times. Valid time is when something was true in the world; tx is when this store was told. Every read takes `valid` \
+(as it was then) and `tx` (as we knew it then), a date, an instant or a snapshot's name; both alike is what we believed at that day about that day. \
+Every answer says its coordinate in `at`.
+- No id yet: search. An id: get. What took the place of something, or whether it still holds: what_superseded, with an id or its own words.
+- Who said it, for what reason, what led to it: why. Who knew what, and when: history. What rests on it: trace (down). What changed: diff.
+- What happened lately and what keeps coming back: events. A conversation, a topic or a node over time: timeline.
+- Counting and anything else: schema, then cypher (reading only).
+{writing}\
+Answers fit in budget_tokens. Where `left_out` is above 0, call again with cursor=`more`. A refusal ends with the next call to make.
+"""
+_WRITING = """\
+- To write: remember (give a key when only one value can hold; say valid_from when it is older than today, and always a reason), record_event, \
+supersede, retract, link. Nothing is ever lost: superseded is no longer true, retracted should never have been said.
+"""
+
+
+class Offer(NamedTuple):
+    """A tool as it is offered: the method, its title, and what it may do."""
+
+    method: Callable[..., Any]
+    title: str
+    reads: bool = True
+    destructive: bool = False
+    idempotent: bool = False
+    slow: bool = False
+
+
+def server(
+    store: GraphStore,
+    *,
+    read_only: bool = False,
+    profile: Profile = "full",
+    query_seconds: float = QUERY_SECONDS,
+) -> MCPServer[Any]:
+    """The protocol's server of a store (or of a branch of it). It does not close the store.
+
+    `read_only`: no tool that writes is offered; so it is for a store that is open read only. `query_seconds`: how long a Cypher text may run.
+    Raises InvalidError for an unknown profile.
+    """
+    if profile not in PROFILES:
+        raise InvalidError.choice("profile", profile, PROFILES)
+    read_only = read_only or store.read_only
+    desk = Desk(store, query_seconds=query_seconds)
+    offers = _memory_offers(desk) if profile == "memory" else _offers(desk)
+    from graphstore import __version__
+
+    made = _Server(
+        "graphstore",
+        title="graphstore",
+        version=__version__,
+        instructions=_instructions(profile, read_only),
+        log_level="WARNING",
+    )
+    slow = CapacityLimiter(_SLOW_AT_ONCE)
+    for offer in offers:
+        if offer.reads or not read_only:
+            made.offer(offer, slow if offer.slow else None)
+    if profile == "full":
+        _resources(made, desk)
+        _prompts(made, desk)
+    return made
+
+
+def _instructions(profile: str, read_only: bool) -> str:
+    if profile == "memory":
+        return "A knowledge graph of entities, their observations and relations. What is deleted ends now; nothing is lost, and its past stays readable."
+    return INSTRUCTIONS.format(writing="" if read_only else _WRITING)
+
+
+def _offers(desk: Desk) -> list[Offer]:
+    reads, graph, writes = Reads(desk), Graph(desk), Writes(desk)
+    return [
+        Offer(reads.search, "Search"),
+        Offer(reads.get, "Get one thing"),
+        Offer(reads.what_superseded, "What superseded it"),
+        Offer(reads.history, "History"),
+        Offer(reads.why, "Why"),
+        Offer(graph.timeline, "Timeline"),
+        Offer(graph.diff, "What changed"),
+        Offer(graph.trace, "Follow causes"),
+        Offer(graph.schema, "Schema", slow=True),
+        Offer(graph.cypher, "Ask in Cypher", slow=True),
+        Offer(graph.events, "Event history"),
+        Offer(writes.remember, "Remember", reads=False),
+        Offer(writes.record_event, "Record an event", reads=False),
+        Offer(writes.supersede, "Supersede", reads=False, idempotent=True),
+        Offer(writes.retract, "Retract", reads=False, destructive=True),
+        Offer(writes.link, "Link", reads=False, idempotent=True),
+    ]
+
+
+def _memory_offers(desk: Desk) -> list[Offer]:
+    memory = Memory(desk)
+    return [
+        Offer(memory.create_entities, "Create entities", reads=False, idempotent=True),
+        Offer(memory.create_relations, "Create relations", reads=False, idempotent=True),
+        Offer(memory.add_observations, "Add observations", reads=False, idempotent=True),
+        Offer(memory.delete_entities, "Delete entities", reads=False, destructive=True, idempotent=True),
+        Offer(
+            memory.delete_observations, "Delete observations", reads=False, destructive=True, idempotent=True
+        ),
+        Offer(memory.delete_relations, "Delete relations", reads=False, destructive=True, idempotent=True),
+        Offer(memory.read_graph, "Read graph"),
+        Offer(memory.search_nodes, "Search nodes"),
+        Offer(memory.open_nodes, "Open nodes"),
+    ]
+
+
+class _Server(MCPServer[Any]):
+    """The protocol's server, whose refusals say what to do next, and which refuses what it would otherwise pass over."""
+
+    def __init__(self, *given: Any, **options: Any) -> None:
+        super().__init__(*given, **options)
+        self._arguments: dict[str, list[str]] = {}
+
+    def offer(self, offer: Offer, limiter: CapacityLimiter | None) -> None:
+        """Make a method a tool."""
+        name = offer.method.__name__
+        self.add_tool(
+            tool(offer.method, limiter),
+            name=name,
+            title=offer.title,
+            description=" ".join((offer.method.__doc__ or "").split()),
+            annotations=ToolAnnotations(
+                title=offer.title,
+                read_only_hint=offer.reads,
+                destructive_hint=offer.destructive,
+                idempotent_hint=offer.reads or offer.idempotent,
+                open_world_hint=False,
+            ),
+        )
+
+    async def _known_arguments(self) -> dict[str, list[str]]:
+        if not self._arguments:
+            tools = await self.list_tools()
+            self._arguments = {each.name: list(each.input_schema.get("properties", {})) for each in tools}
+        return self._arguments
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
+    ) -> CallToolResult | InputRequiredResult:
+        """Call a tool. Raises ToolError, whose text is for the agent."""
+        known = await self._known_arguments()
+        if name not in known:
+            raise ToolError(refusals.unknown_tool(name, list(known)))
+        for given in arguments:
+            if given not in known[name]:
+                raise ToolError(refusals.unknown_argument(name, given, known[name]))
+        try:
+            return await super().call_tool(name, arguments, context)
+        except ToolError as error:
+            raise ToolError(
+                refusals.words(name, arguments, error.__cause__ or error, known)
+            ) from error.__cause__
+
+
+# ---------------------------------------------------------------- resources and prompts
+
+
+def _resources(made: MCPServer[Any], desk: Desk) -> None:
+    graph, reads = Graph(desk), Reads(desk)
+
+    @made.resource("graphstore://schema", name="schema", title="Schema", mime_type="application/json")
+    def schema() -> str:
+        """The kinds of nodes, events and links there are, and the graph as Cypher sees it."""
+        return graph.schema(budget_tokens=_RESOURCE_TOKENS).model_dump_json(exclude_none=True)
+
+    @made.resource(
+        "graphstore://node/{id}",
+        name="node",
+        title="Node or event",
+        mime_type="application/json",
+        security=ResourceSecurity(exempt_params={"id"}),  # an id is no path
+    )
+    def node(id: str) -> str:
+        """One node or event in full, as `get` tells it."""
+        try:
+            return reads.get(id, budget_tokens=_RESOURCE_TOKENS).model_dump_json(exclude_none=True)
+        except NotFoundError as error:
+            raise ResourceNotFoundError(refusals.words("get", {"id": id}, error)) from error
+        except GraphStoreError as error:
+            raise ResourceError(refusals.words("get", {"id": id}, error)) from error
+
+
+def _prompts(made: MCPServer[Any], desk: Desk) -> None:
+    @made.prompt(name="audit", title="Audit this memory")
+    def audit_prompt(
+        since: Annotated[
+            str, Field(description="What changed since then: a date, an instant, or a window such as 7d.")
+        ] = "7d",
+    ) -> str:
+        """Look the memory through: what is shaky, what contradicts each other, what changed lately; and put it right."""
+        return audit(desk, since)

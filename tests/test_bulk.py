@@ -1,0 +1,115 @@
+"""Rows loaded in bulk say what the verbs would: new things, told column by column, mixed with all that needs them to be there."""
+
+from __future__ import annotations
+
+import pytest
+
+import graphstore
+from graphstore import ConflictError, InvalidError
+
+
+@pytest.fixture
+def one(clock):
+    with graphstore.open(":memory:", clock=clock) as store:
+        yield store
+
+
+@pytest.fixture
+def other(clock):
+    with graphstore.open(":memory:", clock=clock) as store:
+        yield store
+
+
+def ends(link):
+    return link.source, link.kind, link.target, link.created_by
+
+
+def told(store):
+    """What was told, but for the ids of links, which are drawn, and the trigger, which says that it was a load."""
+    nodes = [node.model_copy(update={"trigger": ""}) for node in store.nodes()]
+    events = [event.model_copy(update={"links": list(map(ends, event.links))}) for event in store.events()]
+    links = [ends(link) for node in nodes for link in store.links_from(node.id)]
+    changes = [
+        (change.verb, "" if change.verb == "link" else change.subject, change.reason)
+        for change in store.changes()
+    ]
+    return nodes, events, links, changes
+
+
+def test_rows_say_what_the_verbs_of_one_transaction_say(one, other):
+    one.bulk_load(
+        nodes=[
+            {"id": "port", "kind": "rule", "scope": "api"},
+            {"id": "day", "kind": "fact", "key": "Deploy Day"},
+        ],
+        versions=[
+            {
+                "node_id": "port",
+                "content": {"port": 80},
+                "text": "80",
+                "tags": ["b", "a", "b"],
+                "reason": "so",
+            },
+            {"node_id": "plain", "content": '{"n": 1}', "valid_from": "2026-01-01", "valid_to": "2026-02-01"},
+            {"node_id": "port", "content": {"port": 81}},
+            {"node_id": "day", "content": {"day": "mon"}, "source": "ci"},
+            {"node_id": "last", "content": None},
+        ],
+        events=[
+            {"type": "deploy", "description": "one", "id": "e1", "metadata": {"n": 1}},
+            {"type": "error", "description": "broke", "id": "e2", "source": "ci"},
+            {"type": "fix", "description": "mended", "id": "e3", "related_to": ["e2"]},
+            {"type": "deploy", "description": "one", "id": "e1", "metadata": '{"n": 1}'},
+        ],
+        links=[{"source": "last", "kind": "related_to", "target": "plain"}],
+    )
+    with other.transaction():
+        other.record_event("deploy", "one", id="e1", metadata={"n": 1})
+        other.record_event("error", "broke", id="e2", source="ci")
+        other.record_event("fix", "mended", id="e3", related_to="e2")
+        other.record_event("deploy", "one", id="e1", metadata={"n": 1})
+        other.add_node("rule", {"port": 80}, id="port", scope="api", text="80", tags=["b", "a"], reason="so")
+        other.add_node("fact", {"n": 1}, id="plain", valid_from="2026-01-01", valid_to="2026-02-01")
+        other.revise("port", {"port": 81}, tags=[])
+        other.add_node("fact", {"day": "mon"}, id="day", key="deploy_day", source="ci")
+        other.add_node("fact", {}, id="last")
+        other.link("last", "related_to", "plain")
+
+    assert told(other) == told(one)
+    assert one.verify().ok
+
+
+def test_progress_sees_what_was_told_so_far(one):
+    seen = []
+    rows = [{"node_id": f"n{n}", "content": {}} for n in range(2_500)]
+    one.bulk_load(versions=rows, progress=lambda done, _: seen.append((done, len(one.nodes()))))
+
+    assert [(1000, 1000), (2000, 2000)] == seen
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error"),
+    [
+        ({"node_id": "a\x01"}, "versions row 1: id 'a.x01' holds control characters"),
+        ({"node_id": " "}, "versions row 1: id is blank"),
+        ({"node_id": "x", "tags": ["ok", " "]}, "versions row 1: tag is blank"),
+        ({"node_id": "x", "content": "[]"}, "versions row 1: '\\[\\]' is no JSON object"),
+        ({"node_id": 7}, "versions row 1: node_id 7 is no text"),
+        ({"node_id": None}, "versions row 1 has no 'node_id'"),
+        ({"node_id": "x", "when": 1}, "versions row 1: unknown column 'when'"),
+    ],
+)
+def test_a_wrong_row_after_new_things_leaves_nothing(one, wrong, error):
+    with pytest.raises(InvalidError, match=error):
+        one.bulk_load(versions=[{"node_id": "right", "content": {}}, wrong])
+    assert ([], []) == (one.nodes(), one.changes())
+    assert "right" == one.add_node("fact", {}, id="right").id
+
+
+def test_an_event_may_not_have_the_id_of_a_new_node(one):
+    with pytest.raises(ConflictError, match="versions row 0: 'same' is an event already"):
+        one.bulk_load(
+            events=[{"type": "deploy", "description": "one", "id": "same"}],
+            versions=[{"node_id": "same", "content": {}}],
+        )
+    assert ([], []) == (one.nodes(), one.events())
