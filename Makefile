@@ -8,8 +8,11 @@ PIP    := $(BIN)/python -m pip -qq --disable-pip-version-check
 # The tests that ask which driver they are to run on.
 DRIVEN = $(shell grep -l GRAPHSTORE_DRIVER tests/test_*.py)
 
+# The tests that speak the public methods alone, and so hold through a server too.
+SERVED = $(shell sed -n 's/^    "\(test_[a-z_]*\)",.*/tests\/\1.py/p' tests/doors.py)
+
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-quick test-ladybug fuzz bench bench-large lint format clean
+.PHONY: help demo test test-quick test-ladybug test-http fuzz bench bench-large lint format clean
 
 help:  ## this list
 	@echo "graphstore: what was true, what did we believe, what superseded it, and why"
@@ -27,6 +30,9 @@ test-quick: $(VENV)/dev  ## every test but the slow ones
 
 test-ladybug: $(VENV)/ladybug  ## the tests of the graph tables on the other driver
 	GRAPHSTORE_DRIVER=ladybug HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest $(DRIVEN) $(ARGS)
+
+test-http: $(VENV)/dev  ## the tests of the public methods, through a server
+	GRAPHSTORE_DOOR=http HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -m "not slow" $(SERVED) $(ARGS)
 
 fuzz: $(VENV)/dev  ## random histories against the oracle, for long
 	HYPOTHESIS_PROFILE=fuzz $(BIN)/python -m pytest tests/test_model.py $(ARGS)

@@ -78,7 +78,7 @@ def _measure(options: argparse.Namespace, folder: Path) -> Iterator[Row]:
             chosen = [
                 name
                 for name in chosen
-                if name not in ("depth", "help", "events", "timeline", "decay", "sessions")
+                if name not in ("depth", "help", "events", "timeline", "decay", "sessions", "server")
             ]
         twins = {"ours": TWINS["ours"]} if options.alone else TWINS
         arena = Arena(size, history(count), folder / size, twins, options.quick)

@@ -27,6 +27,7 @@ from benchmarks.data import CUT, DAY, LATEST, Data
 from benchmarks.event_log import event_log
 from benchmarks.memory import memory
 from benchmarks.resting import resting
+from benchmarks.server import server
 from benchmarks.sessions import sessions
 from benchmarks.timeline import timeline
 from benchmarks.timing import BareFile, apart, once, process, race, together
@@ -509,6 +510,7 @@ GROUPS: dict[str, Group] = {
     "recall": recalled,
     "decay": decayed,
     "open": opening,
+    "server": server,
     "help": help_text,
 }
 LARGE = ("node", "depth", "hops", "chains", "load", "open")

@@ -10,6 +10,7 @@ from datetime import datetime
 from math import fsum
 from typing import Any, NamedTuple, TypeVar
 
+from graphstore import calls
 from graphstore.errors import InvalidError
 from graphstore.inputs import at_least_one, ids
 from graphstore.likeness import plain
@@ -100,6 +101,7 @@ class WorkOn(Answer):
         return "\n".join([f"{self.project}{time}: {told}, {spent}.", *map(str, self.work)])
 
 
+@calls.read("sessions")
 def work_on(
     view: Reader, project: str, since: TimeLike | None = None, until: TimeLike | None = None
 ) -> WorkOn:
@@ -173,6 +175,7 @@ class Decisions(Answer):
         return "No decision is known here."
 
 
+@calls.read("sessions")
 def decisions(view: Reader, project: str | None = None) -> Decisions:
     """The decisions that stand, on one project or all, the latest first. What a retracted or superseded segment decided does not stand.
 
@@ -247,6 +250,7 @@ class Lessons(Answer):
         return ", ".join(self.tags)
 
 
+@calls.read("sessions")
 def lessons(
     view: Reader, tags: Iterable[str] | str = (), *, level: str | None = None, project: str | None = None
 ) -> Lessons:
@@ -336,6 +340,7 @@ class RecurringErrors(Answer):
         return f"No error is known here that came in {self.at_least} sessions or more."
 
 
+@calls.read("sessions")
 def recurring_errors(view: Reader, at_least: int = 2) -> RecurringErrors:
     """The errors that came in `at_least` sessions or more."""
     at_least_one("at_least", at_least)
@@ -419,6 +424,7 @@ class _Spent(NamedTuple):
     unpriced: bool
 
 
+@calls.read("sessions")
 def costs(view: Reader, by: str = "project") -> Costs:
     """What the sessions took, by `project`, `model`, `session` or `day` (UTC, of the start of a piece of work). What a fork copied counts once.
 

@@ -172,6 +172,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     cli_files.stats,
     cli_files.retention,
     cli_files.trust,
+    cli_doors.serve,
     cli_doors.mcp,
 )
 IMPORTS: dict[str, Callable[..., None]] = {

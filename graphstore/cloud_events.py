@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from graphstore import calls
 from graphstore.errors import InvalidError
 from graphstore.models import Change
 from graphstore.period import TimeLike, instant, iso
@@ -29,6 +30,7 @@ __all__ = ["TYPE", "cloud_events", "structured"]
 TYPE = "graphstore.transaction.v1"
 
 
+@calls.read("cloud_events", here=True)
 def cloud_events(
     store: GraphStore, since: TimeLike | None = None, *, source: str | None = None
 ) -> Iterator[CloudEvent]:

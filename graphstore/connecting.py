@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
+from graphstore import calls
 from graphstore.errors import ConflictError, InvalidError
 from graphstore.inputs import at_least_one
 from graphstore.likeness import Connection, Lesson, Limits, Subject, connections, names_in, plain, telling
@@ -67,6 +68,7 @@ class Connected(Value):
         return f"{plural(self.segments, 'segment')}: {', '.join(words)}; {plural(len(self.revised), 'node')} revised."
 
 
+@calls.write("sessions")
 def connect(
     store: GraphStore,
     *,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from graphstore import conflicts, pairing, statements
+from graphstore import calls, conflicts, pairing, statements
 from graphstore.errors import InvalidError
 from graphstore.inputs import json_object, text_of
 from graphstore.models import UPRIGHT, Event, Json, Node, Value
@@ -86,6 +86,7 @@ def brief(nodes: Sequence[Node]) -> Json:
     return {"summary": told, "count": len(nodes), "from": first.isoformat(), "to": last and last.isoformat()}
 
 
+@calls.read("consolidation")
 def consolidate(
     view: Reader,
     *,
@@ -316,6 +317,7 @@ def _drafted(lot: _Lot, nodes: list[Node], wanted: _Wanted, summarise: Summarise
 # ---- folding ----------------------------------------------------------------------------------
 
 
+@calls.write("consolidation")
 def fold(store: GraphStore, groups: Iterable[Group]) -> list[Node]:
     """Write the summaries of these groups, in one transaction: a node of kind `summary` in the scope of its members, `derived_from` each of them.
 
@@ -339,6 +341,7 @@ class _Folding:
     op: int
 
 
+@calls.read("consolidation")
 def consolidations(view: Reader) -> list[Consolidation]:
     """The summaries that stand at a view's coordinate and what each sums up: the one told last first."""
     with view._core.lock:

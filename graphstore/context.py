@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from graphstore import indexers, observer, working
+from graphstore import calls, indexers, observer, working
 from graphstore.errors import InvalidError
 from graphstore.inputs import at_least_one, optional_text, text_of
 from graphstore.memory import Memory, MemoryHit, recollect
@@ -88,6 +88,7 @@ class _Part:
     under: str | None = None
 
 
+@calls.read("context")
 def context(
     view: Reader,
     user: str,

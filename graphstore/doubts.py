@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from graphstore import calls
 from graphstore.inputs import whole_number
 from graphstore.models import Json, Value
 from graphstore.view import Reader
@@ -21,6 +22,7 @@ class Doubt(Value):
         return f"{self.ref}  {self.decision} ({self.reasoning})"
 
 
+@calls.read("sessions")
 def doubts(view: Reader, limit: int | None = None) -> list[Doubt]:
     """The decisions marked `needsReview` of the segments that stand, in the order the segments were first known; at most `limit`."""
     from graphstore.session_nodes import (

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from graphstore import calls
 from graphstore.correlation import Activity, Happening, Proposal, correlate
 from graphstore.fingerprints import fingerprint
 from graphstore.happened import Happened
@@ -46,6 +47,7 @@ class _Match(NamedTuple):
     ent: int
 
 
+@calls.read("events")
 def history_report(
     view: Reader,
     type: str | None = None,

@@ -3,6 +3,7 @@
 memory.gs/
   journal/00000001.jsonl …   the truth
   lock                       the writer's pid, held by the operating system while it lives
+  server.json, token …       where it is served, and what a client shows to be let in
   index.bin                  a saved copy of the resident index   } disposable
   graph.kuzu, graph.json     the graph tables and how far they are }
   vectors-….bin              what texts mean, a file for each model }
@@ -19,6 +20,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import orjson
 
@@ -40,6 +42,8 @@ except ImportError:  # pragma: no cover - a platform without flock
 
 MEMORY = ":memory:"
 _JOURNAL, _LOCK, _INDEX = "journal", "lock", "index.bin"
+SERVED, TOKEN, READ_TOKEN = "server.json", "token", "token-read"
+_STARTING = 10.0  # seconds a server that just starts is waited for
 _SAVE_AFTER = 256  # lines followed since the copy was saved that make saving it again worth while
 _TRIES = 100  # of a reader, 10 ms apart, while the writer puts other files in their place
 _open_here: set[str] = set()
@@ -76,13 +80,18 @@ class Folder:
             holder = os.pread(fd, 200, 0).decode(errors="replace").strip() or "unknown"
             os.close(fd)
             raise LockedError(
-                f"{self.path} is held by another writer ({holder}). Wait until it closes, or open with read_only=True to follow it."
+                f"{self.path} is held by another writer ({holder}). Wait until it closes, open with read_only=True to follow it, "
+                f"or let it be served, so that many can write: graphstore serve {self.path}"
             ) from None
         os.ftruncate(fd, 0)
         os.pwrite(fd, f"pid {os.getpid()} on {socket.gethostname()}\n".encode(), 0)
         self._lock, self._real = fd, real
         _open_here.add(real)
         self._mend()
+
+    def held_here(self) -> bool:
+        """Whether this process holds it for writing."""
+        return self.path is not None and str(self.path.resolve()) in _open_here
 
     def release(self) -> None:
         """Let another writer in."""
@@ -329,9 +338,71 @@ def _half_way(place: Path, read_only: bool) -> bool:
 def _holds_other_things(place: Path) -> bool:
     if not place.is_dir():
         return False
-    if {entry.name for entry in place.iterdir()} - {_LOCK, _JOURNAL}:
+    if {entry.name for entry in place.iterdir()} - {_LOCK, _JOURNAL, SERVED}:
         return True
     return (place / _JOURNAL).is_dir() and any((place / _JOURNAL).iterdir())
+
+
+# ---- who serves a store ------------------------------------------------------------------------
+
+
+def serving(path: str | os.PathLike[str], wait: float = _STARTING) -> tuple[str, str] | None:
+    """The URL and the token of the server of this machine that holds a store; None when none does, or its tokens may not be read.
+
+    One that is just starting is waited for, so many seconds at most.
+    """
+    place = Path(path)
+    until = time.monotonic() + wait
+    while (told := served(place)) is not None:
+        if told["url"] is not None:
+            token = token_in(place) or token_in(place, READ_TOKEN)
+            return (told["url"], token) if token and holder(place) == told["pid"] else None
+        if time.monotonic() >= until:
+            return None
+        time.sleep(0.02)
+    return None
+
+
+def served(place: Path) -> dict[str, Any] | None:
+    """What a living server of this machine told of itself: `pid`, and `url`, None while it is starting."""
+    try:
+        told = orjson.loads((place / SERVED).read_bytes())
+    except (OSError, orjson.JSONDecodeError):
+        return None
+    if not isinstance(told, dict) or told.get("host") != socket.gethostname():
+        return None
+    url, pid = told.get("url"), told.get("pid")
+    if not isinstance(pid, int) or pid <= 0 or not (url is None or isinstance(url, str)):
+        return None
+    return told if _lives(pid) else None
+
+
+def token_in(place: Path, name: str = TOKEN) -> str | None:
+    """A token that lies in a store's folder; None when there is none, or when it may not be read."""
+    try:
+        return (place / name).read_text(encoding="ascii").strip() or None
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def holder(place: Path) -> int | None:
+    """The process that holds a store for writing, as far as its lock says: one that is gone holds nothing."""
+    try:
+        text = (place / _LOCK).read_text(errors="replace")
+    except OSError:
+        return None
+    pid = text.removeprefix("pid ").partition(" ")[0]
+    return int(pid) if pid.isdigit() and _lives(int(pid)) else None
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True  # another user's
+    return True
 
 
 # bounds and copies that depend on what was asked, not only on the journal

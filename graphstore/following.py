@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from graphstore import calls
 from graphstore.analysing import Analyser, builtin
 from graphstore.errors import InvalidError
 from graphstore.ingesting import Ingested, Ingesting, SessionIngested, session_files
@@ -55,6 +56,9 @@ class Following:
         idle: timedelta = PAUSE,
         clock: Clock | None = None,
     ) -> None:
+        calls.only_here(
+            store, "Following", "Call sessions.ingest() again and again: what is known already is left alone."
+        )
         if idle <= timedelta(0):
             raise InvalidError(f"idle {idle} is no pause. Give a timedelta above zero.")
         session_files(path, but=store.path)

@@ -15,16 +15,18 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from graphstore import calls
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
 from graphstore.fingerprints import BROKEN, MENDING, fingerprint
 from graphstore.gasoline_lines import APART, Record, Stated, is_same, record_of, set_apart, stated_of
 from graphstore.happened import Happened
-from graphstore.imports import Damage, Progress, Row, json_rows
+from graphstore.imports import Damage, Progress
 from graphstore.inputs import EVENT_TEXTS
 from graphstore.models import Event, Link, Value
 from graphstore.new_file import new_file
 from graphstore.period import OPEN, Instant, instant, iso, moment
 from graphstore.recording import occur
+from graphstore.row_files import Row, json_rows
 from graphstore.transacting import Writer
 from graphstore.view import Reader
 
@@ -75,6 +77,7 @@ class Imported(Value):
         return "; ".join([told, *more])
 
 
+@calls.write("gasoline", files=("path",))
 def import_gasoline(store: GraphStore, path: str | Path, *, progress: Progress | None = None) -> Imported:
     """Write the events and links of a log in one transaction. The same log again changes nothing.
 
@@ -456,6 +459,7 @@ class _Import:
 # ---- giving a log out -------------------------------------------------------------------------
 
 
+@calls.read("gasoline", files=("path",))
 def export_gasoline(view: Reader, path: str | Path) -> int:
     """Write the events that have happened in a view as a log, the newest last. Gives their number.
 

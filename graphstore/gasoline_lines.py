@@ -10,10 +10,10 @@ from typing import Any
 import orjson
 
 from graphstore.errors import InvalidError
-from graphstore.imports import Row
 from graphstore.inputs import EVENT_TEXTS, MESSAGE_TEXTS, ORIGINS, authorized_of, text_of
 from graphstore.models import Event
 from graphstore.period import Instant, instant, moment
+from graphstore.row_files import Row
 
 REQUIRED = ("type", "timestamp", "description")
 TEXTS = tuple(name for name in EVENT_TEXTS if name not in MESSAGE_TEXTS)

@@ -6,15 +6,12 @@ a mapping that cannot be meant (a column that is nowhere in the file) is refused
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 import re
-import sys
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, tzinfo
 from pathlib import Path
@@ -23,9 +20,11 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import orjson
 
+from graphstore import calls
 from graphstore.errors import ConflictError, GraphStoreError, InvalidError
 from graphstore.models import Event, Value
 from graphstore.period import OPEN, Instant, instant, moment
+from graphstore.row_files import Row, Unreadable, rows_of
 
 if TYPE_CHECKING:
     from graphstore.git_history import GitReport
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
 
 Format = Literal["csv", "jsonl"]
 Progress = Callable[[int, int], None]
-Row = Mapping[str, Any]
 
 TIMES = ("valid_from", "valid_to", "tx_from", "tx_to")
 SETTINGS = {"id", "kind", "key", "scope", "text", "source", "reason", "tags", "content", "types", "links",
@@ -68,6 +66,7 @@ class RowsReport(Value):
         return f"{told}; {len(self.damaged)} damaged" if self.damaged else told
 
 
+@calls.write("imports", files=("path",))
 def import_git(
     store: GraphStore, path: str | Path, *, ref: str = "HEAD", progress: Progress | None = None
 ) -> GitReport:
@@ -84,6 +83,7 @@ def import_git(
     return git_history.import_git(store, path, ref=ref, progress=progress)
 
 
+@calls.write("imports", files=("path", "mapping"))
 def import_csv(
     store: GraphStore, path: str | Path, mapping: Row | str | Path, *, progress: Progress | None = None
 ) -> RowsReport:
@@ -91,6 +91,7 @@ def import_csv(
     return import_rows(store, path, mapping, format="csv", progress=progress)
 
 
+@calls.write("imports", files=("path", "mapping"))
 def import_jsonl(
     store: GraphStore, path: str | Path, mapping: Row | str | Path, *, progress: Progress | None = None
 ) -> RowsReport:
@@ -98,6 +99,7 @@ def import_jsonl(
     return import_rows(store, path, mapping, format="jsonl", progress=progress)
 
 
+@calls.write("imports", files=("path_or_rows", "mapping"))
 def import_rows(
     store: GraphStore,
     path_or_rows: str | Path | Iterable[Row],
@@ -135,99 +137,19 @@ def import_rows(
     """
     plan = _Plan(_read_mapping(mapping))
     table = _Table(store)
-    name, read = _reader(path_or_rows, format)
+    name, read = rows_of(path_or_rows, format)
     rows = list(read)
     plan.check({column for _, row in rows if isinstance(row, Mapping) for column in row})
     for line, row in rows:
         try:
             if isinstance(row, str):
-                raise _Unreadable(row)
+                raise Unreadable(row)
             table.add(line, plan.record(row))
-        except (_Unreadable, InvalidError) as damage:
+        except (Unreadable, InvalidError) as damage:
             table.damaged.append((line, str(damage)))
     counts = table.load(progress)
     damaged = tuple(Damage(file=name, line=line, reason=reason) for line, reason in sorted(table.damaged))
     return RowsReport(rows=len(rows), **counts, damaged=damaged)
-
-
-class _Unreadable(Exception):
-    """Why a row cannot be taken."""
-
-
-# ---- reading files ----------------------------------------------------------------------------
-
-
-def _reader(source: str | Path | Iterable[Row], format: str) -> tuple[str, Iterator[tuple[int, Row | str]]]:
-    """The name to report by, and the rows with their lines; a text in place of a row says why it is damaged."""
-    if not isinstance(source, (str, Path)):
-        return "rows", enumerate(source, start=1)
-    readers = {"csv": _csv_rows, "jsonl": json_rows}
-    if format not in readers:
-        raise InvalidError.choice("format", format, readers)
-    path = Path(source)
-    if not path.is_file():
-        raise InvalidError(f"there is no file {str(path)!r}.")
-    return str(path), readers[format](path)
-
-
-def _csv_rows(path: Path) -> Iterator[tuple[int, Row | str]]:
-    with _long_cells(), path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
-        reader = csv.reader(file, strict=True)
-        header = next(reader, [])
-        if len(set(header)) < len(header):
-            twice = sorted({column for column in header if header.count(column) > 1})
-            raise InvalidError(f"{str(path)!r} has two columns of one name: {', '.join(twice)}. Rename one.")
-        while True:
-            line = reader.line_num + 1
-            try:
-                cells = next(reader, None)
-            except csv.Error as error:
-                yield line, f"no CSV: {error}"
-                continue
-            if cells is None:
-                return
-            if not cells:
-                continue
-            if len(cells) != len(header):
-                yield line, f"{len(cells)} cells where the header has {len(header)}"
-            elif any(_is_broken(cell) for cell in cells):
-                yield line, "not UTF-8"
-            else:
-                yield line, dict(zip(header, cells, strict=True))
-
-
-def json_rows(path: Path) -> Iterator[tuple[int, Row | str]]:
-    """The objects of a file with one a line, with their lines; a text in place of an object says why the line is damaged."""
-    with path.open(encoding="utf-8-sig", errors="surrogateescape") as file:
-        for line, text in enumerate(file, start=1):
-            if not text.strip():
-                continue
-            if _is_broken(text):
-                yield line, "not UTF-8"
-                continue
-            try:
-                found = json.loads(text, parse_constant=_no_constant)
-            except (ValueError, RecursionError) as error:
-                yield line, f"no JSON: {error}"
-                continue
-            yield line, found if isinstance(found, dict) else f"no JSON object but {type(found).__name__}"
-
-
-def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON")
-
-
-def _is_broken(text: str) -> bool:
-    return not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text)
-
-
-@contextmanager
-def _long_cells() -> Iterator[None]:
-    before = csv.field_size_limit(sys.maxsize)
-    try:
-        yield
-    finally:
-        csv.field_size_limit(before)
 
 
 def _read_mapping(mapping: Row | str | Path) -> dict[str, Any]:
@@ -352,9 +274,9 @@ def _checked(content: dict[str, Any]) -> dict[str, Any]:
     try:
         orjson.dumps(content)
     except (TypeError, ValueError) as error:  # an integer beyond 64 bits, a set in a list
-        raise _Unreadable(f"content is no JSON: {error}") from None
+        raise Unreadable(f"content is no JSON: {error}") from None
     if any(isinstance(value, float) and not math.isfinite(value) for value in content.values()):
-        raise _Unreadable("content is no JSON: a number is not finite")
+        raise Unreadable("content is no JSON: a number is not finite")
     return content
 
 
@@ -406,12 +328,12 @@ class _Plan:
                 raise InvalidError(f"with a separator, target {link.target.text!r} must name one column.")
 
     def record(self, row: Row) -> _Record:
-        """The row as it will be written. Raises _Unreadable, or InvalidError for a time that is none."""
+        """The row as it will be written. Raises Unreadable, or InvalidError for a time that is none."""
         told = {name: template.of(row) for name, template in self.templates.items()}
         if not told["id"]:
-            raise _Unreadable("no id")
+            raise Unreadable("no id")
         if not told["kind"]:
-            raise _Unreadable("no kind")
+            raise Unreadable("no kind")
         times = {name: self._instant(told[name], name) if told.get(name) else None for name in TIMES}
         self._check_times(times)
         content = {name: self._value(row, name, template) for name, template in self.fields.items()}
@@ -437,13 +359,13 @@ class _Plan:
             first, last = times[start], times[stop]
             if first is not None and last is not None and first >= last:
                 word = "empty" if first == last else "inverted"
-                raise _Unreadable(
+                raise Unreadable(
                     f"{word} period: {start} {moment(first).isoformat()}, {stop} {moment(last).isoformat()}"
                 )
         if "tx_from" in self.templates and times["tx_from"] is None:
-            raise _Unreadable("no tx_from")
+            raise Unreadable("no tx_from")
         if times["tx_to"] is not None and times["tx_from"] is None:
-            raise _Unreadable("a tx_to without tx_from")
+            raise Unreadable("a tx_to without tx_from")
 
     def _value(self, row: Row, name: str, template: _Template) -> Any:
         """A field of the content. A lone column keeps what JSON made of it."""
@@ -458,7 +380,7 @@ class _Plan:
         try:
             return _TYPES[self.types[name]](value)
         except ValueError as error:
-            raise _Unreadable(f"{name} is no {self.types[name]}: {error}") from None
+            raise Unreadable(f"{name} is no {self.types[name]}: {error}") from None
 
     def _instant(self, text: str, what: str) -> Instant:
         if self.zone is not None:
@@ -533,10 +455,10 @@ class _Table:
         self.counts = {"nodes": 0, "versions": 0, "links": 0}
 
     def add(self, line: int, record: _Record) -> None:
-        """Take a record in. Raises _Unreadable when its node is of another kind."""
+        """Take a record in. Raises Unreadable when its node is of another kind."""
         kind = self._kind_of(record.id) or record.kind
         if kind != record.kind:
-            raise _Unreadable(f"{record.id!r} is a {kind!r}, not a {record.kind!r}")
+            raise Unreadable(f"{record.id!r} is a {kind!r}, not a {record.kind!r}")
         self.kinds[record.id] = kind
         self.rows.append(_Row(line, record))
 

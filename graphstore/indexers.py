@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Protocol, Self
 
+from graphstore import calls
 from graphstore.correlation import microseconds
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
 from graphstore.inputs import at_least_one, json_object, optional_text, tags_of, text_of
@@ -286,6 +287,8 @@ class SoulFileIndexer:
 
         Raises NotFoundError for a folder that has none of them.
         """
+        if isinstance(self._store, calls.Elsewhere):
+            return index_soul(self._store, folder, user=self._user or None)
         place = Path(folder)
         texts: dict[str, str] = {}
         problems: dict[str, str] = {}
@@ -332,6 +335,12 @@ class SoulFileIndexer:
             keep(self._store, place, content, scope=f"soul:{self._user}", trigger="file_changed")
 
 
+@calls.write("memory", files=("folder",))
+def index_soul(store: GraphStore, folder: str | Path, *, user: str | None = None) -> SoulIndexed:
+    """Read the files of a folder that an agent lives by into the layer `soul`, as `SoulFileIndexer` does."""
+    return SoulFileIndexer(store, user=user).index(folder)
+
+
 def _sections_of(view: Reader, place: Place) -> list[str]:
     sight = view._sight()
     ent = entity(sight.index, place)
@@ -340,6 +349,7 @@ def _sections_of(view: Reader, place: Place) -> list[str]:
     return found
 
 
+@calls.read("memory")
 def soul(view: Reader, user: str | None = None) -> dict[str, list[Node]]:
     """The files as they stand at the view's coordinate, each with its sections in order: those of no user, then the user's own."""
     found: dict[str, list[Node]] = {}
@@ -414,6 +424,9 @@ class Sync:
         every: timedelta = EVERY,
         user: str | None = None,
     ) -> None:
+        calls.only_here(
+            store, "a Sync", "Run it where the store is: graphstore serve --sync module:function."
+        )
         layers = Memory(store).layers
         if layer not in layers:
             raise InvalidError.choice("layer", layer, layers)

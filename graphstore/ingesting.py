@@ -12,8 +12,8 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from graphstore import calls, transcripts
 from graphstore import session_revisions as revisions
-from graphstore import transcripts
 from graphstore.analysing import Analyser, Work, builtin
 from graphstore.errors import ConflictError, EngineError, InvalidError, NotFoundError
 from graphstore.inputs import json_object
@@ -91,6 +91,7 @@ class Ingested(Value):
         return f"{told}; {failed} left out" if failed else told
 
 
+@calls.write("sessions", files=("path",))
 def ingest(
     store: GraphStore,
     path: str | Path,
@@ -117,6 +118,7 @@ def ingest(
     return Ingested(sessions=tuple(reports))
 
 
+@calls.write("sessions")
 def reanalyze(
     store: GraphStore, *, analyze: Analyser = builtin, progress: Progress | None = None
 ) -> Ingested:

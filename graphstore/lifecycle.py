@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import NamedTuple
 
+from graphstore import calls, retention
 from graphstore import layers as tables
-from graphstore import retention
 from graphstore.layers import CHUNK, Layer
 from graphstore.memory import LAYERS, Memory, MemoryStats
 from graphstore.models import Value
@@ -49,6 +49,7 @@ class Pruned(Due):
         return _told(self, "gone")
 
 
+@calls.read("lifecycle")
 def due(store: GraphStore, now: TimeLike | None = None) -> Due:
     """What `run` would evict at `now` (default: the store's now), with nothing done.
 
@@ -114,6 +115,7 @@ def _elsewhere(store: GraphStore) -> Iterator[_Chunk]:
             yield from (chunk for chunk in found if chunk.name not in index.ids)
 
 
+@calls.write("lifecycle")
 def run(store: GraphStore, now: TimeLike | None = None) -> Pruned:
     """What the daily tick does: evict the chunks whose time is over at `now`, then the oldest beyond the cap, then the events older than the store's
     retention, as each opening does. Killed half-way, the next one goes on.

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import NamedTuple
 
+from graphstore import calls
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.models import Json, Link, Node, Value
 from graphstore.session_nodes import SEGMENT, SESSION
@@ -68,6 +69,7 @@ class _Fork(NamedTuple):
     link: Link
 
 
+@calls.read("sessions")
 def lineage(view: Reader, session_or_node: str) -> Lineage:
     """The ancestors and descendants of a session over fork links. A session whose file is missing is marked.
 

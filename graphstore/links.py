@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from graphstore import calls
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.models import Confidence, Inspection, Link
 
@@ -308,6 +309,7 @@ class Readable(Protocol):
     def backlinks_to(self, id: str) -> list[Link]: ...
 
 
+@calls.read("links", here=True)
 def propose(view: Readable, proposals: Iterable[Proposal]) -> Proposed:
     """Decide which proposals may be written; nothing is. Raises InvalidError for what is no Proposal.
 
@@ -329,6 +331,7 @@ def decided(admitted: Iterable[Proposal], refused: Iterable[Refusal]) -> Propose
     return Proposed(tuple(admitted), said, dict(Counter[str](refusal.why for refusal in said)))
 
 
+@calls.write("links", here=True)
 def sweep(store: GraphStore, extractor: Extractor | None = None, since: TimeLike | None = None) -> Swept:
     """Ask the extractor about what was told since the last sweep, write what is admitted, and do the upkeep: `store.sweep`."""
     return store.sweep(extractor, since=since)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from graphstore import calls
 from graphstore.conventions import Note, note_of
 from graphstore.errors import GraphStoreError, InvalidError, NotFoundError
 from graphstore.imports import Damage, Progress, zone_named
@@ -48,6 +49,7 @@ class Imported(Value):
         return f"{told}; {len(self.damaged)} damaged" if self.damaged else told
 
 
+@calls.write("memobrain", files=("path",))
 def import_messages(
     store: GraphStore,
     path: str | Path,
@@ -80,6 +82,7 @@ def import_messages(
     return work.write(progress)
 
 
+@calls.write("memobrain", files=("path",))
 def import_memobrain(
     store: GraphStore, path: str | Path, *, timezone: str | None = None, progress: Progress | None = None
 ) -> Imported:

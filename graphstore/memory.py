@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from hashlib import blake2b
 from typing import Any
+from weakref import WeakKeyDictionary
 
+from graphstore import calls, statements
 from graphstore import layers as tables
-from graphstore import statements
 from graphstore.errors import ConflictError, GraphStoreError, InvalidError
 from graphstore.inputs import at_least_one, ids, json_object, optional_text, tags_of, text_of
 from graphstore.layers import CHUNK, Layer
@@ -25,7 +26,18 @@ from graphstore.sight import Sight, slot_name
 from graphstore.store import GraphStore
 from graphstore.view import Reader
 
-__all__ = ["CHUNK", "Embedder", "Layer", "LayerStats", "Memory", "MemoryHit", "MemoryStats", "Recollection"]
+__all__ = [
+    "CHUNK",
+    "Embedder",
+    "Layer",
+    "LayerStats",
+    "Memory",
+    "MemoryHit",
+    "MemoryStats",
+    "Recollection",
+    "lend",
+    "recollect",
+]
 
 LAYERS = "layers"  # the setting: the layers of the store's own
 CAP = "memory_cap"  # the setting: how many chunks are kept
@@ -116,6 +128,40 @@ class _Chunk:
         return blake2b("\x1f".join(parts).encode(), digest_size=8).hexdigest()
 
 
+_lent: WeakKeyDictionary[GraphStore, Embedder] = WeakKeyDictionary()
+
+
+def lend(store: GraphStore, embed: Embedder | None) -> None:
+    """Embed with this what is asked of the memory of a store by name, as through a server."""
+    _lent.pop(store, None)
+    if embed is not None:
+        _lent[store] = embed
+
+
+def lent(store: GraphStore) -> Memory:
+    """The memory of a store, with the embedder that was lent to it. On a branch that of its trunk."""
+    return Memory(store, _lent.get(store) or _lent.get(getattr(store, "_trunk", store)))
+
+
+@calls.read("memory")
+def layers(store: GraphStore) -> dict[str, Layer]:
+    """The layers there are, by name."""
+    return tables.table(store._core.setting(LAYERS))
+
+
+@calls.read("memory")
+def cap(store: GraphStore) -> int:
+    """How many chunks are kept at most."""
+    return store._core.setting(CAP) or MOST_CHUNKS
+
+
+@calls.write("memory")
+def set_cap(store: GraphStore, cap: int) -> None:
+    """Keep so many chunks at most: the oldest that are not permanent go first, with the daily tick."""
+    if at_least_one("cap", cap) != (store._core.setting(CAP) or MOST_CHUNKS):
+        store._keep("set_cap", CAP, cap)
+
+
 class Memory:
     """The layered memory of a store. Make as many as you like: all there is to know is in the store.
 
@@ -133,20 +179,38 @@ class Memory:
         cap: int | None = None,
     ) -> None:
         self._store = store
+        if isinstance(store, calls.Elsewhere):
+            self._reach(embed, layers, cap)
+            return
         notify = None if store.read_only else self._notify
         self._meanings = None if embed is None else Meanings(store._core, store.path, embed, notify)
         for layer in layers:
             self.define_layer(layer)
-        if cap is not None and at_least_one("cap", cap) != self.cap:
-            store._keep("set_cap", CAP, cap)
+        if cap is not None:
+            set_cap(store, cap)
+
+    def _reach(self, embed: Embedder | None, layers: Iterable[Layer], cap: int | None) -> None:
+        """Of a store elsewhere: all there is to know is there, the embedder too."""
+        if embed is not None:
+            calls.refuse(
+                self._store,
+                "embed=",
+                "Leave it out: the server embeds, when it was started with an embedder.",
+            )
+        self._meanings = None
+        for layer in layers:
+            self.define_layer(layer)
+        if cap is not None:
+            set_cap(self._store, cap)
 
     # ------------------------------------------------------------------ layers
 
     @property
     def layers(self) -> dict[str, Layer]:
         """The layers there are, by name."""
-        return tables.table(self._store._core.setting(LAYERS))
+        return layers(self._store)
 
+    @calls.of("memory", "write", lambda store: lent(store))
     def define_layer(self, layer: Layer) -> None:
         """Add a layer of your own; the store keeps it. Saying it again changes nothing.
 
@@ -162,10 +226,11 @@ class Memory:
     @property
     def cap(self) -> int:
         """How many chunks are kept at most: the oldest that are not permanent go first, with the daily tick."""
-        return self._store._core.setting(CAP) or MOST_CHUNKS
+        return cap(self._store)
 
     # ------------------------------------------------------------------ remembering
 
+    @calls.of("memory", "write", lambda store: lent(store))
     def remember(
         self,
         text: str,
@@ -189,6 +254,7 @@ class Memory:
         }  # fmt: skip
         return self._remember([_chunk(self.layers, asked)])[0]
 
+    @calls.of("memory", "write", lambda store: lent(store))
     def remember_many(self, chunks: Iterable[Mapping[str, Any]]) -> list[Node]:
         """Keep many chunks in one transaction, all or none. Each is a mapping of what `remember` takes: `{"text": …, "layer": …}`."""
         layers = self.layers
@@ -280,6 +346,7 @@ class Memory:
 
     # ------------------------------------------------------------------ recalling
 
+    @calls.of("memory", "read", lambda store: lent(store))
     def recall(
         self,
         text: str,
@@ -302,6 +369,7 @@ class Memory:
 
     # ------------------------------------------------------------------ counting
 
+    @calls.of("memory", "read", lambda store: lent(store))
     def stats(self, view: Reader | None = None) -> MemoryStats:
         """What stands of each layer at a view's coordinate (default: now), and the cap."""
         reader = view or self._store
@@ -320,6 +388,7 @@ class Memory:
         return MemoryStats(layers=told, chunks=sum(layer.chunks for layer in told), cap=self.cap)
 
 
+@calls.read("memory")
 def recollect(
     view: Reader,
     text: str,

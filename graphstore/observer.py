@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
-from graphstore import timeline
+from graphstore import calls, timeline
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
 from graphstore.inputs import at_least_one, optional_text, text_of
 from graphstore.keeping import Place, entity
@@ -75,6 +75,7 @@ class Observed(Value):
 # ---- reading ----------------------------------------------------------------------------------
 
 
+@calls.read("observer")
 def queue(view: Reader, user: str, thread: str | None = None) -> list[Message]:
     """The messages that wait to be compressed at the view's coordinate, by when they were said."""
     text_of("user", user), optional_text("thread", thread)
@@ -82,6 +83,7 @@ def queue(view: Reader, user: str, thread: str | None = None) -> list[Message]:
         return _open(view._sight(), user, thread)[1]
 
 
+@calls.read("observer")
 def messages(view: Reader, user: str, thread: str | None = None, limit: int = 20) -> list[Message]:
     """The latest messages of a user's thread, compressed ones too, the oldest of them first: those the observer was told of, and those on the timeline.
 
@@ -127,6 +129,7 @@ def _observed(view: Reader, user: str, thread: str | None, limit: int) -> list[M
     return found
 
 
+@calls.read("observer")
 def observations(view: Reader, user: str | None = None, thread: str | None = None) -> list[Node]:
     """What was noticed and stands at the view's coordinate: by date, then by how much it matters. With a `thread` only what was noticed there.
 
@@ -226,6 +229,9 @@ def _words(event: Event) -> str:
 # ---- noticing ---------------------------------------------------------------------------------
 
 
+_SETTINGS = {"threshold": "int"}
+
+
 class Observer:
     """Queues the messages of conversations, and has them compressed when `threshold` of one thread wait.
 
@@ -241,13 +247,20 @@ class Observer:
         reflect: Reflect | None = None,
         threshold: int = THRESHOLD,
     ) -> None:
+
         for name, given in (("compress", compress), ("reflect", reflect)):
             if given is not None and not callable(given):
                 raise InvalidError(f"{name} {given!r} cannot be called. Give a function that gives text.")
         self._store, self._compress, self._reflect = store, compress, reflect
         self._threshold = at_least_one("threshold", threshold)
+        self._settings = {"threshold": threshold}
+        if isinstance(store, calls.Elsewhere) and (compress or reflect):
+            calls.refuse(
+                store, "compress= and reflect=", "Leave them out: messages are kept as they are there."
+            )
         self._failed: set[tuple[str, str | None]] = set()  # threads whose compression failed last
 
+    @calls.of("observer", "write", lambda store, **said: Observer(store, **said), _SETTINGS)
     def enqueue(
         self,
         message: str | Event | Recorded,
@@ -319,6 +332,7 @@ class Observer:
         name = _place(user, thread, latest.number + 1).id()
         return self._store.add_node(BATCH, content, id=name, scope=user).id
 
+    @calls.of("observer", "write", lambda store, **said: Observer(store, **said), _SETTINGS)
     def observe(self, user: str, thread: str | None = None) -> Observed:
         """Compress what waits in a thread now, however little. What the compressor raises is told in `error`, and all of it waits still."""
         self._refuse_in_transaction("observe()")
@@ -378,6 +392,7 @@ class Observer:
                 self._store.unlink(index.l_name[link], reason="came while the batch was compressed")
                 self._join(sight.event_and_links(ent), user, thread, sender)
 
+    @calls.of("observer", "write", lambda store, **said: Observer(store, **said), _SETTINGS)
     def tick(self) -> list[Observed]:
         """Compress every queue that is long enough, those that an earlier process left too."""
         with self._store._core.lock:
@@ -397,6 +412,7 @@ class Observer:
 
     def reflect(self, user: str, thread: str | None = None) -> Observed:
         """Have what was noticed said better: what the new observations name, they supersede. Raises InvalidError without a `reflect`."""
+        calls.only_here(self._store, "reflect()", "Run the observer where the store is.")
         self._refuse_in_transaction("reflect()")
         if self._reflect is None:
             raise InvalidError(

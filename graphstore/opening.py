@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import os
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from graphstore import dump as dumps
 from graphstore import folder
-from graphstore.errors import ConflictError, EngineError, InvalidError
+from graphstore.errors import ConflictError, EngineError, InvalidError, LockedError
 from graphstore.folder import verify
 from graphstore.inputs import text_of, whole_number
 from graphstore.store import Clock, GraphStore
 
-__all__ = ["open", "restore", "verify"]
+__all__ = ["open", "restore", "served", "verify"]
 
 _DRIVERS = ("kuzu", "ladybug")
 _DURABILITY = ("commit", "interval")
@@ -31,49 +32,114 @@ def open(
     author: str | None = None,
     retention_days: int | None = None,
     retention_bytes: int | None = None,
+    token: str | None = None,
+    timeout: float | None = None,
 ) -> GraphStore:
-    """Open a store: a folder such as `memory.gs`, made when it is not there (unless `create=False`), or `":memory:"`.
+    """Open a store: a folder such as `memory.gs`, made when it is not there (unless `create=False`), or `":memory:"`; or one that a server holds, by its address,
+    such as `"http://127.0.0.1:7464"`. A folder that a server on this machine holds is opened through it, unless it is only to be read.
 
     `read_only=True` follows another process's journal: `refresh()` moves it on. `clock` gives an aware datetime. `durability="interval"` makes commits durable
     every 50 ms instead of one by one. `author` is who writes, unless a transaction says otherwise. `retention_days` and `retention_bytes` are kept in the
-    store, see `set_retention`: each opening for writing evicts the events that are older.
+    store, see `set_retention`: each opening for writing evicts the events that are older. `token` is what a server lets you in by (default: the
+    environment's GRAPHSTORE_TOKEN), `timeout` how many seconds it has to answer. Clock and durability of a store that is served are its server's.
 
     Raises LockedError when another writer holds it, DamageError (with file and line) for a damaged journal, EngineError for a newer schema,
     InvalidError for a path that is no store, NotFoundError when there is none and none is made.
     """
     if driver not in _DRIVERS:
         raise InvalidError.choice("driver", driver, _DRIVERS)
+    asked = _asked(read_only, clock, durability, author, token, timeout, retention_days, retention_bytes)
+    if isinstance(path, str) and path.startswith(("http://", "https://")):
+        return asked.at(path)
+    place = folder.locate(path, read_only=read_only, create=create)
+    try:
+        place.hold()
+    except LockedError:
+        found = None if place.path is None or place.held_here() else folder.serving(place.path)
+        if found is None:
+            raise
+        return asked.at(found[0], token=found[1])
+    try:
+        store = GraphStore(place, clock=clock, driver=driver, durability=durability, author=author)
+    except BaseException:
+        place.release()
+        raise
+    asked.keep(store)
+    return store
+
+
+def served(path: str | os.PathLike[str], *, author: str | None = None) -> GraphStore | None:
+    """The store of a folder, only to be read, through the server that holds it on this machine; None when none does. Quicker than reading its journal."""
+    found = folder.serving(path, wait=0)
+    return None if found is None else open(found[0], read_only=True, author=author, token=found[1])
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What was asked for beside a place, checked."""
+
+    read_only: bool
+    clock: Clock | None
+    durability: str
+    author: str | None
+    token: str | None
+    timeout: float | None
+    days: int | None
+    size: int | None
+
+    def at(self, url: str, *, token: str | None = None) -> GraphStore:
+        """The store that a server at this address holds."""
+        from graphstore import remote
+
+        if self.clock is not None:
+            raise InvalidError(f"{url} has a clock of its own: that of its server. Leave clock out.")
+        if self.durability != "commit":
+            raise InvalidError(
+                f"{url} is made durable by its server, commit by commit. Leave durability out."
+            )
+        store = remote.connect(
+            url, token or self.token, author=self.author, read_only=self.read_only, timeout=self.timeout,
+        )  # fmt: skip
+        if self.days or self.size:
+            self.keep(store)
+        return store
+
+    def keep(self, store: GraphStore) -> None:
+        """Have a store that was just opened keep what it is to keep, and no more. Closes it when that fails."""
+        try:
+            if self.days or self.size:
+                kept = store.retention
+                store.set_retention(days=self.days or kept["days"], bytes=self.size or kept["bytes"])
+            if not self.read_only:
+                store.evict_old()
+        except BaseException:
+            store.close()
+            raise
+
+
+def _asked(
+    read_only: bool,
+    clock: Clock | None,
+    durability: str,
+    author: str | None,
+    token: str | None,
+    timeout: float | None,
+    retention_days: int | None,
+    retention_bytes: int | None,
+) -> _Asked:
     if durability not in _DURABILITY:
         raise InvalidError.choice("durability", durability, _DURABILITY)
     if clock is not None and not callable(clock):
         raise InvalidError(f"clock {clock!r} is no clock. Give a callable that returns an aware datetime.")
     if author is not None:
         text_of("author", author)
-    days, size = (
-        whole_number("retention_days", retention_days),
-        whole_number("retention_bytes", retention_bytes),
-    )
+    days = whole_number("retention_days", retention_days)
+    size = whole_number("retention_bytes", retention_bytes)
     if read_only and (days or size):
         raise InvalidError(
             "a reader keeps nothing. Leave retention_days and retention_bytes out, or open for writing."
         )
-    place = folder.locate(path, read_only=read_only, create=create)
-    place.hold()
-    try:
-        store = GraphStore(place, clock=clock, driver=driver, durability=durability, author=author)
-    except BaseException:
-        place.release()
-        raise
-    try:
-        if days or size:
-            kept = store.retention
-            store.set_retention(days=days or kept["days"], bytes=size or kept["bytes"])
-        if not read_only:
-            store.evict_old()
-    except BaseException:
-        store.close()
-        raise
-    return store
+    return _Asked(read_only, clock, durability, author, token, timeout, days, size)
 
 
 def restore(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
-from graphstore import timeline
+from graphstore import calls, timeline
 from graphstore.errors import ConflictError, InvalidError
 from graphstore.imports import Damage, Progress
 from graphstore.models import Event, Json, Value
@@ -85,6 +85,7 @@ class _Group(NamedTuple):
 # ---- taking spans in --------------------------------------------------------------------------
 
 
+@calls.write("otlp", files=("source",))
 def import_otlp(
     store: GraphStore, source: str | Path | bytes, *, progress: Progress | None = None
 ) -> Imported:
@@ -307,6 +308,7 @@ def _service(resource: Json | None) -> str | None:
 # ---- giving traces out ------------------------------------------------------------------------
 
 
+@calls.read("otlp", files=("path",))
 def export_otlp(view: Reader, path: str | Path) -> int:
     """Write every trace of a view as OTLP/JSON, or as protobuf bytes where the file's name ends in .pb, .binpb or .bin. Gives the number of spans.
 
@@ -322,6 +324,7 @@ def export_otlp(view: Reader, path: str | Path) -> int:
     return sum(len(scope.spans) for resource in found.resource_spans for scope in resource.scope_spans)
 
 
+@calls.read("otlp")
 def traces_data(view: Reader) -> TracesData:
     """Every trace that a view has something of. Spans that came in go out as they came, in that order; equal resources and scopes are one."""
     pinned = view.as_of() if isinstance(view, Writer) else view

@@ -10,6 +10,7 @@ from datetime import date, datetime, timedelta
 from typing import Any, NamedTuple, cast
 from zoneinfo import ZoneInfo
 
+from graphstore import calls
 from graphstore.correlation import CORRELATION, microseconds
 from graphstore.errors import InvalidError
 from graphstore.happened import Episode, Happened, Seen
@@ -189,6 +190,7 @@ class Asked(NamedTuple):
     timezone: str
 
 
+@calls.read("events")
 def patterns(
     view: Reader,
     *,

@@ -17,6 +17,7 @@ from urllib.parse import quote
 
 import orjson
 
+from graphstore import calls
 from graphstore.errors import GraphStoreError, InvalidError, NotFoundError
 from graphstore.imports import Damage, Progress
 from graphstore.models import Json, Link, Value, Version
@@ -75,6 +76,7 @@ class Imported(Value):
 # ---- giving out ---------------------------------------------------------------------------------
 
 
+@calls.read("pi_brain", files=("folder",))
 def export_pi_brain(view: Reader, folder: str | Path) -> Exported:
     """Write every version, believed or once believed, of the nodes of sessions that a view knows, and the links between them that hold there.
 
@@ -304,6 +306,7 @@ def _dated(row: Version) -> Json:
 # ---- taking in ----------------------------------------------------------------------------------
 
 
+@calls.write("pi_brain", files=("folder",))
 def import_pi_brain(store: GraphStore, folder: str | Path, *, progress: Progress | None = None) -> Imported:
     """Take in the nodes, in all their versions, and the edges of a folder. Ids are kept. The same folder again changes nothing.
 

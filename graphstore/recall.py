@@ -10,6 +10,7 @@ from heapq import nsmallest
 from math import inf, sqrt
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
+from graphstore import calls
 from graphstore.decay import Decay
 from graphstore.errors import InvalidError
 from graphstore.inputs import ids, text_of
@@ -103,6 +104,7 @@ class Reached(NamedTuple, Generic[T, L]):
     path: tuple[L, ...]
 
 
+@calls.read("recall")
 def recall(
     view: Reader,
     text: str,
@@ -163,6 +165,7 @@ def recall(
     return Recalled(text=text, hits=hits, note=_note(text, found, lens))
 
 
+@calls.read("recall")
 def mentions(view: Reader, text: str, k: int = 10, *, kinds: Iterable[str] | str = ()) -> Recalled:
     """The `k` things that say a text best among all that was told by the view's tx, whatever became of them: each once, as the version says it
     that says it best. So what was superseded, retracted or has not begun is found too, by words it has no more.

@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import re
 import threading
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from datetime import timedelta
+from secrets import token_hex
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
+from graphstore import calls
 from graphstore.correlation import CORRELATION, RELOAD, Activity, Happening, Pair, correlate, microseconds
 from graphstore.errors import InvalidError
 from graphstore.happened import Happened
@@ -51,6 +55,24 @@ class _Knowledge(NamedTuple):
     """Errors that may be active, in the order they were first seen."""
 
 
+_SETTINGS = {
+    "name": "str", "agent": "str | None", "correlation": "timedelta", "reload": "timedelta", "quiet": "timedelta", "ratio": "float", "margin_ms": "float",
+    "settle": "int",
+}  # fmt: skip
+_KEPT = 64  # recorders of one store that others ask by name; one that is asked again after so many others takes up from the store
+_recorders: WeakKeyDictionary[GraphStore, OrderedDict[str, Recorder]] = WeakKeyDictionary()
+
+
+def _named(store: GraphStore, name: str = "", **settings: Any) -> Recorder:
+    """The recorder that goes by a name where its store is."""
+    named = _recorders.setdefault(store, OrderedDict())
+    found = named.pop(name, None) or Recorder(store, **settings)
+    named[name] = found
+    while len(named) > _KEPT:
+        named.popitem(last=False)
+    return found
+
+
 class Recorder:
     """Turns raw observations into events of origin `system`, and links them by how near they lie in time.
 
@@ -84,10 +106,19 @@ class Recorder:
         self._margin = number_of("margin_ms", margin_ms, least=0)
         self._settle = settle
         self._activity = Activity()
+        if isinstance(
+            store, calls.Elsewhere
+        ):  # what is known between two observations is known there, under a name of its own
+            self._settings = {
+                "name": token_hex(8), "agent": agent, "correlation": correlation, "reload": reload, "quiet": quiet, "ratio": ratio,
+                "margin_ms": margin_ms, "settle": settle,
+            }  # fmt: skip
+            return
         self._known = self._take_up()
 
     # ------------------------------------------------------------------ observations
 
+    @calls.of("events", "write", lambda store, **said: _named(store, **said), _SETTINGS)
     def observe_error(
         self,
         message: str,
@@ -102,6 +133,7 @@ class Recorder:
             self._known.watched[seen.event.id] = None
             return seen
 
+    @calls.of("events", "write", lambda store, **said: _named(store, **said), _SETTINGS)
     def observe_metric(
         self,
         name: str,
@@ -147,6 +179,7 @@ class Recorder:
             self._known.metrics[name, page] = metric
             return told
 
+    @calls.of("events", "write", lambda store, **said: _named(store, **said), _SETTINGS)
     def observe_resources(self, urls: Iterable[str], *, at: TimeLike | None = None) -> Recorded | None:
         """A page has loaded these. Other scripts or stylesheets than the last time imply a deploy; the first list is where it starts from."""
         if isinstance(urls, str) or not isinstance(urls, Iterable):
@@ -163,6 +196,7 @@ class Recorder:
             self._correlate(when)
             return self._now(told)
 
+    @calls.of("events", "write", lambda store, **said: _named(store, **said), _SETTINGS)
     def observe_deploy(self, payload: Mapping[str, Any], *, at: TimeLike | None = None) -> Recorded:
         """A CI webhook told of a deploy. `payload` has any of sha or commit, ref or branch, environment, actor, status, id, timestamp, and more.
 
@@ -180,6 +214,7 @@ class Recorder:
             self._correlate(when)
             return self._now(recorded)
 
+    @calls.of("events", "write", lambda store, **said: _named(store, **said), _SETTINGS)
     def tick(self, now: TimeLike | None = None, active: bool = True) -> list[Recorded]:
         """Time has passed until `now`; `active`: somebody was browsing meanwhile. Gives the resolutions of errors that have stopped."""
         with self._observing(now, active):

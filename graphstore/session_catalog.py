@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from graphstore import calls
 from graphstore.models import Json, Node, Value
 from graphstore.period import OPEN, Instant, instant, moment
 from graphstore.session_links import names, segment_node, session_node
@@ -43,6 +44,7 @@ class SessionInfo(Value):
     missing: bool = False
 
 
+@calls.read("sessions")
 def listed(view: Reader, *, project: str | None = None) -> list[SessionInfo]:
     """The sessions that are known, those that began first first; those that do not say when come last."""
     known = [Known(node.id, node.content) for node in view.nodes(SESSION)]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
-from graphstore import spans
+from graphstore import calls, spans
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.happened import kept_place
 from graphstore.inputs import at_least_one, text_of
@@ -48,6 +48,7 @@ _HEX = frozenset("0123456789abcdef")
 # ---------------------------------------------------------------- messages
 
 
+@calls.write("timeline", files=("media_path",), here=True)
 def record_message(
     store: GraphStore,
     type: str,
@@ -122,13 +123,12 @@ def _media_hash(store: GraphStore, id: str | None, path: str | None, given: str 
 
 def _known_hash(store: GraphStore, id: str | None, path: str) -> str | None:
     """The hash of a medium that was there when its message was recorded first."""
-    with store._core.lock:
-        index = store._core.index
-        ent = -1 if id is None else index.ids.get(id, -1)
-        if ent < 0 or not index.is_event[ent]:
-            return None
-        known = store._sight().thing(ent)
-    return known.media_hash if isinstance(known, Event) and known.media_path == path else None
+    try:
+        known = None if id is None else store.inspect(id).node
+    except (NotFoundError, InvalidError):  # nothing by that id yet, or no id at all: recording it says so
+        return None
+    same = isinstance(known, Event) and (known.id, known.media_path) == (id, path)
+    return known.media_hash if isinstance(known, Event) and same else None
 
 
 class Page(Value):
@@ -144,6 +144,7 @@ class Page(Value):
         return len(self.events)
 
 
+@calls.read("timeline")
 def messages(
     view: Reader,
     *,
@@ -312,6 +313,7 @@ class _Entry(NamedTuple):
     told: Told
 
 
+@calls.read("timeline")
 def trace(view: Reader, trace_id: str) -> Trace:
     """The spans and events of a trace that have happened by the view's coordinate. Evicted events keep their place, without their words.
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from graphstore import calls
 from graphstore.conventions import EVIDENCE, Note, note_of
 from graphstore.errors import InvalidError, NotFoundError, closest
 from graphstore.inputs import optional_text, text_of, whole_number
@@ -178,6 +179,7 @@ def _planned(each: Mention) -> str:
 # ---- memorizing -------------------------------------------------------------------------------
 
 
+@calls.write("topics")
 def memorize(
     store: GraphStore, messages: Iterable[Any], *, session: str | None = None, kind: str = EVIDENCE
 ) -> Memorized:
@@ -230,6 +232,7 @@ def _named(store: GraphStore, notes: Sequence[Note]) -> list[Note]:
     return [replace(note, id=next(drawn)) if each else note for each, note in zip(bare, notes, strict=True)]
 
 
+@calls.write("topics")
 def note_down(store: GraphStore, note: Note) -> str:
     """Add the node of a note. Gives its id: that of a node which says the same already, for a note with a key."""
     at = None if note.at is None else moment(note.at)
@@ -238,6 +241,7 @@ def note_down(store: GraphStore, note: Note) -> str:
     ).id
 
 
+@calls.write("topics")
 def replace_named(store: GraphStore, name: str, note: Note) -> list[Link]:
     """Write the supersessions that a note states. All notes of a call are nodes by now, so one may name a later one."""
     old = [each for each in note.supersedes if each != name]
@@ -247,6 +251,7 @@ def replace_named(store: GraphStore, name: str, note: Note) -> list[Link]:
 # ---- reading ----------------------------------------------------------------------------------
 
 
+@calls.read("topics")
 def latest_on(
     view: Reader,
     topic: str,
@@ -293,6 +298,7 @@ def latest_on(
         )
 
 
+@calls.read("topics")
 def topic(view: Reader, topic: str, *, kind: str | None = None, scope: str | None = None) -> Timeline:
     """All that was said of a topic, as believed at the coordinate: what is past, what stands and what is planned, in the order of valid time.
 
@@ -316,6 +322,7 @@ def topic(view: Reader, topic: str, *, kind: str | None = None, scope: str | Non
         )
 
 
+@calls.write("topics")
 def settle(
     store: GraphStore,
     topic: str,

@@ -8,6 +8,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
+from graphstore import calls
 from graphstore.correlation import microseconds
 from graphstore.errors import InvalidError
 from graphstore.inputs import optional_text, text_of
@@ -38,6 +39,7 @@ STEADY = 0.05
 # ---- scratchpads ------------------------------------------------------------------------------
 
 
+@calls.read("working")
 def get(view: Reader, user: str, thread: str | None = None) -> Node | None:
     """The scratchpad that is seen in a thread: the thread's own, or else that of the user; None when neither holds anything.
 
@@ -54,6 +56,7 @@ def get(view: Reader, user: str, thread: str | None = None) -> Node | None:
     return None
 
 
+@calls.write("working")
 def set(store: GraphStore, user: str, thread: str | None, text: str) -> Node:
     """Hold this text in the scratchpad of a thread, or of a user (`thread=None`), from now on. The same text again writes nothing."""
     said = text_of("text", text)
@@ -63,6 +66,7 @@ def set(store: GraphStore, user: str, thread: str | None, text: str) -> Node:
     ).node
 
 
+@calls.write("working")
 def append(store: GraphStore, user: str, thread: str | None, text: str) -> Node:
     """Add a line to a scratchpad. A thread that has none begins with what is seen in it, that of its user, so that nothing vanishes."""
     said = text_of("text", text)
@@ -71,6 +75,7 @@ def append(store: GraphStore, user: str, thread: str | None, text: str) -> Node:
         return set(store, user, thread, said if before is None else f"{before.text}\n{said}")
 
 
+@calls.write("working")
 def clear(store: GraphStore, user: str, thread: str | None = None) -> bool:
     """Hold nothing any more in the scratchpad of a thread, or of a user. False: it held nothing. In the thread that of its user is seen again."""
     text_of("user", user), optional_text("thread", thread)
@@ -142,6 +147,17 @@ class ExpertiseTracker:
         id: str | None = None,
     ) -> Recorded:
         """Note how something ended: an event about the domain. Raises InvalidError for an unknown outcome or a weight that is not above 0."""
+        if isinstance(store, calls.Elsewhere):
+            return record_outcome(
+                store,
+                domain,
+                outcome,
+                weight=weight,
+                note=note,
+                occurred_at=occurred_at,
+                id=id,
+                agent=self.agent,
+            )
         name = text_of("domain", domain).strip()
         if outcome not in WORTH:
             raise InvalidError.choice("outcome", outcome, WORTH)
@@ -163,6 +179,8 @@ class ExpertiseTracker:
 
     def score(self, view: Reader, domain: str) -> Expertise:
         """How well it goes in a domain at the view's coordinate. One that nothing is known of has the score 0.5 and the weight 0."""
+        if isinstance(view, calls.Elsewhere):
+            return expertise(view, domain, half_life=self.half_life, window=self.window, agent=self.agent)
         name = text_of("domain", domain).strip()
         at = view.at.valid
         outcomes = self._outcomes(view, name)
@@ -178,6 +196,8 @@ class ExpertiseTracker:
 
     def scores(self, view: Reader) -> list[Expertise]:
         """Every domain that has outcomes at the view's coordinate, the best first."""
+        if isinstance(view, calls.Elsewhere):
+            return expertises(view, half_life=self.half_life, window=self.window, agent=self.agent)
         found = [self.score(view, node.content["domain"]) for node in view.nodes(DOMAIN)]
         return sorted((one for one in found if one.outcomes), key=lambda one: (-one.score, one.domain))
 
@@ -207,3 +227,41 @@ class ExpertiseTracker:
             total += counts
             worth += counts * WORTH[event.metadata["outcome"]]
         return (DOUBT * 0.5 + worth) / (DOUBT + total), total
+
+
+@calls.write("working")
+def record_outcome(
+    store: GraphStore,
+    domain: str,
+    outcome: Outcome,
+    *,
+    weight: float = 1.0,
+    note: str | None = None,
+    occurred_at: TimeLike | None = None,
+    id: str | None = None,
+    agent: str | None = None,
+) -> Recorded:
+    """Note how something ended, as `ExpertiseTracker.record` does."""
+    tracker = ExpertiseTracker(agent=agent)
+    return tracker.record(store, domain, outcome, weight=weight, note=note, occurred_at=occurred_at, id=id)
+
+
+@calls.read("working")
+def expertise(
+    view: Reader,
+    domain: str,
+    *,
+    half_life: timedelta = HALF_LIFE,
+    window: timedelta = WINDOW,
+    agent: str | None = None,
+) -> Expertise:
+    """How well it goes in a domain, as `ExpertiseTracker.score` tells."""
+    return ExpertiseTracker(half_life=half_life, window=window, agent=agent).score(view, domain)
+
+
+@calls.read("working")
+def expertises(
+    view: Reader, *, half_life: timedelta = HALF_LIFE, window: timedelta = WINDOW, agent: str | None = None
+) -> list[Expertise]:
+    """How well it goes in each domain, as `ExpertiseTracker.scores` tells."""
+    return ExpertiseTracker(half_life=half_life, window=window, agent=agent).scores(view)

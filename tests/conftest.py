@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import doors
 import pytest
 
 import graphstore
@@ -14,6 +15,12 @@ from graphstore import GraphStore, events
 pytest.register_assert_rewrite("agent_tasks")  # so that a task that fails says what it got
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Through a server some tests cannot hold: see `doors.py`."""
+    if doors.THROUGH_A_SERVER:
+        doors.mark(items)
 
 
 def shared_data(name: str) -> Path:
@@ -67,15 +74,15 @@ def clock() -> Clock:
 @pytest.fixture
 def store(clock: Clock) -> Iterator[GraphStore]:
     """An empty store in memory."""
-    with graphstore.open(":memory:", clock=clock) as opened:
-        yield opened
+    with graphstore.open(":memory:", clock=clock) as opened, doors.reached(opened) as given:
+        yield given
 
 
 @pytest.fixture
 def disk_store(tmp_path: Path, clock: Clock) -> Iterator[GraphStore]:
     """An empty store in a folder, `disk_store.path`."""
-    with graphstore.open(tmp_path / "memory.gs", clock=clock) as opened:
-        yield opened
+    with graphstore.open(tmp_path / "memory.gs", clock=clock) as opened, doors.reached(opened) as given:
+        yield given
 
 
 @pytest.fixture

@@ -32,7 +32,7 @@ COMMANDS = [
     "connect",
     "remember", "lifecycle", "reembed", "memory", "working", "context", "index",
     "branch", "branches", "compare", "merge", "delete-branch",
-    "mcp",
+    "serve", "mcp",
 ]  # fmt: skip
 
 

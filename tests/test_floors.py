@@ -15,6 +15,7 @@ PACKAGE = Path(graphstore.__file__).parent
 # From the ground up. A module imports from its own floor and from those below.
 FLOORS = {
     "pure": {
+        "calls",
         "collecting",
         "errors",
         "period",
@@ -104,12 +105,20 @@ FLOORS = {
         "merging",
         "weaving",
         "opening",
+        "wire",
+        "contract",
+        "giving",
+        "connection",
+        "remote",
         "retention",
         "hops",
         "slots",
         "keeping",
         "snapshots",
         "whole",
+        "serving",
+        "announced",
+        "tokens",
     },
     "rooms": {
         "windows",
@@ -146,6 +155,7 @@ FLOORS = {
         "recall",
         "consolidation",
         "chains",
+        "ticking",
     },
     "doors": {"tell", "git_history", "imports", "demo", "mcp", "notebook", "server", "__main__", "cli"}
     | {"cli_branches", "cli_common", "cli_context", "cli_files", "cli_memory", "cli_read", "cli_sessions"}
@@ -158,6 +168,7 @@ FLOORS = {
         "otlp",
         "otlp_json",
         "new_file",
+        "row_files",
     }
     | {"cloud_events", "memobrain", "pi_brain"}
     | {
@@ -177,6 +188,14 @@ FLOORS = {
         "mcp_memory",
         "mcp_paragraphs",
         "mcp_prompts",
+    }
+    | {
+        "server_agents",
+        "server_calls",
+        "server_metrics",
+        "server_openapi",
+        "server_requests",
+        "server_run",
     }
     | {"mcp_reads", "mcp_refusals", "mcp_serving", "mcp_writes"},
 }

@@ -1,0 +1,137 @@
+"""The functions that can be called by name from elsewhere: which they are, what they do to a store, and who answers them.
+
+A function of a room takes a view or a store first. Given one that lies elsewhere it is not run here: whoever reaches that store asks there, by name.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from functools import wraps
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple, NoReturn, ParamSpec, TypeVar
+
+from graphstore.errors import InvalidError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Scope = Literal["read", "write"]
+
+
+class Registered(NamedTuple):
+    """A function that has a name to call it by. `files`: the names of its parameters that are paths where it runs."""
+
+    name: str
+    function: Callable[..., Any]
+    scope: Scope
+    files: frozenset[str]
+
+
+class Elsewhere:
+    """A store, or a view of one, that lies in another process."""
+
+    def _ask(self, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        """The answer to a call by name, `args` and `kwargs` being those after the view or store."""
+        raise NotImplementedError
+
+
+_ITS = "its_"
+_registered: dict[str, Registered] = {}
+
+
+def registered() -> Mapping[str, Registered]:
+    """Every function that was registered so far, by name: those of the modules that were imported."""
+    return _registered
+
+
+def read(
+    room: str, *, files: tuple[str, ...] = (), here: bool = False
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """A function that only reads the view it is given. `here`: it speaks the public verbs alone, and runs where it is called whatever it is given."""
+    return _register(room, "read", files, here)
+
+
+def write(
+    room: str, *, files: tuple[str, ...] = (), here: bool = False
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """A function that writes to the store it is given; otherwise as `read`."""
+    return _register(room, "write", files, here)
+
+
+def _register(
+    room: str, scope: Scope, files: tuple[str, ...], here: bool
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    def mark(function: Callable[P, R]) -> Callable[P, R]:
+        name = f"{room}.{function.__name__}"
+        _registered[name] = Registered(name, function, scope, frozenset(files))
+        first = next(iter(inspect.signature(function).parameters))
+
+        @wraps(function)
+        def call(*args: P.args, **kwargs: P.kwargs) -> R:
+            reader = args[0] if args else kwargs.get(first)
+            if not here and isinstance(reader, Elsewhere):
+                rest = {given: value for given, value in kwargs.items() if given != first}
+                return reader._ask(name, args[1:], rest)  # type: ignore[no-any-return]
+            return function(*args, **kwargs)
+
+        return call
+
+    return mark
+
+
+def of(
+    room: str, scope: Scope, made: Callable[..., Any], settings: Mapping[str, str] = MappingProxyType({})
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """A method of an object that keeps its store in `_store`, callable by the room's name and its own. `made` gives the object for a store.
+
+    `settings`: what `made` takes besides, by name with its annotation; the object of a store elsewhere keeps them in `_settings`. They are told
+    beside the arguments of the method, as `its_…`.
+    """
+
+    def mark(method: Callable[P, R]) -> Callable[P, R]:
+        name = f"{room}.{method.__name__}"
+
+        def direct(store: Any, *args: Any, **kwargs: Any) -> Any:
+            chosen = {each: kwargs.pop(_ITS + each) for each in settings if _ITS + each in kwargs}
+            return getattr(made(store, **chosen), method.__name__)(*args, **kwargs)
+
+        direct.__doc__, direct.__module__, direct.__name__ = (
+            method.__doc__,
+            method.__module__,
+            method.__name__,
+        )
+        signature = inspect.signature(method)
+        own = list(signature.parameters.values())[1:]
+        store = inspect.Parameter("store", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        more = [
+            inspect.Parameter(
+                _ITS + each, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation
+            )
+            for each, annotation in settings.items()
+        ]
+        direct.__signature__ = signature.replace(parameters=[store, *own, *more])  # type: ignore[attr-defined]
+        _registered[name] = Registered(name, direct, scope, frozenset())
+
+        @wraps(method)
+        def call(*args: P.args, **kwargs: P.kwargs) -> R:
+            asked: Any = args[0]
+            if isinstance(asked._store, Elsewhere):
+                its = {_ITS + each: value for each, value in asked._settings.items()} if settings else {}
+                said = {**kwargs, **its}
+                return asked._store._ask(name, args[1:], said)  # type: ignore[no-any-return]
+            return method(*args, **kwargs)
+
+        return call
+
+    return mark
+
+
+def only_here(store: object, what: str, instead: str) -> None:
+    """Raise InvalidError when a store lies elsewhere, for what needs it in its own process."""
+    if isinstance(store, Elsewhere):
+        refuse(store, what, instead)
+
+
+def refuse(store: object, what: str, instead: str) -> NoReturn:
+    """Raise InvalidError: `what` cannot be done through a server, and what can be done instead."""
+    raise InvalidError(f"{what} needs the store in its own process, and this is {store!r}. {instead}")

@@ -1,0 +1,222 @@
+"""Requests over HTTP, one connection for each thread and kept open: as little as is needed, for a write should cost its caller little more than the write.
+
+What breaks on the way is sent once more where that is safe: reads, and writes that carry a name of their own, by which a server knows them again.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import ssl
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+from graphstore.errors import EngineError, InvalidError
+
+CONNECTING = 5.0
+"""Seconds a server has to take up a connection."""
+ANSWERING = 600.0
+"""Seconds it has to answer, unless a caller says otherwise: it has limits of its own, and an import may take its time."""
+_MOST_WAIT = 5.0  # seconds a busy server may ask for before another try
+_PIECE = 1 << 16
+
+
+class Reply(NamedTuple):
+    """What a server answered: the status, the headers with their names in small letters, the body."""
+
+    status: int
+    headers: dict[bytes, bytes]
+    body: bytes
+
+
+class _Broken(Exception):
+    """The connection ended, or the answer made no sense."""
+
+
+class _Wire:
+    """One connection of one thread."""
+
+    def __init__(self, secure: bool, host: str, port: int, timeout: float) -> None:
+        made = socket.create_connection((host, port), CONNECTING)
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        made.settimeout(timeout)
+        self._socket = (
+            ssl.create_default_context().wrap_socket(made, server_hostname=host) if secure else made
+        )
+        self._answers: Any = self._socket.makefile("rb", _PIECE)
+        self.pid = os.getpid()
+
+    def close(self) -> None:
+        self._answers.close()
+        self._socket.close()
+
+    def exchange(self, request: bytes, sink: Callable[[bytes], Any] | None) -> Reply:
+        """Send a request and read the answer; a good one goes to `sink` piece by piece, if there is one."""
+        self._socket.sendall(request)
+        line = self._answers.readline(_PIECE)
+        if not line.startswith(b"HTTP/1.") or len(line) < 12:
+            raise _Broken("it was closed" if not line else "what came is no HTTP")
+        status = int(line[9:12])
+        headers = {}
+        while (line := self._answers.readline(_PIECE)) not in (b"\r\n", b"\n"):
+            name, colon, value = line.partition(b":")
+            if not colon:
+                raise _Broken("it was closed")
+            headers[name.lower()] = value.strip()
+        parts: list[bytes] = []
+        take = sink if sink is not None and status == 200 else parts.append
+        if headers.get(b"transfer-encoding", b"").lower() == b"chunked":
+            self._chunks(take)
+        else:
+            self._exactly(int(headers.get(b"content-length", b"0")), take)
+        return Reply(status, headers, parts[0] if len(parts) == 1 else b"".join(parts))
+
+    def _exactly(self, size: int, take: Callable[[bytes], Any]) -> None:
+        left = size
+        while left:
+            piece = self._answers.read(min(left, 1 << 20))
+            if not piece:
+                raise _Broken("it was closed in the middle of an answer")
+            left -= len(piece)
+            take(piece)
+
+    def _chunks(self, take: Callable[[bytes], Any]) -> None:
+        while True:
+            size = int(self._answers.readline(_PIECE).split(b";")[0] or b"x", 16)
+            if size:
+                self._exactly(size, take)
+            if self._answers.readline(_PIECE) not in (b"\r\n", b"\n"):
+                raise _Broken("it was closed in the middle of an answer")
+            if not size:
+                return
+
+
+class Connection:
+    """The way to one server, shared by the threads of a process: each has a connection of its own, and a child of a fork makes new ones."""
+
+    def __init__(self, url: str, token: str | None, timeout: float | None = None) -> None:
+        parts = _parts(url)
+        self._secure, self._host, self._port = parts
+        self.timeout = ANSWERING if timeout is None else timeout
+        name = f"[{self._host}]" if ":" in self._host else self._host
+        self.url = f"{'https' if self._secure else 'http'}://{name}:{self._port}"
+        self._head = f"Host: {name}:{self._port}\r\n" + (
+            f"Authorization: Bearer {token}\r\n" if token else ""
+        )
+        self.local = threading.local()
+        """What belongs to one thread."""
+        self._wires: weakref.WeakSet[_Wire] = weakref.WeakSet()
+        self.closed: str | None = None
+        self.folder: Path | str | None = "not asked yet"
+        """That of the store, as the server sees it; None for a store in memory."""
+
+    def close(self, why: str) -> None:
+        """Let go of every connection; whoever asks afterwards is told why."""
+        self.closed = why
+        for wire in list(self._wires):
+            if wire.pid == os.getpid():
+                wire.close()
+
+    def request(
+        self,
+        method: str,
+        target: str,
+        body: bytes = b"",
+        *,
+        accept: str,
+        kind: str = "application/json",
+        write: bool = False,
+        sink: Callable[[bytes], Any] | None = None,
+    ) -> Reply:
+        """Ask, and ask again once when the connection breaks or the server is busy. A write is told by a name, so that it is done once.
+
+        Raises EngineError when there is no answer, saying whether something may have been written.
+        """
+        own = f"Graphstore-Request: {os.urandom(16).hex()}\r\n" if write else ""
+        head = (
+            f"{method} {target} HTTP/1.1\r\n{self._head}Accept: {accept}\r\nContent-Type: {kind}\r\n"
+            f"Content-Length: {len(body)}\r\n{own}\r\n"
+        )
+        request = head.encode("latin-1") + body
+        reply = self._exchange(request, write, sink)
+        if reply.status in (429, 503) and reply.headers.get(b"retry-after", b"").isdigit():
+            time.sleep(min(int(reply.headers[b"retry-after"]), _MOST_WAIT))
+            reply = self._exchange(request, write, sink)
+        return reply
+
+    def _exchange(self, request: bytes, write: bool, sink: Callable[[bytes], Any] | None) -> Reply:
+        sent = False
+        for last in (False, True):
+            try:
+                wire = self._wire()
+            except OSError as error:
+                raise EngineError(self._unreached(error, write and sent)) from None
+            try:
+                sent = True
+                return wire.exchange(request, sink)
+            except TimeoutError:
+                self._drop()
+                raise EngineError(
+                    f"{self.url} did not answer within {self.timeout:g} s.{_unsure(write)} Give more time with timeout=."
+                ) from None
+            except (OSError, _Broken, ValueError) as error:
+                self._drop()
+                if last or sink is not None:
+                    raise EngineError(
+                        f"the connection to {self.url} broke: {error}.{_unsure(write)}"
+                    ) from None
+            except BaseException:  # an answer that nobody read would be taken for the next one's
+                self._drop()
+                raise
+        raise AssertionError
+
+    def _wire(self) -> _Wire:
+        if self.closed:
+            raise InvalidError(self.closed)
+        wire: _Wire | None = getattr(self.local, "wire", None)
+        if wire is None or wire.pid != os.getpid():
+            wire = self.local.wire = _Wire(self._secure, self._host, self._port, self.timeout)
+            self._wires.add(wire)
+        return wire
+
+    def _drop(self) -> None:
+        wire: _Wire | None = getattr(self.local, "wire", None)
+        self.local.wire = None
+        if wire is not None:
+            wire.close()
+        if self.closed:
+            raise InvalidError(self.closed)
+
+    def _unreached(self, error: OSError, unsure: bool) -> str:
+        why = error.strerror or str(error) or type(error).__name__
+        tail = _unsure(True) if unsure else " Is the server running? graphstore serve STORE starts one."
+        return f"no server answers at {self.url}: {why}.{tail}"
+
+
+def _unsure(write: bool) -> str:
+    """What is to be said of a write without an answer."""
+    if not write:
+        return ""
+    return " Whether it was written is not known: look with changes() or by its id, before you do it again."
+
+
+def _parts(url: str) -> tuple[bool, str, int]:
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        raise InvalidError(f"{url!r} is no address: {error}. Give http://HOST:PORT.") from None
+    if (
+        parts.scheme not in ("http", "https")
+        or not parts.hostname
+        or parts.path not in ("", "/")
+        or parts.query
+    ):
+        raise InvalidError(f"{url!r} is no address of a server. Give http://HOST:PORT.")
+    secure = parts.scheme == "https"
+    return secure, parts.hostname, port or (443 if secure else 80)

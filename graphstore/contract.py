@@ -1,0 +1,557 @@
+"""What can be asked of a store by name, wherever it is asked from: the calls, how their arguments and answers travel, how their errors do.
+
+A call's name is the method's: `node`, `add_node`; that of a function of a room has the room before it: `topics.latest_on`. Both ends of a connection read
+this one table, so that what is told is what is meant, and nothing here knows by what it travels.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from types import MappingProxyType
+from typing import Any, Literal
+
+import orjson
+
+from graphstore import calls, errors, wire
+from graphstore.branch import Branch
+from graphstore.errors import GraphStoreError, InvalidError
+from graphstore.links import Vocabulary
+from graphstore.models import BranchInfo, Chain, Coordinate, Event, Recorded, Value
+from graphstore.period import TimeLike
+from graphstore.store import GraphStore
+from graphstore.view import Reader, View
+from graphstore.walks import By, Direction
+
+Scope = Literal["read", "write"]
+On = Literal["view", "store", "branch"]
+
+# ---- the calls --------------------------------------------------------------------------------
+
+_ROOMS = (
+    "recall", "topics", "patterns", "events", "timeline", "consolidation", "lifecycle", "working", "observer", "context", "imports", "gasoline", "otlp",
+    "pi_brain", "memobrain", "cloud_events", "links", "sessions", "memory", "indexers",
+)  # fmt: skip  # the modules that register functions; some of them need what may not be installed
+_HOME = {
+    "events": ("events", "patterns", "recorder"),
+    "memory": ("memory", "indexers"),
+}  # where it is not the module of that name
+
+EXCEPTIONS: Mapping[str, str] = MappingProxyType(
+    {
+        "transaction": "a conversation of its own: POST /transaction",
+        "export": "a stream: GET /export",
+        "close": "ends this end of the connection, not the store",
+        "read_only": "of the one who asks",
+        "is_laid": "of the process that holds the branch",
+        "is_of": "of the process that holds the branch",
+    }
+)
+"""Public names of GraphStore, View and Branch that are no calls, each with the reason."""
+
+_READS = frozenset({
+    "node", "event", "history", "versions", "operations", "diff", "inspect", "nodes", "events", "compare", "links_from", "backlinks_to", "supersedes", "what_superseded",
+    "causes", "effects", "walk", "path", "paths", "shaky", "contradictions", "contradiction", "query", "to_arrow", "to_networkx", "at", "vocabulary",
+})  # fmt: skip
+_WHOLE_READS = frozenset({
+    "query_tables", "snapshots", "changes", "stats", "verify", "branches", "on", "as_of", "knowledge_at", "retention", "trust", "info", "refresh",
+})  # fmt: skip
+_WRITES = frozenset({
+    "add_node", "revise", "supersede", "end", "retract", "fold", "confirm", "link", "unlink", "resolve", "define_kind", "promote_kind", "record_event",
+    "bulk_load", "evict", "evict_old", "erase", "set_trust", "set_retention", "sweep", "snapshot", "touch", "flush_accesses", "rebuild", "branch", "merge",
+    "delete_branch",
+})  # fmt: skip
+
+
+NAMES = _READS | _WHOLE_READS | _WRITES
+"""The calls that are methods and properties of views, stores and branches."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """One thing that can be asked. `files`: parameters that are paths where it is answered. `parameters`: those that can be told, by name."""
+
+    name: str
+    function: Callable[..., Any]
+    scope: Scope
+    on: On
+    files: frozenset[str] = frozenset()
+
+    @cached_property
+    def signature(self) -> inspect.Signature:
+        """The signature without what it is asked of."""
+        whole = inspect.signature(self.function)
+        return whole.replace(parameters=list(whole.parameters.values())[1:])
+
+    @cached_property
+    def parameters(self) -> Mapping[str, inspect.Parameter]:
+        """What can be told, by name: no progress, and no functions but the store's own. `*more` is a list, `**params` an object."""
+        said = self.signature.parameters.values()
+        return {each.name: each for each in said if each.name not in UNTOLD and each.name != "unknown"}
+
+    @cached_property
+    def doc(self) -> str:
+        """What it does."""
+        return inspect.getdoc(self.function) or ""
+
+    @cached_property
+    def returns(self) -> str:
+        """The annotation of what it gives."""
+        return str(self.signature.return_annotation)
+
+    @cached_property
+    def required(self) -> frozenset[str]:
+        """The parameters that must be told."""
+        return frozenset(
+            each.name for each in self.parameters.values()
+            if each.default is each.empty and each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)
+        )  # fmt: skip
+
+    @cached_property
+    def positional(self) -> tuple[str, ...]:
+        """Those that may be given by place; one that is left out for `*more` too."""
+        return tuple(
+            each.name for each in self.signature.parameters.values() if each.kind is each.POSITIONAL_OR_KEYWORD
+        )  # fmt: skip
+
+    @cached_property
+    def more(self) -> str | None:
+        """The parameter that takes what is left of those given by place."""
+        return next(
+            (n for n, each in self.signature.parameters.items() if each.kind is each.VAR_POSITIONAL), None
+        )
+
+    @cached_property
+    def any(self) -> str | None:
+        """The parameter that takes whatever else is named."""
+        return next(
+            (n for n, each in self.signature.parameters.items() if each.kind is each.VAR_KEYWORD), None
+        )
+
+    @cached_property
+    def _converted(self) -> dict[str, Callable[[Any], Any]]:
+        """What has to be made of the JSON of an argument, by its name."""
+        found = {name: _taking(str(each.annotation), name) for name, each in self.parameters.items()}
+        return {name: taking for name, taking in found.items() if taking is not None}
+
+
+UNTOLD = frozenset({"progress", "lens", "tokens", "extractor"})
+"""Parameters that are functions of the caller's, and never told."""
+
+
+class _Calls(Mapping[str, Call]):
+    """The calls by name. A room is imported when one of its calls is asked for, all of them when they are counted."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Call] = {}
+        self._whole = False
+
+    def __getitem__(self, name: str) -> Call:
+        found = self._known.get(name)
+        if found is None:
+            self._known[name] = found = self._found(name)
+        return found
+
+    def _found(self, name: str) -> Call:
+        if name in _READS:
+            return Call(name, _OF_VIEW.get(name) or getattr(View, name), "read", "view")
+        if name in _WHOLE_READS or name in _WRITES:
+            scope: Scope = "write" if name in _WRITES else "read"
+            on: On = "branch" if name == "info" else "store"
+            return Call(
+                name,
+                _OF_STORE.get(name) or getattr(Branch if name == "info" else GraphStore, name),
+                scope,
+                on,
+            )
+        room = name.partition(".")[0]
+        if name not in calls.registered() and room in (*_ROOMS, *_HOME):
+            for module in _HOME.get(room, (room,)):
+                _imported(module)
+        if name not in calls.registered():
+            raise KeyError(name)
+        return _of_room(calls.registered()[name])
+
+    def __iter__(self) -> Iterator[str]:
+        if not self._whole:
+            for module in _ROOMS:
+                _imported(module)
+            for name in (*_READS, *_WHOLE_READS, *_WRITES, *calls.registered()):
+                self[name]
+            self._whole = True
+        return iter(sorted(self._known))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __contains__(self, name: object) -> bool:
+        try:
+            return isinstance(name, str) and self[name] is not None
+        except KeyError:
+            return False
+
+
+def _imported(module: str) -> None:
+    with suppress(GraphStoreError):  # what it needs is not installed: nobody here can be asked that
+        import_module(f"graphstore.{module}")
+
+
+def _of_room(found: calls.Registered) -> Call:
+    first = next(iter(inspect.signature(found.function).parameters.values()))
+    on: On = "store" if found.scope == "write" or first.name == "store" else "view"
+    return Call(found.name, found.function, found.scope, on, found.files)
+
+
+CALLS: Mapping[str, Call] = _Calls()
+
+
+# ---- those that give something other than a value ----------------------------------------------
+
+
+def _path(view: Any, source: str, target: str, kinds: Iterable[str] | str = (), by: By = "hops", direction: Direction = "out", depth: int | None = None) -> Chain:  # fmt: skip
+    at: View = view if isinstance(view, View) else view.as_of()
+    return at.path(source, target, kinds, by, direction, depth)
+
+
+def _as_of(
+    store: Any, snapshot: str | None = None, *, valid: TimeLike | None = None, tx: TimeLike | None = None
+) -> Coordinate:
+    return store.as_of(snapshot, valid=valid, tx=tx).at  # type: ignore[no-any-return]
+
+
+def _knowledge_at(store: Any, t: TimeLike) -> Coordinate:
+    return store.knowledge_at(t).at  # type: ignore[no-any-return]
+
+
+def _branch(store: Any, name: str, *, tx: TimeLike | None = None, reason: str | None = None) -> BranchInfo:
+    return store.branch(name, tx=tx, reason=reason).info  # type: ignore[no-any-return]
+
+
+def _on(store: Any, name: str) -> BranchInfo:
+    return store.on(name).info  # type: ignore[no-any-return]
+
+
+def _at(view: Any) -> Coordinate:
+    return view.at  # type: ignore[no-any-return]
+
+
+def _vocabulary(view: Any) -> Vocabulary:
+    return view.vocabulary  # type: ignore[no-any-return]
+
+
+def _retention(store: Any) -> dict[str, int | None]:
+    return store.retention  # type: ignore[no-any-return]
+
+
+def _trust(store: Any) -> dict[str, int]:
+    return store.trust  # type: ignore[no-any-return]
+
+
+def _info(branch: Any) -> BranchInfo:
+    return branch.info  # type: ignore[no-any-return]
+
+
+def _told_by(given: Callable[..., Any], of: Any) -> Callable[..., Any]:
+    """A function with the words of the method or property it stands for."""
+    given.__doc__ = of.__doc__
+    return given
+
+
+_OF_VIEW: dict[str, Callable[..., Any]] = {
+    "path": _told_by(_path, View.path),
+    "at": _told_by(_at, View.at),
+    "vocabulary": _told_by(_vocabulary, View.vocabulary),
+}
+_OF_STORE: dict[str, Callable[..., Any]] = {
+    "as_of": _told_by(_as_of, GraphStore.as_of),
+    "knowledge_at": _told_by(_knowledge_at, GraphStore.knowledge_at),
+    "branch": _told_by(_branch, GraphStore.branch),
+    "on": _told_by(_on, GraphStore.on),
+    "retention": _told_by(_retention, GraphStore.retention),
+    "trust": _told_by(_trust, GraphStore.trust),
+    "info": _told_by(_info, Branch.info),
+}
+
+
+# ---- where it is answered ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Where:
+    """A view that was named in an argument: a coordinate, on the trunk or a branch."""
+
+    valid: Any = None
+    tx: Any = None
+    branch: str | None = None
+
+    def view(self, reader: Reader, store: GraphStore | None) -> Reader:
+        line = store if store is not None else reader
+        if not isinstance(line, GraphStore):
+            raise InvalidError("a view beside another one needs the store they are of.")
+        trunk = line._trunk if isinstance(line, Branch) else line
+        at: Any = trunk if self.branch is None else trunk.on(self.branch)
+        return at if self.valid is None and self.tx is None else at.as_of(valid=self.valid, tx=self.tx)  # type: ignore[no-any-return]
+
+
+_MEMORY = object()  # stands for the memory of the store that answers
+
+
+def prepare(call: Call, args: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a call as its function takes them, from JSON. Raises InvalidError naming an unknown or a missing one, with those allowed."""
+    said = dict(args)
+    names = call.parameters.keys()
+    if call.any == "params" and "tagged" in said:
+        said["params"] = wire.untagged(said.pop("tagged"))
+    if call.any != "unknown" and not said.keys() <= names:
+        raise InvalidError.choice(f"argument of {call.name}", min(said.keys() - names), names)
+    if not call.required <= said.keys():
+        missing = ", ".join(sorted(call.required - said.keys()))
+        raise InvalidError(f"{call.name} misses {missing}. Arguments: {', '.join(names) or 'none'}.")
+    for name in call._converted.keys() & said.keys():
+        if said[name] is not None:
+            try:
+                said[name] = call._converted[name](said[name])
+            except (KeyError, TypeError, ValueError, AttributeError) as error:
+                if isinstance(error, GraphStoreError):
+                    raise
+                raise InvalidError(f"{name} of {call.name} cannot be read: {error!r}.") from None
+    return said
+
+
+def run(call: Call, reader: Reader, args: Mapping[str, Any], store: GraphStore | None = None) -> Any:
+    """Ask a view or a store, with prepared arguments. `store`: that of the view, where an argument may name another view or the store's memory."""
+    said = dict(args)
+    for name, value in args.items():
+        if isinstance(value, _Where):
+            said[name] = value.view(reader, store)
+        elif value is _MEMORY:
+            said[name] = import_module("graphstore.memory").lent(store if store is not None else reader)
+    own = call.name not in _OF_VIEW and call.name not in _OF_STORE and "." not in call.name
+    function = getattr(reader, call.name) if own else call.function
+    before: tuple[Any, ...] = () if own else (reader,)
+    if call.any == "params":
+        return function(*before, said["cypher"], **said.get("params", {}))
+    if call.more is not None:
+        places = [said.pop(name) for name in call.positional]
+        return function(*before, *places, *_listed(said.pop(call.more, ())), **said)
+    return function(*before, **said)
+
+
+def _listed(value: Any) -> list[Any]:
+    return [value] if isinstance(value, str) else list(value)
+
+
+def _taking(annotation: str, name: str) -> Callable[[Any], Any] | None:
+    """What makes an argument of its JSON, where that is not the argument."""
+    if name == "more":
+        return None
+    if "Memory" in annotation:
+        return lambda said: _MEMORY if said else None
+    if "Reader" in annotation:
+        return lambda said: _Where(**said) if isinstance(said, dict) else said
+    if "Recorded" in annotation:
+        return lambda said: _event(said) if isinstance(said, dict) else said
+    if "Messages" in annotation:
+        return lambda said: [_message(one) for one in said]
+    if "bytes" in annotation:
+        return lambda said: wire.reading(bytes)(said["base64"]) if isinstance(said, dict) else said  # type: ignore[misc]
+    for word, (module, of) in MODELS.items():
+        if word in annotation:
+            read = wire.reading(of(getattr(import_module(f"graphstore.{module}"), word)))
+            assert read is not None
+            readable = (int, float) if word == "timedelta" else (dict, list)
+            return lambda said: (
+                read(said) if isinstance(said, readable) else said
+            )  # else the function's to refuse
+    for word, named in FUNCTIONS.items():
+        if word in annotation and named:
+            return lambda said: _function(name, said, named)
+    return None
+
+
+def _list_of(cls: type) -> Any:
+    return list.__class_getitem__(cls)
+
+
+MODELS: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "timedelta": ("layers", lambda cls: cls),
+    "Contradiction": ("models", lambda cls: cls),
+    "Note": ("conventions", lambda cls: cls),
+    "Layer": ("layers", lambda cls: cls),
+    "Decay": ("decay", lambda cls: cls),
+    "Group": ("consolidation", _list_of),
+    "Proposal": ("links", _list_of),
+}
+"""The models that an argument may be, by the word of its annotation: each with its module, and what is read of it."""
+FUNCTIONS: dict[str, dict[str, str]] = {
+    "Analyser": {"builtin": "analysing"},
+    "Summarise": {"brief": "consolidation"},
+    "Choice": {},  # a strategy has a name already
+}
+"""The functions that an argument may name, by the word of its annotation: each with the module it is in."""
+
+
+def _function(what: str, name: Any, named: Mapping[str, str]) -> Any:
+    if not isinstance(name, str) or name not in named:
+        raise InvalidError.choice(what, name, named)
+    return getattr(import_module(f"graphstore.{named[name]}"), name)
+
+
+def _event(said: dict[str, Any]) -> Any:
+    return wire.reading(Recorded if "is_new" in said else Event)(said)  # type: ignore[misc]
+
+
+def _message(said: Any) -> Any:
+    if isinstance(said, list):
+        return tuple(said)
+    if isinstance(said, dict):
+        cls = Event if "standing" in said else import_module("graphstore.observer").Message
+        return wire.reading(cls)(said)  # type: ignore[misc]
+    return said
+
+
+_TEXTUAL = frozenset({"id", "str", "TimeLike"})
+
+
+def from_query(call: Call, pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    """The arguments of a call from a query string: a name that is repeated is a list; numbers, booleans and objects by the parameter's annotation."""
+    said: dict[str, list[str]] = {}
+    for name, text in pairs:
+        said.setdefault(name, []).append(text)
+    args: dict[str, Any] = {}
+    params: dict[str, Any] = {}
+    for name, texts in said.items():
+        parameter = call.parameters.get(name)
+        if parameter is None and call.any == "params":
+            params[name] = _loose(texts[0])
+        else:
+            args[name] = _spelt(str(parameter.annotation), name, texts) if parameter else texts[0]
+    return prepare(call, args | {"params": params} if params else args)
+
+
+def _loose(text: str) -> Any:
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return text
+
+
+def _spelt(annotation: str, name: str, texts: list[str]) -> Any:
+    words = {word.strip() for word in annotation.replace("None", "").split("|")}
+    if len(texts) > 1 or (any(word.startswith("Iterable") for word in words) and "str" not in words):
+        return texts
+    text = texts[0]
+    if "bool" in words:
+        if text.lower() not in ("true", "false", "1", "0"):
+            raise InvalidError(f"{name} {text!r} is neither true nor false. Give true or false.")
+        return text.lower() in ("true", "1")
+    if words & {"int", "float"} and not words & {"str", "TimeLike"}:
+        try:
+            return int(text) if "int" in words else float(text)
+        except ValueError:
+            raise InvalidError(f"{name} {text!r} is no number. Give one.") from None
+    if (
+        any(word.startswith(("Mapping", "Json", "dict", "Decay", "Contradiction")) for word in words)
+        and text[:1] == "{"
+    ):
+        return _loose(text)
+    return text
+
+
+# ---- the answers ------------------------------------------------------------------------------
+
+_FORMS: dict[str, tuple[Callable[[Any], bytes], Callable[[bytes], Any]]] = {
+    "Result": (wire.result_out, wire.result_in),
+    "Table": (wire.arrow_out, wire.arrow_in),
+    "MultiDiGraph": (wire.graph_out, wire.graph_in),
+    "TracesData": (wire.traces_out, wire.traces_in),
+    "Vocabulary": (wire.vocabulary_out, wire.vocabulary_in),
+}
+
+
+def encode(value: Any, exact: bool = False) -> bytes:
+    """An answer as JSON; `exact`: as `decode` reads it, which for a few kinds is no JSON."""
+    if not exact:
+        return wire.plain(value)
+    form = _FORMS.get(type(value).__name__)
+    if form is not None and not isinstance(value, Value):
+        return form[0](value)
+    return wire.tagged(value) if _is_open(value) else wire.plain(value)
+
+
+def _is_open(value: Any) -> bool:
+    """Whether it may hold anything: an object, or a list of them, that is no model."""
+    if isinstance(value, dict):
+        first = next(iter(value.values()), None)
+        return not _is_typed(first[0] if isinstance(first, list) and first else first)
+    return isinstance(value, list) and bool(value) and isinstance(value[0], dict)
+
+
+def _is_typed(value: Any) -> bool:
+    return isinstance(value, Value) or hasattr(value, "__dataclass_fields__")
+
+
+def decode(call: Call, data: bytes) -> Any:
+    """What the method gives in the process that has the store, from what `encode` made of it, exactly."""
+    form, read = _read(call)
+    if form is not None:
+        return form(data)
+    raw = orjson.loads(data)
+    if type(raw) is dict and len(raw) == 2 and "tag" in raw and "value" in raw:
+        return wire.untagged(raw)
+    return raw if read is None or raw is None else read(raw)
+
+
+_readings: dict[str, tuple[Callable[[bytes], Any] | None, wire.Read | None]] = {}
+
+
+def _read(call: Call) -> tuple[Callable[[bytes], Any] | None, wire.Read | None]:
+    known = _readings.get(call.name)
+    if known is None:
+        known = _readings[call.name] = _reading(call)
+    return known
+
+
+def _reading(call: Call) -> tuple[Callable[[bytes], Any] | None, wire.Read | None]:
+    text = call.returns
+    for word, (_, form) in _FORMS.items():
+        if text.split("[")[0].rsplit(".", 1)[-1] == word:
+            return form, None
+    scope = vars(import_module(call.function.__module__))
+    annotation = eval(text, dict(scope))  # what stands in our own code
+    return None, wire.reading(annotation)
+
+
+# ---- the errors -------------------------------------------------------------------------------
+
+_STATUS = {
+    "NotFoundError": 404,
+    "InvalidError": 422,
+    "ConflictError": 409,
+    "QueryError": 400,
+    "LockedError": 423,
+}
+_BY_STATUS = {400: "QueryError", 401: "InvalidError", 403: "InvalidError", 404: "NotFoundError", 409: "ConflictError", 413: "InvalidError", 422: "InvalidError", 423: "LockedError"}  # fmt: skip
+
+
+def error_out(error: BaseException) -> tuple[int, dict[str, str]]:
+    """The status of an error and what is told of it; of one that nobody foresaw only its kind."""
+    if isinstance(error, GraphStoreError):
+        name = next(cls.__name__ for cls in type(error).__mro__ if hasattr(errors, cls.__name__))
+        return _STATUS.get(name, 500), {"error": name, "message": str(error)}
+    return 500, {
+        "error": "EngineError",
+        "message": f"the server failed ({type(error).__name__}). Its log says more.",
+    }
+
+
+def error_in(status: int, told: Mapping[str, Any]) -> GraphStoreError:
+    """The error that was told."""
+    named: Any = getattr(errors, str(told.get("error")), None)
+    known = isinstance(named, type) and issubclass(named, GraphStoreError)
+    cls: type[GraphStoreError] = named if known else getattr(errors, _BY_STATUS.get(status, "EngineError"))
+    return cls(str(told.get("message") or f"the server answered with status {status}."))

@@ -1,0 +1,226 @@
+"""A request as it comes over the wire: who asks, from where, how much; and the answer as it goes back. Nothing of the store is known here.
+
+Written against ASGI itself: what a framework makes of each request would cost more than the write it asks for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from functools import lru_cache
+from time import monotonic
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl
+
+import orjson
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Headers = dict[bytes, bytes]
+
+JSON = b"application/json"
+LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+_APART = ("valid", "tx", "as_of", "branch", "author", "transaction")
+
+
+class Answer(NamedTuple):
+    """What goes back: whole, and small enough to be kept for when it is asked for again."""
+
+    status: int
+    body: bytes
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+    kind: bytes = JSON
+
+
+class Refused(Exception):
+    """A request that never comes to the store."""
+
+    def __init__(self, status: int, message: str, *, after: int | None = None) -> None:
+        super().__init__(message)
+        self.status, self.after = status, after
+
+    def answer(self) -> Answer:
+        """It as an answer; `after` says in how many seconds another try makes sense."""
+        headers: tuple[tuple[bytes, bytes], ...] = ()
+        if self.after is not None:
+            headers = ((b"retry-after", str(self.after).encode()),)
+        if self.status == 401:
+            headers = ((b"www-authenticate", b"Bearer"),)
+        told = {"error": _WORDS.get(self.status, "InvalidError"), "message": str(self)}
+        return Answer(self.status, orjson.dumps(told), headers)
+
+
+_WORDS = {
+    401: "Unauthorized",
+    403: "Forbidden",
+    404: "NotFoundError",
+    405: "Forbidden",
+    413: "TooLarge",
+    429: "Busy",
+    503: "Busy",
+    504: "TooLate",
+}
+
+
+class ClientGone(Exception):
+    """Nobody is there to be answered."""
+
+
+class Apart(NamedTuple):
+    """What a query says apart from the arguments: the coordinate, the line of belief, who writes, within which transaction; and the rest of it."""
+
+    valid: str | None = None
+    tx: str | None = None
+    as_of: str | None = None
+    branch: str | None = None
+    author: str | None = None
+    transaction: str | None = None
+    others: tuple[tuple[str, str], ...] = ()
+
+
+_NOTHING_APART = Apart()
+
+
+def apart(query: bytes) -> Apart:
+    """What a query string says. Raises Refused (422) for one that says a thing twice."""
+    return _apart(query) if query else _NOTHING_APART
+
+
+@lru_cache(maxsize=1024)  # a client's author, branch and coordinate are the same in all it asks
+def _apart(query: bytes) -> Apart:
+    named: dict[str, str] = {}
+    others: list[tuple[str, str]] = []
+    for name, value in parse_qsl(query.decode("latin-1"), keep_blank_values=True):
+        if name not in _APART:
+            others.append((name, value))
+        elif name in named:
+            raise Refused(422, f"{name} is said twice. Say it once.")
+        else:
+            named[name] = value
+    return Apart(**named, others=tuple(others))
+
+
+class Gate:
+    """Which Host and Origin are let in: those of this machine, and those that were named.
+
+    A page in a browser can be made to send requests here under a name of its own (DNS rebinding); its Host and Origin give it away.
+    """
+
+    def __init__(self, hosts: Iterable[str] = (), origins: Iterable[str] = ()) -> None:
+        self._hosts = LOOPBACK | {host.lower() for host in hosts}
+        self._origins = {origin.encode().lower().rstrip(b"/") for origin in origins}
+        self._known: set[bytes] = set()
+
+    def check(self, headers: Headers) -> None:
+        """Raises Refused (403)."""
+        host = headers.get(b"host", b"")
+        if host not in self._known:
+            self._admit(host)
+        origin = headers.get(b"origin")
+        if origin is None or origin.lower() in self._origins:
+            return
+        if origin in (b"http://" + host, b"https://" + host):
+            return
+        raise Refused(
+            403, f"origin {origin.decode('latin-1')!r} may not ask here. Name it with --allow-origin."
+        )
+
+    def _admit(self, host: bytes) -> None:
+        name = host.decode("latin-1").lower()
+        if name.startswith("["):
+            name = name[1:].partition("]")[0]
+        else:
+            name = name.partition(":")[0]
+        if "*" not in self._hosts and name not in self._hosts:
+            raise Refused(
+                403, f"host {name!r} is not served here. Name it with --allow-host {name or 'NAME'}."
+            )
+        if len(self._known) < 100:
+            self._known.add(host)
+
+
+class Bodies:
+    """Reads the bodies of requests, and waits for none too long. One clock for all: a timer for each would cost as much as the reading."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._awaited: dict[asyncio.Task[Any], float] = {}
+        self._late: set[asyncio.Task[Any]] = set()
+
+    async def read(self, headers: Headers, receive: Receive, most: int) -> bytes:
+        """The body of a request. Raises Refused for one above so many bytes (413), or that takes too long to come (504); ClientGone."""
+        length = headers.get(b"content-length")
+        if length is not None and (not length.isdigit() or int(length) > most):
+            raise Refused(413, _too_large(most))
+        task = asyncio.current_task()
+        assert task is not None
+        self._awaited[task] = monotonic() + self._seconds
+        try:
+            return await _body(receive, most)
+        except asyncio.CancelledError:
+            if task not in self._late:
+                raise
+            self._late.discard(task)
+            task.uncancel()
+            raise Refused(504, f"the request did not come whole within {self._seconds:g} s.") from None
+        finally:
+            self._awaited.pop(task, None)
+
+    def look(self) -> None:
+        """Give up those that are late. To be called now and then."""
+        now = monotonic()
+        for task, until in list(self._awaited.items()):
+            if until > now:
+                break
+            del self._awaited[task]
+            self._late.add(task)
+            task.cancel()
+
+
+async def _body(receive: Receive, most: int) -> bytes:
+    parts: list[bytes] = []
+    size = 0
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientGone
+        data: bytes = message.get("body", b"")
+        size += len(data)
+        if size > most:
+            raise Refused(413, _too_large(most))
+        if not message.get("more_body"):
+            return b"".join([*parts, data]) if parts else data
+        parts.append(data)
+
+
+def _too_large(most: int) -> str:
+    return f"the request is larger than {most:,} bytes. Send it in parts, or as bulk_load."
+
+
+def arguments(body: bytes) -> dict[str, Any]:
+    """The JSON object of a body; nothing is an empty one. Raises Refused (422)."""
+    if not body:
+        return {}
+    try:
+        found = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise Refused(
+            422, f"the body is no JSON: {error}. Give an object of the arguments by name."
+        ) from None
+    if not isinstance(found, dict):
+        raise Refused(422, "the body is no JSON object. Give the arguments by name.")
+    return found
+
+
+async def answer(send: Send, found: Answer) -> None:
+    """Send an answer."""
+    status, body, headers, kind = found
+    await send(
+        {
+            "type": "http.response.start",
+            "status": status,
+            "headers": [(b"content-type", kind), (b"content-length", b"%d" % len(body)), *headers],
+        }
+    )
+    await send({"type": "http.response.body", "body": body})
