@@ -31,7 +31,7 @@ COMMANDS = [
     "sessions", "reanalyze",
     "connect",
     "remember", "lifecycle", "reembed", "memory", "working", "context", "index",
-    "branch", "branches", "compare", "merge", "delete-branch",
+    "branch", "branches", "compare", "merge", "delete-branch", "shell",
 ]  # fmt: skip
 
 

@@ -154,7 +154,17 @@ FLOORS = {
         "otlp_json",
         "new_file",
     }
-    | {"cloud_events", "memobrain", "pi_brain"},
+    | {"cloud_events", "memobrain", "pi_brain"}
+    | {
+        "cli_doors",
+        "shell",
+        "shell_answers",
+        "shell_commands",
+        "shell_completion",
+        "shell_schema",
+        "shell_terminal",
+        "shell_text",
+    },
 }
 ORDER = {module: floor for floor, name in enumerate(FLOORS) for module in FLOORS[name]}
 
