@@ -35,6 +35,8 @@ __all__ = ["DRIVERS", "Capabilities", "Engine", "Entity", "Result", "bind", "che
 DRIVERS = ("kuzu", "ladybug")
 COPY_FROM = 20_000
 """Rows from which COPY is faster than LOAD FROM … CREATE."""
+HEARS_SIGNALS_EVERY = 0.1
+"""Seconds. A signal that another thread of the process received does not wake the one that waits."""
 
 # --------------------------------------------------------------------------------------- values in and values out
 
@@ -534,7 +536,8 @@ def _interruptible(connection: Any, cypher: str, bound: dict[str, Any]) -> Any:
 
     threading.Thread(target=work, name="graphstore-query", daemon=True).start()
     try:
-        done.wait()
+        while not done.wait(HEARS_SIGNALS_EVERY):
+            pass
     except BaseException:
         _stop(connection, done)
         raise
