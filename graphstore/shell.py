@@ -135,7 +135,7 @@ class Shell:
             start = time.perf_counter()
             answer = self.answer(line)
             if answer is not None:
-                self.last = answer
+                self.last = self.last if answer.aside else answer
                 self.output.show(answer, time.perf_counter() - start)
         except BrokenPipeError:
             raise

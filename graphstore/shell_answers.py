@@ -40,6 +40,8 @@ class Answer:
     result: Result
     value: Any = None
     words: Any = None
+    aside: bool = False
+    """About the shell itself: neither timed nor exported."""
 
     @property
     def document(self) -> Any:
@@ -160,7 +162,7 @@ class Output:
             self._table(answer)
         else:
             typer.echo(_WRITERS[self.mode](answer), nl=False)
-        if self.timing:
+        if self.timing and not answer.aside:
             self.remark(_took(answer, seconds))
 
     def _table(self, answer: Answer) -> None:
@@ -206,9 +208,11 @@ def _short(value: object) -> str:
 
 
 def _took(answer: Answer, seconds: float) -> str:
-    rows = len(answer.result)
     spent = f"{seconds * 1000:,.1f} ms" if seconds < 1 else f"{seconds:,.2f} s"
-    return f"{rows:,} {'row' if rows == 1 else 'rows'}, {spent}"
+    if answer.words is not None and not isinstance(answer.words, list):
+        return f"{spent}."  # one thing, told in several lines
+    rows = len(answer.result)
+    return f"{rows:,} {'row' if rows == 1 else 'rows'}, {spent}."
 
 
 def _markdown(answer: Answer) -> str:

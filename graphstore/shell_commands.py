@@ -183,12 +183,12 @@ def _param(shell: Shell, rest: str) -> Answer | None:
     if name and name not in shell.params:
         raise InvalidError.choice("parameter", name, shell.params)
     told = {one: shell.params[one] for one in ([name] if name else shell.params)}
-    return Answer(Result(("parameter", "value"), list(told.items())), told)
+    return Answer(Result(("parameter", "value"), list(told.items())), told, aside=True)
 
 
 def _help(shell: Shell, name: str) -> Answer:
     asked = [find(name)] if name else COMMANDS.values()
-    return Answer(Result(("command", "what it does"), [(one.usage, one.says) for one in asked]))
+    return Answer(Result(("command", "what it does"), [(one.usage, one.says) for one in asked]), aside=True)
 
 
 def _quit(shell: Shell, _: str) -> None:
@@ -207,7 +207,7 @@ _LISTED = (
     Command(":history ID", "every version of a node over all valid time", _history, ("id",), 1),
     Command(":links ID", "what it is linked to, both ways", _links, ("id",), 1),
     Command(":diff ID 1 3", "what changed between two versions; :diff TIME TIME: between two times", _diff, ("id|coordinate", "coordinate"), 2),
-    Command(":search TEXT", "what a text calls to mind", _search, (), 1),
+    Command(":search TEXT", "what a text calls to mind", _search, ("text",), 1),
     Command(":schema", "labels, kinds, types, links and properties there are", _schema),
     Command(":tables", "ask the whole history, periods as columns", _tables),
     Command(":view", "ask the graph of the coordinate again", _view),

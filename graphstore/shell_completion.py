@@ -56,7 +56,9 @@ def suggestions(before: str, names: Names) -> list[Suggestion]:
 def _in_command(typed: str, names: Names) -> Iterator[Suggestion]:
     name, space, rest = typed.partition(" ")
     if not space:
-        yield from _matching(name, ((one, says) for one, (says, _) in names.commands.items()))
+        yield from _matching(
+            name, ((f"{one} " if takes else one, says) for one, (says, takes) in names.commands.items())
+        )
         return
     _, takes = names.commands.get(name, ("", ()))
     if not takes:
@@ -76,7 +78,7 @@ def _in_command(typed: str, names: Names) -> Iterator[Suggestion]:
 
 def _matching(typed: str, offered: Iterable[tuple[str, str]]) -> Iterator[Suggestion]:
     for text, says in offered:
-        if text.lower().startswith(typed.lower()):
+        if text.strip("`").lower().startswith(typed.lower()):
             yield Suggestion(text, len(typed), says)
 
 

@@ -51,9 +51,10 @@ _FILES = 50
 def converse(shell: Shell) -> None:
     """Read and answer until Ctrl-D or :quit. Ctrl-C stops a query that runs, and clears what is half written."""
     counts = shell.store.stats()
+    told = ", ".join(f"{counts[what]:,} {what}" for what in ("nodes", "events", "links"))
     shell.output.remark(
-        f"{shell.name}: {counts['nodes']:,} nodes, {counts['events']:,} events, {counts['links']:,} links, last told "
-        f"{tell.when(counts['last_tx'], 'never')}. It is only read here. A statement ends with ;  :help tells the rest."
+        f"{shell.name}: {told}, last told {tell.when(counts['last_tx'], 'never')}. "
+        "Only read here; a statement ends with ;  :help tells the rest."
     )
     session = _session(shell)
     while True:
