@@ -5,6 +5,7 @@ The way of a line: what was typed → a statement or a command → follow the wr
 
 from __future__ import annotations
 
+import re
 import signal
 import time
 from collections.abc import Iterable, Iterator
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from graphstore.store import GraphStore
     from graphstore.view import View
 
+# the engine lists every word of its grammar
+_EVERY_WORD = re.compile(r" expecting \{[^}]{60,}\}")
 WRITING = (
     "The shell only reads. Write with a command, such as graphstore add or graphstore revise, or in Python."
 )
@@ -178,8 +181,9 @@ class Shell:
 
 
 def _explained(error: QueryError, cypher: str) -> QueryError:
+    said = _EVERY_WORD.sub("", str(error))
     written = {piece.upper() for kind, piece in pieces(cypher) if kind == "word"} & WRITES
-    if written and "refused" in str(error):
-        return QueryError(f"{error} {WRITING}")
-    missing = "was given no value" in str(error)
-    return QueryError(f"{error} Give one with :param NAME VALUE") if missing else error
+    if written and "refused" in said:
+        return QueryError(f"{said} {WRITING}")
+    missing = "was given no value" in said
+    return QueryError(f"{said} Give one with :param NAME VALUE." if missing else said)

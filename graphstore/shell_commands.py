@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphstore import cli_common, recall, shell_schema
 from graphstore.errors import InvalidError
-from graphstore.models import BranchInfo, FieldChange, Link, Version
+from graphstore.models import BranchInfo, FieldChange, Link, Snapshot, Version
 from graphstore.result import Result
 from graphstore.shell_answers import (
     Answer,
@@ -74,6 +74,10 @@ def _tables(shell: Shell, _: str) -> None:
 def _view(shell: Shell, _: str) -> None:
     shell.tables = False
     shell.output.remark(f"Cypher sees the graph {shell.view().at}.")
+
+
+def _snapshots(shell: Shell, _: str) -> Answer:
+    return of_models(Snapshot, shell.store.snapshots())
 
 
 def _branch(shell: Shell, name: str) -> Answer | None:
@@ -200,6 +204,7 @@ _LISTED = (
     Command(":valid TIME", "look at the world as it was then", _valid, ("coordinate",)),
     Command(":tx TIME", "look at what the store knew then", _tx, ("coordinate",)),
     Command(":now", "look at the present again, and follow the writer", _now),
+    Command(":snapshots", "the coordinates that have a name, for :asof", _snapshots),
     Command(":branch [NAME]", "turn to a branch, or to the trunk; alone: the branches there are", _branch, ("branch",)),
     Command(":get ID", "one thing with all that touches it", _get, ("id",), 1),
     Command(":why ID", "what led to it", _why, ("id",), 1),

@@ -271,6 +271,12 @@ def test_as_of_takes_a_time_or_a_snapshot_and_now_goes_back(folder: Path) -> Non
     assert "300" == rows(folder, ":asof release", ":now", LIMITS)[0]["per_minute"]
 
 
+def test_snapshots_are_listed(folder: Path) -> None:
+    assert [("release", "2026-02-10T00:00:00.000002Z", "ana")] == [
+        (row["name"], row["tx"], row["author"]) for row in rows(folder, ":snapshots")
+    ]
+
+
 def test_each_axis_alone(folder: Path) -> None:
     assert "100" == rows(folder, ":valid 2026-02-12", LIMITS)[0]["per_minute"]
     assert "100" == rows(folder, ":tx 2026-02-12", LIMITS)[0]["per_minute"]
@@ -460,6 +466,7 @@ def test_keep_going_goes_on_after_an_error(folder: Path) -> None:
         (":diff a b c", "Give an id and two version numbers, or two times"),
         (":param 1a 3", "'1a' cannot be the name of a parameter"),
         ("RETURN 'a", "never ends"),
+        ("MATCH (n:Node) RETURN n.id AS then;", "mismatched input 'then' (line: 1, offset: 30)"),
         ("MATCH (n:Node) RETURN n.lim;", "no property 'lim'"),
     ],
 )
