@@ -549,8 +549,8 @@ def _interruptible(connection: Any, cypher: str, bound: dict[str, Any]) -> Any:
 def _stop(connection: Any, done: threading.Event) -> None:
     """Interrupt what runs until it has ended: an interrupt can be lost, and a running connection must not be closed."""
     while not done.is_set():
-        connection.interrupt()
         with suppress(KeyboardInterrupt):
+            connection.interrupt()
             done.wait(0.05)
 
 
