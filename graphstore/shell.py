@@ -26,21 +26,25 @@ if TYPE_CHECKING:
 
 # the engine lists every word of its grammar
 _EVERY_WORD = re.compile(r" expecting \{[^}]{60,}\}")
+PATIENCE = 1.0
+"""Seconds from one Ctrl-C to the next that is raised: a query takes a moment to stop."""
 WRITING = (
     "The shell only reads. Write with a command, such as graphstore add or graphstore revise, or in Python."
 )
 
 
 class Stopping:
-    """Ctrl-C while something is answered: one KeyboardInterrupt, and never in the middle of what must not be left half done."""
+    """Ctrl-C while something is answered: a KeyboardInterrupt, and never in the middle of what must not be left half done."""
 
     def __init__(self) -> None:
-        self._spent = self._held = self._waiting = False
+        self._held = self._waiting = False
+        self._last = 0.0
 
     @contextmanager
-    def once(self) -> Iterator[None]:
-        """In this block the first Ctrl-C is raised, and all others are passed over: the first is being seen to."""
-        self._spent = self._held = self._waiting = False
+    def heard(self) -> Iterator[None]:
+        """In this block Ctrl-C is raised; those that follow at once are passed over, for the first is being seen to."""
+        self._held = self._waiting = False
+        self._last = -PATIENCE
         before = signal.signal(signal.SIGINT, self._come)
         try:
             yield
@@ -56,13 +60,15 @@ class Stopping:
         finally:
             self._held = False
         if self._waiting:
+            self._waiting = False
             self._come()
 
     def _come(self, number: int = 0, frame: FrameType | None = None) -> None:
+        now = time.monotonic()
         if self._held:
             self._waiting = True
-        elif not self._spent:
-            self._spent = True
+        elif now - self._last >= PATIENCE:
+            self._last = now
             raise KeyboardInterrupt
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from graphstore.guard import pieces
 from graphstore.shell_answers import Mode
 from graphstore.shell_completion import Names, suggestions
 from graphstore.shell_schema import Vocabulary
+from graphstore.wording import line
 
 try:
     from prompt_toolkit import PromptSession
@@ -46,6 +48,7 @@ STYLE = Style.from_dict(
     }
 )
 _FILES = 50
+_SAYS = 60
 
 
 def converse(shell: Shell) -> None:
@@ -57,24 +60,32 @@ def converse(shell: Shell) -> None:
         "Only read here; a statement ends with ;  :help tells the rest."
     )
     session = _session(shell)
-    while True:
+    going = True
+    while going:
+        with suppress(KeyboardInterrupt):  # between two turns it has nothing to stop
+            going = _turn(session, shell)
+
+
+def _turn(session: PromptSession[str], shell: Shell) -> bool:
+    """Read and answer once. False when that was the last time."""
+    try:
+        text = session.prompt()
+    except EOFError:
+        return False
+    except KeyboardInterrupt:
+        if not session.default_buffer.text:
+            shell.output.remark("Ctrl-D or :quit leaves.")
+        return True
+    with shell.stopping.heard():
         try:
-            text = session.prompt()
-        except KeyboardInterrupt:
-            if not session.default_buffer.text:
-                shell.output.remark("Ctrl-D or :quit leaves.")
-            continue
-        except EOFError:
-            return
-        try:
-            with shell.stopping.once():
-                for one in shell_text.inputs(text.splitlines(keepends=True)):
-                    if not shell.run(one):
-                        break  # what was pasted behind it may rest on it
+            for one in shell_text.inputs(text.splitlines(keepends=True)):
+                if not shell.run(one):
+                    break  # what was pasted behind it may rest on it
         except KeyboardInterrupt:
             shell.output.remark("stopped.")
         except shell_commands.Leave:
-            return
+            return False
+    return True
 
 
 def _session(shell: Shell) -> PromptSession[str]:
@@ -174,13 +185,20 @@ class _Completing(Completer):
         self._known: tuple[object, Vocabulary] = (None, Vocabulary())
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
-        for one in suggestions(document.text_before_cursor, self._names()):
-            yield Completion(one.text, -one.replaced, display_meta=tell.harmless(one.says))
+        typed = document.text_before_cursor
+        # a command needs none of the graph, which the first time takes a while to lay out
+        none = shell_text.is_command(shell_text.cut(typed)[1])
+        try:
+            offered = suggestions(typed, self._names(Vocabulary() if none else self._vocabulary()))
+        except (GraphStoreError, OSError):
+            return  # the next statement says why
+        for one in offered:
+            yield Completion(one.text, -one.replaced, display_meta=line(one.says, _SAYS))
 
-    def _names(self) -> Names:
+    def _names(self, vocabulary: Vocabulary) -> Names:
         shell = self._shell
         return Names(
-            self._vocabulary(),
+            vocabulary,
             {name: (command.says, command.takes) for name, command in shell_commands.COMMANDS.items()},
             {
                 "mode": [mode.value for mode in Mode],
@@ -200,22 +218,14 @@ class _Completing(Completer):
         told = shell.store.stats()["transactions"]
         place = (shell.branch, shell.valid, shell.tx, shell.tables, told)
         if self._known[0] != place:
-            try:
-                found = (
-                    shell_schema.of_tables(shell.store)
-                    if shell.tables
-                    else shell_schema.of_view(shell.view())
-                )
-            except GraphStoreError:
-                found = Vocabulary()  # the next statement says why
+            found = (
+                shell_schema.of_tables(shell.store) if shell.tables else shell_schema.of_view(shell.view())
+            )
             self._known = (place, found)
         return self._known[1]
 
     def _ids(self, prefix: str) -> list[tuple[str, str]]:
-        try:
-            return shell_schema.ids(self._shell.view(), prefix)
-        except GraphStoreError:
-            return []
+        return shell_schema.ids(self._shell.view(), prefix)
 
 
 def files(typed: str) -> list[tuple[str, str]]:

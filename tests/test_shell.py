@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -20,7 +21,7 @@ import graphstore
 from graphstore import GraphStore, shell_commands
 from graphstore.cli import app
 from graphstore.errors import InvalidError, NotFoundError, QueryError
-from graphstore.shell import Shell
+from graphstore.shell import Shell, Stopping
 from graphstore.shell_answers import MOST_ROWS, Mode, Output
 from graphstore.shell_completion import Names, suggestions
 from graphstore.shell_schema import Vocabulary, ids, of_tables, of_view
@@ -640,3 +641,30 @@ def test_names_are_those_of_the_store(folder: Path) -> None:
     assert ("id", "kind", "key", "scope", "tx_from") == tables.labels["Node"]
     assert {"HAS_VERSION", "LINK", "SUPERSEDES"} <= set(tables.kinds)
     assert [("sessions", "Absent decision logins are sessions")] == found
+
+
+# ---------------------------------------------------------------- Ctrl-C
+
+
+def interrupt() -> None:
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_ctrl_c_is_raised_once_at_a_time() -> None:
+    stopping = Stopping()
+    with stopping.heard():
+        with pytest.raises(KeyboardInterrupt):
+            interrupt()
+        interrupt()
+    with stopping.heard(), pytest.raises(KeyboardInterrupt):
+        interrupt()
+
+
+def test_ctrl_c_waits_for_the_end_of_what_must_not_be_left_half_done() -> None:
+    done = []
+    stopping = Stopping()
+    with stopping.heard(), pytest.raises(KeyboardInterrupt), stopping.held():
+        interrupt()
+        done.append("all of it")
+
+    assert ["all of it"] == done
