@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
 import os
+import signal
+import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import graphstore
 from graphstore import shell_commands, shell_schema, shell_text, tell
 from graphstore.errors import EngineError, GraphStoreError
 from graphstore.guard import pieces
@@ -59,17 +63,22 @@ def converse(shell: Shell) -> None:
         f"{shell.name}: {told}, last told {tell.when(counts['last_tx'], 'never')}. "
         "Only read here; a statement ends with ;  :help tells the rest."
     )
-    session = _session(shell)
-    going = True
-    while going:
-        with suppress(KeyboardInterrupt):  # between two turns it has nothing to stop
-            going = _turn(session, shell)
+    session, loading = _session(shell), threading.Thread(target=_load)
+    loading.start()
+    # a Ctrl-C at the prompt is a key; one that comes between two turns has nothing to stop
+    before = signal.signal(signal.SIGINT, lambda *_: None)
+    try:
+        while _turn(session, shell, loading):
+            pass
+    finally:
+        loading.join()  # the engine is not to be taken apart while it is loaded
+        signal.signal(signal.SIGINT, before)
 
 
-def _turn(session: PromptSession[str], shell: Shell) -> bool:
+def _turn(session: PromptSession[str], shell: Shell, loading: threading.Thread) -> bool:
     """Read and answer once. False when that was the last time."""
     try:
-        text = session.prompt()
+        text = session.prompt(handle_sigint=False)
     except EOFError:
         return False
     except KeyboardInterrupt:
@@ -78,6 +87,8 @@ def _turn(session: PromptSession[str], shell: Shell) -> bool:
         return True
     with shell.stopping.heard():
         try:
+            with shell.stopping.held():
+                loading.join()
             for one in shell_text.inputs(text.splitlines(keepends=True)):
                 if not shell.run(one):
                     break  # what was pasted behind it may rest on it
@@ -86,6 +97,15 @@ def _turn(session: PromptSession[str], shell: Shell) -> bool:
         except shell_commands.Leave:
             return False
     return True
+
+
+def _load() -> None:
+    """Load the engine and what it loads, while the first statement is typed: an import that Ctrl-C cuts short cannot be made again."""
+    driver: Any = os.environ.get("GRAPHSTORE_DRIVER", "kuzu")
+    with suppress(GraphStoreError), graphstore.open(":memory:", driver=driver) as store:
+        store.add_node("note", {})
+        shell_schema.view(store.as_of())
+        importlib.import_module("pyarrow.parquet")
 
 
 def _session(shell: Shell) -> PromptSession[str]:
