@@ -154,6 +154,8 @@ def test_tab_completes_commands_ids_and_labels(terminal: Terminal) -> None:
 def test_ctrl_c_stops_the_query_and_not_the_shell(terminal: Terminal) -> None:
     start = time.monotonic()
     terminal.keys(HEAVY, ENTER)
+    while terminal.read(within=0.5):
+        pass  # the line is still being shown, and Ctrl-C would clear it
     while "stopped." not in terminal.shown:
         os.write(terminal.fd, CTRL_C.encode())  # held down, as people do
         terminal.read(within=0.2)
