@@ -153,6 +153,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     cli_context.context,
     cli_read.diff,
     cli_read.query,
+    cli_doors.shell,
     cli_read.changes,
     cli_read.events,
     cli_timeline.timeline,

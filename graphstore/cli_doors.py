@@ -1,13 +1,14 @@
-"""Commands that open a door and stay: a store served to others until it is stopped."""
+"""Commands that open a door and stay: a server, a server of agents, the shell."""
 
 import os
+import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from graphstore.cli_common import CHOSEN, Store, function, open_store
+from graphstore.cli_common import CHOSEN, Store, Tx, Valid, function, open_store
 from graphstore.cli_memory import Embed, embedder
 
 
@@ -166,3 +167,47 @@ def mcp(
             over_stdio(opened, **how)
         else:
             over_http(opened, *where, token=token or None, **how)
+
+
+def shell(
+    store: Store,
+    command: Annotated[
+        list[str] | None,
+        typer.Option(
+            "-c", "--command", metavar="CYPHER", help="Answer this and end (may be repeated); :commands too."
+        ),
+    ] = None,
+    mode: Annotated[
+        str, typer.Option("--mode", help="How answers are shown: table, json, csv or markdown.")
+    ] = "table",
+    keep_going: Annotated[
+        bool,
+        typer.Option("--keep-going", help="Go on after what is refused; the exit code is 1 all the same."),
+    ] = False,
+    valid: Valid = None,
+    tx: Tx = None,
+) -> None:
+    """Ask in Cypher and short commands, line by line, beside whoever writes. Reads standard input when that is no terminal."""
+    from graphstore.shell import Shell
+    from graphstore.shell_answers import Mode, Output
+
+    try:
+        shown = Mode(mode)
+    except ValueError:
+        raise typer.BadParameter(f"unknown mode {mode!r}. Valid: {', '.join(Mode)}.") from None
+    terminal = not command and sys.stdin.isatty() and sys.stdout.isatty()
+    branch = CHOSEN.get()
+    CHOSEN.set(None)  # the shell turns to it, and back
+    with open_store(store, read_only=True) as opened:
+        asked = Shell(opened, store.name, Output(terminal, shown, timing=terminal))
+        asked.turn_to(branch)
+        asked.valid, asked.tx = valid, tx
+        asked.view()
+        if terminal:
+            from graphstore.shell_terminal import converse
+
+            converse(asked)
+            return
+        lines = (line for one in command or () for line in f"{one}\n;\n".splitlines(keepends=True))
+        if not asked.run_all(lines if command else sys.stdin, keep_going=keep_going):
+            raise typer.Exit(1)

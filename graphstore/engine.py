@@ -45,6 +45,8 @@ __all__ = ["DRIVERS", "Capabilities", "Engine", "Entity", "Result", "bind", "che
 DRIVERS = ("kuzu", "ladybug")
 COPY_FROM = 20_000
 """Rows from which COPY is faster than LOAD FROM … CREATE."""
+HEARS_SIGNALS_EVERY = 0.1
+"""Seconds. A signal that another thread of the process received does not wake the one that waits."""
 
 # --------------------------------------------------------------------------------------- values in and values out
 
@@ -560,7 +562,8 @@ def _interruptible(connection: Any, cypher: str, bound: dict[str, Any]) -> Any:
 
     threading.Thread(target=work, name="graphstore-query", daemon=True).start()
     try:
-        done.wait()
+        while not done.wait(HEARS_SIGNALS_EVERY):
+            pass
     except BaseException:
         _stop(connection, done)
         raise
@@ -593,8 +596,8 @@ def _stopped_after(seconds: float | None, connection: Any) -> Iterator[None]:
 def _stop(connection: Any, done: threading.Event) -> None:
     """Interrupt what runs until it has ended: an interrupt can be lost, and a running connection must not be closed."""
     while not done.is_set():
-        connection.interrupt()
         with suppress(KeyboardInterrupt):
+            connection.interrupt()
             done.wait(0.05)
 
 

@@ -157,6 +157,15 @@ def _check_mark(mark: str, cypher: str, at: int) -> None:
         raise QueryError(f"'$' at character {at + 1} has no parameter name after it.")
 
 
+def pieces(text: str) -> Iterator[tuple[str, str]]:
+    """Every piece of a text in order, as (kind, text), white space and comments too: joined they are the text again.
+
+    Any text has pieces: a string that never ends is a `mark` and the pieces behind it.
+    """
+    for match in _TOKEN.finditer(text):
+        yield str(match.lastgroup), match.group()
+
+
 def check_read_only(cypher: str) -> None:
     """Refuse every text that could change the store, its settings or a file. Raises QueryError naming the word."""
     guard(parse(cypher))

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 LABEL_LENGTH = 72
 # a description comes from anywhere, a web page's error among them; lines and tabs are no harm
 _OBEYED = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]|\r(?!\n)")
+# an underscore within a word is one in Markdown too
+_MARKDOWN = re.compile(r"[\\|`*\[\]~$]|(?<![^\W_])_|_(?![^\W_])")
 _PICTURES = {code: chr(0x2400 + code) for code in range(0x20)} | {0x7F: "\N{SYMBOL FOR DELETE}"}
 
 
@@ -48,18 +50,40 @@ _PICTURES = {code: chr(0x2400 + code) for code in range(0x20)} | {0x7F: "\N{SYMB
 
 
 def as_json(value: object) -> None:
-    """`value` as one JSON document: models as objects, instants in UTC with a Z."""
-    options = orjson.OPT_INDENT_2 | orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS | orjson.OPT_APPEND_NEWLINE
-    typer.echo(orjson.dumps(value, default=_plain, option=options), nl=False)
+    """`value` as one JSON document: see `json_text`."""
+    typer.echo(json_text(value), nl=False)
 
 
 def as_csv(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Rows with a header line: see `csv_text`."""
+    typer.echo(csv_text(columns, rows), nl=False)
+
+
+def json_text(value: object) -> bytes:
+    """`value` as one JSON document in UTF-8: models as objects, instants in UTC with a Z."""
+    options = orjson.OPT_INDENT_2 | orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS | orjson.OPT_APPEND_NEWLINE
+    return orjson.dumps(value, default=_plain, option=options)
+
+
+def csv_text(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """Rows with a header line; lists and objects as JSON, NULL as nothing."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
     writer.writerows([cell(value) for value in row] for row in rows)
-    typer.echo(text.getvalue(), nl=False)
+    return text.getvalue()
+
+
+def markdown_text(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Rows as a Markdown table, a line each; what Markdown or HTML would make something of is escaped."""
+    lines = [[_literal(cell(value)) for value in row] for row in rows]
+    lines = [[_literal(name) for name in columns], ["---"] * len(columns), *lines]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _literal(text: str) -> str:
+    escaped = _MARKDOWN.sub(r"\\\g<0>", harmless(text)).replace("&", "&amp;").replace("<", "&lt;")
+    return "<br>".join(escaped.splitlines())
 
 
 def cell(value: object) -> str:
@@ -127,23 +151,35 @@ def table(
     columns: Sequence[str], rows: Iterable[Sequence[object]], out: Console | None = None, indent: int = 0
 ) -> None:
     """Rows under columns, with no lines around them; a column that is empty all the way down is left out."""
-    from rich import box
-    from rich.padding import Padding
-    from rich.table import Table
-    from rich.text import Text
-
     cells = [[cell(value) for value in row] for row in rows]
     shown = [number for number in range(len(columns)) if any(row[number] for row in cells)]
     out = out or console()
     if not cells:
         out.print("nothing.", style="dim")
         return
-    grid = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
-    for number in shown:
-        grid.add_column(columns[number], overflow="fold")
+    grid(
+        [columns[number] for number in shown],
+        ([row[number] for number in shown] for row in cells),
+        out,
+        indent,
+    )
+
+
+def grid(
+    columns: Sequence[str], cells: Iterable[Sequence[str]], out: Console | None = None, indent: int = 0
+) -> None:
+    """Cells under columns, with no lines around them."""
+    from rich import box
+    from rich.padding import Padding
+    from rich.table import Table
+    from rich.text import Text
+
+    drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
+    for name in columns:
+        drawn.add_column(Text(harmless(name)), overflow="fold")
     for row in cells:
-        grid.add_row(*(Text(harmless(row[number])) for number in shown))
-    out.print(Padding(grid, (0, 0, 0, indent), expand=False))
+        drawn.add_row(*(Text(harmless(each)) for each in row))
+    (out or console()).print(Padding(drawn, (0, 0, 0, indent), expand=False))
 
 
 def tell(value: object, out: Console | None = None) -> None:

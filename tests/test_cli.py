@@ -32,7 +32,7 @@ COMMANDS = [
     "connect",
     "remember", "lifecycle", "reembed", "memory", "working", "context", "index",
     "branch", "branches", "compare", "merge", "delete-branch",
-    "serve", "mcp",
+    "serve", "mcp", "shell",
 ]  # fmt: skip
 
 

@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
@@ -780,6 +781,25 @@ def test_a_query_is_stopped_by_ctrl_c(people: Engine) -> None:
     finally:
         signal.signal(signal.SIGINT, before)
 
+    assert people.query("RETURN 1 AS x").single()["x"] == 1
+
+
+def test_a_query_is_stopped_by_a_ctrl_c_that_another_thread_received(people: Engine) -> None:
+    """The system hands a signal to any thread that does not block it, one of the engine's own among them."""
+
+    def interrupt() -> None:
+        signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    start = time.monotonic()
+    try:
+        threading.Timer(0.3, interrupt).start()
+        with pytest.raises(KeyboardInterrupt):
+            people.query(HEAVY)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+    assert time.monotonic() - start < 10  # all of it takes a minute
     assert people.query("RETURN 1 AS x").single()["x"] == 1
 
 

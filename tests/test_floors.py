@@ -197,6 +197,15 @@ FLOORS = {
         "server_requests",
         "server_run",
     }
+    | {
+        "shell",
+        "shell_answers",
+        "shell_commands",
+        "shell_completion",
+        "shell_schema",
+        "shell_terminal",
+        "shell_text",
+    }
     | {"mcp_reads", "mcp_refusals", "mcp_serving", "mcp_writes"},
 }
 ORDER = {module: floor for floor, name in enumerate(FLOORS) for module in FLOORS[name]}
