@@ -295,7 +295,7 @@ class RemoteStore(Remote, GraphStore):
     @contextlib.contextmanager
     def transaction(
         self, *, at: TimeLike | None = None, author: str | None = None, reason: str | None = None
-    ) -> Iterator[Self]:  # type: ignore[override]
+    ) -> Iterator[Self]:
         """Many verbs, one instant, all or nothing, as on any store: while it is open, all others who write wait.
 
         The server ends one that it hears nothing of for a while, or whose client has gone: nothing of it is kept then.
@@ -488,7 +488,7 @@ class RemoteBranch(RemoteStore, Branch):  # type: ignore[misc]  # what the serve
 
     def __init__(self, trunk: RemoteStore, info: BranchInfo) -> None:
         super().__init__(trunk._line, author=trunk._author, read_only=trunk.read_only)
-        self._trunk, self._branch, self.name = trunk, info.name, info.name  # type: ignore[assignment]
+        self._trunk, self._branch, self.name = trunk, info.name, info.name
         self._made = instant(info.made_at)
         self._closed: str | None = None
         self._is_gone = False

@@ -123,13 +123,12 @@ def _media_hash(store: GraphStore, id: str | None, path: str | None, given: str 
 
 def _known_hash(store: GraphStore, id: str | None, path: str) -> str | None:
     """The hash of a medium that was there when its message was recorded first."""
-    with store._core.lock:
-        index = store._core.index
-        ent = -1 if id is None else index.ids.get(id, -1)
-        if ent < 0 or not index.is_event[ent]:
-            return None
-        known = store._sight().thing(ent)
-    return known.media_hash if isinstance(known, Event) and known.media_path == path else None
+    try:
+        known = None if id is None else store.inspect(id).node
+    except (NotFoundError, InvalidError):  # nothing by that id yet, or no id at all: recording it says so
+        return None
+    same = isinstance(known, Event) and (known.id, known.media_path) == (id, path)
+    return known.media_hash if isinstance(known, Event) and same else None
 
 
 class Page(Value):

@@ -180,7 +180,7 @@ class ExpertiseTracker:
     def score(self, view: Reader, domain: str) -> Expertise:
         """How well it goes in a domain at the view's coordinate. One that nothing is known of has the score 0.5 and the weight 0."""
         if isinstance(view, calls.Elsewhere):
-            return expertise(view, domain, half_life=self.half_life, window=self.window)
+            return expertise(view, domain, half_life=self.half_life, window=self.window, agent=self.agent)
         name = text_of("domain", domain).strip()
         at = view.at.valid
         outcomes = self._outcomes(view, name)
@@ -197,7 +197,7 @@ class ExpertiseTracker:
     def scores(self, view: Reader) -> list[Expertise]:
         """Every domain that has outcomes at the view's coordinate, the best first."""
         if isinstance(view, calls.Elsewhere):
-            return expertises(view, half_life=self.half_life, window=self.window)
+            return expertises(view, half_life=self.half_life, window=self.window, agent=self.agent)
         found = [self.score(view, node.content["domain"]) for node in view.nodes(DOMAIN)]
         return sorted((one for one in found if one.outcomes), key=lambda one: (-one.score, one.domain))
 
@@ -248,15 +248,20 @@ def record_outcome(
 
 @calls.read("working")
 def expertise(
-    view: Reader, domain: str, *, half_life: timedelta = HALF_LIFE, window: timedelta = WINDOW
+    view: Reader,
+    domain: str,
+    *,
+    half_life: timedelta = HALF_LIFE,
+    window: timedelta = WINDOW,
+    agent: str | None = None,
 ) -> Expertise:
     """How well it goes in a domain, as `ExpertiseTracker.score` tells."""
-    return ExpertiseTracker(half_life=half_life, window=window).score(view, domain)
+    return ExpertiseTracker(half_life=half_life, window=window, agent=agent).score(view, domain)
 
 
 @calls.read("working")
 def expertises(
-    view: Reader, *, half_life: timedelta = HALF_LIFE, window: timedelta = WINDOW
+    view: Reader, *, half_life: timedelta = HALF_LIFE, window: timedelta = WINDOW, agent: str | None = None
 ) -> list[Expertise]:
     """How well it goes in each domain, as `ExpertiseTracker.scores` tells."""
-    return ExpertiseTracker(half_life=half_life, window=window).scores(view)
+    return ExpertiseTracker(half_life=half_life, window=window, agent=agent).scores(view)

@@ -27,7 +27,6 @@ FILES = (
     "test_asking",
     "test_bad_input",
     "test_branches",
-    "test_cascade",
     "test_cloud_events",
     "test_conflicts",
     "test_connecting",
@@ -48,7 +47,6 @@ FILES = (
     "test_recorder",
     "test_resting",
     "test_retention",
-    "test_search",
     "test_session_nodes",
     "test_slots",
     "test_snapshots",
@@ -63,6 +61,7 @@ FILES = (
 
 LEFT_OUT = {
     "test_accesses": "counts what waits in the store's memory",
+    "test_cascade": "is long, and reads as test_resting does",
     "test_context": "its conversations are compressed by functions of the test",
     "test_embedders": "its embedders are objects of the test",
     "test_events": "looks at what is laid aside in the store",
@@ -75,6 +74,7 @@ LEFT_OUT = {
     "test_occurrences": "looks into the index",
     "test_pictures": "draws without a server",
     "test_projection": "looks into the graph tables",
+    "test_search": "asks the parts of the store that search",
     "test_vectors": "its embedders are objects of the test",
 }
 """Files that use the store's fixtures and stay in process, each with the reason."""
