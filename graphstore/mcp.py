@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any, Literal, NamedTuple
 
-from anyio import CapacityLimiter
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
 from mcp.server.mcpserver.resources import ResourceSecurity
@@ -18,15 +17,16 @@ from pydantic import Field
 
 from graphstore import mcp_refusals as refusals
 from graphstore.errors import GraphStoreError, InvalidError, NotFoundError
-from graphstore.mcp_desk import QUERY_SECONDS, Desk, tool
+from graphstore.mcp_desk import QUERY_SECONDS, Desk, Slow, tool
 from graphstore.mcp_graph import Graph
 from graphstore.mcp_memory import Memory
 from graphstore.mcp_prompts import audit
 from graphstore.mcp_reads import Reads
+from graphstore.mcp_stdio import conversation
 from graphstore.mcp_writes import Writes
 from graphstore.store import GraphStore
 
-__all__ = ["INSTRUCTIONS", "PROFILES", "Profile", "server"]
+__all__ = ["INSTRUCTIONS", "PROFILES", "Profile", "Server", "server"]
 
 Profile = Literal["full", "memory"]
 PROFILES = ("full", "memory")
@@ -67,7 +67,7 @@ def server(
     read_only: bool = False,
     profile: Profile = "full",
     query_seconds: float = QUERY_SECONDS,
-) -> MCPServer[Any]:
+) -> Server:
     """The protocol's server of a store (or of a branch of it). It does not close the store.
 
     `read_only`: no tool that writes is offered; so it is for a store that is open read only. `query_seconds`: how long a Cypher text may run.
@@ -80,17 +80,16 @@ def server(
     offers = _memory_offers(desk) if profile == "memory" else _offers(desk)
     from graphstore import __version__
 
-    made = _Server(
+    made = Server(
         "graphstore",
         title="graphstore",
         version=__version__,
         instructions=_instructions(profile, read_only),
         log_level="WARNING",
     )
-    slow = CapacityLimiter(_SLOW_AT_ONCE)
     for offer in offers:
         if offer.reads or not read_only:
-            made.offer(offer, slow if offer.slow else None)
+            made.offer(offer)
     if profile == "full":
         _resources(made, desk)
         _prompts(made, desk)
@@ -142,18 +141,29 @@ def _memory_offers(desk: Desk) -> list[Offer]:
     ]
 
 
-class _Server(MCPServer[Any]):
+class Server(MCPServer[Any]):
     """The protocol's server, whose refusals say what to do next, and which refuses what it would otherwise pass over."""
 
     def __init__(self, *given: Any, **options: Any) -> None:
         super().__init__(*given, **options)
         self._arguments: dict[str, list[str]] = {}
+        self._slow = Slow(_SLOW_AT_ONCE)
 
-    def offer(self, offer: Offer, limiter: CapacityLimiter | None) -> None:
+    async def run_stdio_async(self) -> None:
+        """Serve one client over standard input and output until it closes an end of them."""
+        async with conversation() as (asked, answers):
+            serving = self._lowlevel_server
+            await serving.run(asked, answers, serving.create_initialization_options())
+
+    def stop_queries(self) -> None:
+        """Stop the queries that run, so that the store can be closed."""
+        self._slow.stop()
+
+    def offer(self, offer: Offer) -> None:
         """Make a method a tool."""
         name = offer.method.__name__
         self.add_tool(
-            tool(offer.method, limiter),
+            tool(offer.method, self._slow if offer.slow else None),
             name=name,
             title=offer.title,
             description=" ".join((offer.method.__doc__ or "").split()),
@@ -193,7 +203,7 @@ class _Server(MCPServer[Any]):
 # ---------------------------------------------------------------- resources and prompts
 
 
-def _resources(made: MCPServer[Any], desk: Desk) -> None:
+def _resources(made: Server, desk: Desk) -> None:
     graph, reads = Graph(desk), Reads(desk)
 
     @made.resource("graphstore://schema", name="schema", title="Schema", mime_type="application/json")
@@ -218,7 +228,7 @@ def _resources(made: MCPServer[Any], desk: Desk) -> None:
             raise ResourceError(refusals.words("get", {"id": id}, error)) from error
 
 
-def _prompts(made: MCPServer[Any], desk: Desk) -> None:
+def _prompts(made: Server, desk: Desk) -> None:
     @made.prompt(name="audit", title="Audit this memory")
     def audit_prompt(
         since: Annotated[

@@ -237,10 +237,10 @@ class Calling:
                     return work()
                 finally:
                     lock.release()
-        return await self.aside(partial(self._in_time, work))  # type: ignore[no-any-return]
+        return await self.aside(partial(self._in_time, work, _seconds(apart.seconds, self.limits.query)))  # type: ignore[no-any-return]
 
-    def _in_time(self, work: Callable[[], Answer]) -> Answer:
-        with engine.time_limit(self.limits.query):
+    def _in_time(self, work: Callable[[], Answer], seconds: float) -> Answer:
+        with engine.time_limit(seconds):
             return work()
 
     async def aside(self, work: Callable[[], Any]) -> Any:
@@ -342,6 +342,19 @@ _ENCODERS: dict[bytes, Callable[[Any], bytes]] = {
     EXACT: partial(contract.encode, exact=True),
     ARROW: _arrow,
 }
+
+
+def _seconds(said: str | None, most: float) -> float:
+    """How long a query may run: as long as who asks will wait, and no longer than the server lets it. Raises InvalidError."""
+    if said is None:
+        return most
+    try:
+        seconds = float(said)
+    except ValueError:
+        seconds = -1
+    if not seconds > 0:
+        raise InvalidError(f"{said!r} is no time. Give seconds= as a number above 0.")
+    return min(seconds, most)
 
 
 def _stopped() -> Refused:
