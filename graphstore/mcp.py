@@ -6,12 +6,13 @@ A tool is a method: of `mcp_reads`, `mcp_graph`, `mcp_writes`, or of `mcp_memory
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Annotated, Any, Literal, NamedTuple
 
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
 from mcp.server.mcpserver.resources import ResourceSecurity
+from mcp.server.mcpserver.tools.base import Tool
 from mcp_types import CallToolResult, InputRequiredResult, ToolAnnotations
 from pydantic import Field
 
@@ -22,6 +23,7 @@ from graphstore.mcp_graph import Graph
 from graphstore.mcp_memory import Memory
 from graphstore.mcp_prompts import audit
 from graphstore.mcp_reads import Reads
+from graphstore.mcp_shapes import shaped
 from graphstore.mcp_stdio import conversation
 from graphstore.mcp_writes import Writes
 from graphstore.store import GraphStore
@@ -78,21 +80,22 @@ def server(
     read_only = read_only or store.read_only
     desk = Desk(store, query_seconds=query_seconds)
     offers = _memory_offers(desk) if profile == "memory" else _offers(desk)
+    offers = [offer for offer in offers if offer.reads or not read_only]
     from graphstore import __version__
 
     made = Server(
         "graphstore",
+        offers,
         title="graphstore",
         version=__version__,
         instructions=_instructions(profile, read_only),
         log_level="WARNING",
     )
-    for offer in offers:
-        if offer.reads or not read_only:
-            made.offer(offer)
     if profile == "full":
         _resources(made, desk)
         _prompts(made, desk)
+    else:
+        _whole_graph(made, desk)
     return made
 
 
@@ -141,30 +144,12 @@ def _memory_offers(desk: Desk) -> list[Offer]:
     ]
 
 
-class Server(MCPServer[Any]):
-    """The protocol's server, whose refusals say what to do next, and which refuses what it would otherwise pass over."""
-
-    def __init__(self, *given: Any, **options: Any) -> None:
-        super().__init__(*given, **options)
-        self._arguments: dict[str, list[str]] = {}
-        self._slow = Slow(_SLOW_AT_ONCE)
-
-    async def run_stdio_async(self) -> None:
-        """Serve one client over standard input and output until it closes an end of them."""
-        async with conversation() as (asked, answers):
-            serving = self._lowlevel_server
-            await serving.run(asked, answers, serving.create_initialization_options())
-
-    def stop_queries(self) -> None:
-        """Stop the queries that run, so that the store can be closed."""
-        self._slow.stop()
-
-    def offer(self, offer: Offer) -> None:
-        """Make a method a tool."""
-        name = offer.method.__name__
-        self.add_tool(
-            tool(offer.method, self._slow if offer.slow else None),
-            name=name,
+def _tool(offer: Offer, slow: Slow) -> Tool:
+    """A method as a tool."""
+    return shaped(
+        Tool.from_function(
+            tool(offer.method, slow if offer.slow else None),
+            name=offer.method.__name__,
             title=offer.title,
             description=" ".join((offer.method.__doc__ or "").split()),
             annotations=ToolAnnotations(
@@ -175,6 +160,26 @@ class Server(MCPServer[Any]):
                 open_world_hint=False,
             ),
         )
+    )
+
+
+class Server(MCPServer[Any]):
+    """The protocol's server, whose refusals say what to do next, and which refuses what it would otherwise pass over."""
+
+    def __init__(self, name: str, offers: Iterable[Offer], **options: Any) -> None:
+        self._slow = Slow(_SLOW_AT_ONCE)
+        super().__init__(name, tools=[_tool(offer, self._slow) for offer in offers], **options)
+        self._arguments: dict[str, list[str]] = {}
+
+    async def run_stdio_async(self) -> None:
+        """Serve one client over standard input and output until it closes an end of them."""
+        async with conversation() as (asked, answers):
+            serving = self._lowlevel_server
+            await serving.run(asked, answers, serving.create_initialization_options())
+
+    def stop_queries(self) -> None:
+        """Stop the queries that run, so that the store can be closed."""
+        self._slow.stop()
 
     async def _known_arguments(self) -> dict[str, list[str]]:
         if not self._arguments:
@@ -226,6 +231,20 @@ def _resources(made: Server, desk: Desk) -> None:
             raise ResourceNotFoundError(refusals.words("get", {"id": id}, error)) from error
         except GraphStoreError as error:
             raise ResourceError(refusals.words("get", {"id": id}, error)) from error
+
+
+def _whole_graph(made: Server, desk: Desk) -> None:
+    memory = Memory(desk)
+
+    @made.resource(
+        "memory://knowledge-graph",
+        name="knowledge-graph",
+        title="Knowledge Graph",
+        mime_type="application/json",
+    )
+    def knowledge_graph() -> str:
+        """The full knowledge graph with all entities and relations"""
+        return memory.read_graph().text()
 
 
 def _prompts(made: Server, desk: Desk) -> None:

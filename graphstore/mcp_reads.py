@@ -43,7 +43,7 @@ _PIECE = 1_500  # characters of a content told in pieces
 _EVENT = ("description", "type", "status", "count", "first_seen", "last_seen", "source", "origin", "agent", "metadata", "sender",
           "thread", "classification", "trace_id", "span_id", "parent_span_id", "media_path")  # fmt: skip
 
-Id = Annotated[str, Field(description="An id, a unique beginning of one (6 characters or more), or id-v2 for its version 2.")]  # fmt: skip
+Id = Annotated[str, Field(min_length=1, description="An id, a unique beginning of one (6 characters or more), or id-v2 for its version 2.")]  # fmt: skip
 Standing = Literal["stands", "any", "shaky", "contested"]
 
 
@@ -134,7 +134,11 @@ class Reads:
     def what_superseded(
         self,
         id_or_text: Annotated[
-            str, Field(description="An id, id-v2 for a version, or what the thing said, in its own words.")
+            str,
+            Field(
+                min_length=1,
+                description="An id, id-v2 for a version, or what the thing said, in its own words.",
+            ),
         ],
         valid: Valid = None,
         tx: Tx = None,

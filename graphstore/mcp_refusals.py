@@ -37,6 +37,7 @@ _AS_TOOLS = (
 _NEAREST = re.compile(rf"Nearest: {_QUOTED}")
 _AMBIGUOUS = re.compile(r"is ambiguous: ([^,.]+)")
 _ABSENT = re.compile(rf"(?:node|event) {_QUOTED} does not stand")
+_NO_TABLE = re.compile(r"Table (\w+) does not exist")
 _ECHO = 200  # characters of what was given
 _MOST = 4_000
 _GOT = re.compile(rf"no [a-z, ]+? {_QUOTED}")
@@ -87,6 +88,11 @@ def _next(tool: str, arguments: Mapping[str, Any], error: GraphStoreError, text:
         return _after_not_found(tool, arguments, text)
     if isinstance(error, QueryError) and "was stopped after" in text:
         return "call cypher again with less to go through: a kind, a LIMIT, fewer hops."
+    if isinstance(error, QueryError) and (found := _NO_TABLE.search(text)):
+        return (
+            f"call cypher again: labels are Node, Absent and Event, and a kind is a property, (n:Node {{kind: {found[1].lower()!r}}}); "
+            "a kind of link is a relationship in capitals. schema() lists those in use."
+        )
     if isinstance(error, QueryError):
         return "call schema() for the labels, properties and link kinds there are."
     if isinstance(error, LockedError):

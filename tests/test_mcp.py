@@ -526,6 +526,55 @@ def test_a_fault_of_the_server_is_named_and_tells_no_more(told, caplog):
     assert "secret" in caplog.text
 
 
+# ---------------------------------------------------------------- shapes
+
+
+def test_what_a_client_lists_is_flat_and_short(told):
+    with agent(door.server(told)) as one:
+        tools = one.tools().values()
+    asked = json.dumps([tool.input_schema for tool in tools])
+    given = json.dumps([tool.output_schema for tool in tools])
+
+    assert [] == [word for word in ("$ref", "anyOf", "null", '"title"') if word in asked]
+    assert [] == [word for word in ("anyOf", "null", '"title"') if word in given]
+    assert len(asked) < 16_000, "about 4,000 tokens"
+    assert len(asked + given) < 60_000
+
+
+def test_null_is_left_out_and_one_text_is_a_list_of_one(told):
+    with agent(door.server(told)) as one:
+        made = one.ask("remember", statement="tokens", tags="auth", supersedes="sessions", key=None, id="one")
+
+        assert (["auth"], ["sessions"]) == (made["thing"]["tags"], [each["id"] for each in made["closed"]])
+
+
+def test_a_text_that_looks_like_json_is_a_text(told):
+    with agent(door.server(told)) as one:
+        made = one.ask("remember", statement='{"a": 1}', reason="null", source='["x"]', id="odd")
+
+        assert ('{"a": 1}', '["x"]') == (
+            made["thing"]["statement"],
+            one.ask("history", id="odd")["versions"][0]["source"],
+        )
+        assert "null" == one.ask("why", id="odd")["said"][0]["reason"]
+        listed = one.ask("remember", statement="two", tags='["a", "b"]', content='{"more": 1}')
+        assert ["a", "b"] == listed["thing"]["tags"]
+
+
+@pytest.mark.parametrize(
+    ("tool", "asked", "told_so"),
+    [
+        ("remember", {"statement": " \n"}, "statement is blank"),
+        ("what_superseded", {"id_or_text": ""}, "at least 1 character"),
+        ("get", {"id": ""}, "at least 1 character"),
+        ("cypher", {"query": "MATCH (n:Fact) RETURN n"}, "(n:Node {kind: 'fact'})"),
+    ],
+)
+def test_a_refusal_says_what_was_meant(told, tool, asked, told_so):
+    with agent(door.server(told)) as one:
+        assert told_so in one.refused(tool, **asked)
+
+
 # ---------------------------------------------------------------- slow queries
 
 SLOW = "UNWIND range(1, 100000) AS a UNWIND range(1, 100000) AS b RETURN sum(a * b) AS x"
