@@ -95,7 +95,8 @@ class Question:
         empty = kind(at=self.at, **head)
         left = self._budget - estimate(_json(empty)) - _FOR_THE_CURSOR
         taken = self._start
-        for part in parts[self._start :]:
+        for number in range(self._start, len(parts)):
+            part = parts[number]
             left -= estimate(_json(part.item)) + 1
             if left < 0 and taken > self._start:
                 break
@@ -115,6 +116,22 @@ def _mark(parts: Sequence[Part], taken: int, order: str) -> str:
     """What it is seen by that the parts are the same as before: how many there are, and the last one taken."""
     last = parts[taken - 1] if taken <= len(parts) else None
     return digest([len(parts), order, None if last is None else [last.field, _plain(last.item)]])
+
+
+class Later(Sequence[Part]):
+    """Parts that are made when a page comes to them: there may be very many, of which a page shows few."""
+
+    def __init__(self, makings: Sequence[tuple[str, Callable[[Any], Any], Any]]) -> None:
+        self._makings = makings
+
+    def __len__(self) -> int:
+        return len(self._makings)
+
+    def __getitem__(self, number: Any) -> Any:
+        if isinstance(number, slice):
+            return Later(self._makings[number])
+        field, make, item = self._makings[number]
+        return Part(field, make(item))
 
 
 def parts(field: str, items: Sequence[Any]) -> list[Part]:

@@ -86,27 +86,8 @@ def _inflected(text: str) -> str:
 
 
 def steps(view: View, found: Supersession) -> list[StepLine]:
-    """The steps of a succession, each with the thing it is of. That of an end without a successor is the one that ended by what was done then."""
-    left = _ends(found)
-    lines = []
-    for step in found.chain:
-        of = found.subject.id if step.link is None else step.link.target
-        if step.how in ("ended", "retracted"):
-            of = next((id for id in left if _done_then(view, id, step)), of)
-            left = [id for id in left if id != of]
-        lines.append(_line(view, step, of))
-    return lines
-
-
-def _ends(found: Supersession) -> list[str]:
-    """The things of a succession that nothing took the place of."""
-    reached = [found.subject.id, *(step.node.id for step in found.chain if step.node)]
-    replaced = {step.link.target for step in found.chain if step.link and step.how != "corrected"}
-    return [id for id in dict.fromkeys(reached) if id not in replaced]
-
-
-def _done_then(view: View, id: str, step: Step) -> bool:
-    return any(done.tx == step.recorded_at and done.author == step.who for done in view.operations(id))
+    """The steps of a succession, each with the thing it is of."""
+    return [_line(view, step, of) for step, of in zip(found.chain, found.of_steps, strict=True)]
 
 
 def _line(view: View, step: Step, of: str) -> StepLine:

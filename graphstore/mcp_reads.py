@@ -39,11 +39,12 @@ from graphstore.wording import words as words_of
 
 RESTS = ("caused_by", "derived_from", "part_of", "supported_by")
 """Read from a thing, these kinds of link lead to what it rests on."""
+_LOOKED_THROUGH = 500  # of what may contradict: each is compared word by word
 _PIECE = 1_500  # characters of a content told in pieces
 _EVENT = ("description", "type", "status", "count", "first_seen", "last_seen", "source", "origin", "agent", "metadata", "sender",
           "thread", "classification", "trace_id", "span_id", "parent_span_id", "media_path")  # fmt: skip
 
-Id = Annotated[str, Field(min_length=1, description="An id, a unique beginning of one (6 characters or more), or id-v2 for its version 2.")]  # fmt: skip
+Id = Annotated[str, Field(description="An id, a unique beginning of one (6 characters or more), or id-v2 for its version 2.")]  # fmt: skip
 Standing = Literal["stands", "any", "shaky", "contested"]
 
 
@@ -85,7 +86,7 @@ class Reads:
                 "what stands and rests on something that has fallen",
             )
         elif standing == "contested":
-            hits, note = _contested(question.view, query, kind), "what contradicts something else that stands"
+            hits, note = _contested(question.view, query, kind, limit)
         else:
             ask = recall.recall if standing == "stands" else recall.mentions
             told = ask(question.view, query, limit, kinds=kinds)
@@ -136,7 +137,6 @@ class Reads:
         id_or_text: Annotated[
             str,
             Field(
-                min_length=1,
                 description="An id, id-v2 for a version, or what the thing said, in its own words.",
             ),
         ],
@@ -264,16 +264,22 @@ def _shaky(view: View, query: str, kind: str | None) -> list[Hit]:
     return _about(found, query, kind)
 
 
-def _contested(view: View, query: str, kind: str | None) -> list[Hit]:
+def _contested(view: View, query: str, kind: str | None, limit: int) -> tuple[list[Hit], str]:
+    """What contradicts something; of very much that may, the newest is looked through."""
+    note = "what contradicts something else that stands"
+    most = limit if kind is None and not words(query) else _LOOKED_THROUGH
+    contradictions = view.contradictions(limit=most + 1)
+    if len(contradictions) > most:
+        note += f"; there is more than these {most}" if most == limit else f", of the first {most} there are"
     found = []
-    for each in view.contradictions():
+    for each in contradictions[:most]:
         how = "contradicts" if each.link else f"says otherwise than (shared words {each.overlap:.0%})"
         why = f" because: {each.link.reason}" if each.link and each.link.reason else ""
         other = thing(view, each.target)
         found.append(
             Hit(**fields(view, each.source), other=other.id, note=f"{how} {other.id}: {other.statement}{why}")
         )
-    return _about(found, query, kind)
+    return _about(found, query, kind), note
 
 
 def _about(hits: Iterable[Hit], query: str, kind: str | None) -> list[Hit]:

@@ -35,7 +35,7 @@ def plain(schema: Any) -> Any:
     choices = [each for each in schema.get("anyOf", ()) if each != _NULL]
     if len(choices) == 1:
         schema = {**choices[0], **{name: said for name, said in schema.items() if name != "anyOf"}}
-    told = {}
+    told: dict[str, Any] = {}
     for name, said in schema.items():
         if name in ("properties", "$defs"):
             told[name] = {each: plain(shape) for each, shape in said.items()}

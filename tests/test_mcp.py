@@ -526,6 +526,27 @@ def test_a_fault_of_the_server_is_named_and_tells_no_more(told, caplog):
     assert "secret" in caplog.text
 
 
+def test_of_much_that_may_contradict_the_newest_is_looked_through(told, monkeypatch):
+    from graphstore import mcp_reads
+
+    monkeypatch.setattr(mcp_reads, "_LOOKED_THROUGH", 3)
+    with told.transaction():
+        for number in range(9):
+            told.add_node("note", {"says": f"the green house has {number} rooms"}, id=f"house-{number}")
+    with agent(door.server(told)) as one:
+        two = one.ask("search", query="", standing="contested", limit=2)
+        some = one.ask("search", query="house", standing="contested")
+
+    assert (2, "what contradicts something else that stands; there is more than these 2") == (
+        len(two["hits"]),
+        two["note"],
+    )
+    assert (3, "what contradicts something else that stands, of the first 3 there are") == (
+        len(some["hits"]),
+        some["note"],
+    )
+
+
 # ---------------------------------------------------------------- shapes
 
 
@@ -565,8 +586,6 @@ def test_a_text_that_looks_like_json_is_a_text(told):
     ("tool", "asked", "told_so"),
     [
         ("remember", {"statement": " \n"}, "statement is blank"),
-        ("what_superseded", {"id_or_text": ""}, "at least 1 character"),
-        ("get", {"id": ""}, "at least 1 character"),
         ("cypher", {"query": "MATCH (n:Fact) RETURN n"}, "(n:Node {kind: 'fact'})"),
     ],
 )
