@@ -29,7 +29,7 @@ from graphstore.mcp_answers import (
     version_lines,
 )
 from graphstore.mcp_desk import BUDGET, Budget, Cursor, Desk, Part, Tx, Valid, parts
-from graphstore.mcp_meant import meant, ref, steps, successors
+from graphstore.mcp_meant import meant, ref, steps, successors, telling
 from graphstore.mcp_paragraphs import ambiguous, nearest, supersession, why
 from graphstore.models import Chain, Event, Json, Link, Node
 from graphstore.search import words
@@ -89,7 +89,7 @@ class Reads:
             hits, note = _contested(question.view, query, kind, limit)
         else:
             ask = recall.recall if standing == "stands" else recall.mentions
-            told = ask(question.view, query, limit, kinds=kinds)
+            told = ask(question.view, telling(query), limit, kinds=kinds)
             hits, note = [_hit(question.view, hit) for hit in told], line(told.note, STATEMENT)
         return question.page(Found, parts("hits", hits[:limit]), note=note)
 

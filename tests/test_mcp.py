@@ -526,6 +526,24 @@ def test_a_fault_of_the_server_is_named_and_tells_no_more(told, caplog):
     assert "secret" in caplog.text
 
 
+@pytest.mark.parametrize(
+    ("question", "first"),
+    [
+        ("What is the deploy day?", "deploy"),
+        ("what is the thing about Redis", "redis"),
+        ("when do we deploy", "deploy"),
+        ("the", "api"),
+    ],
+)
+def test_a_question_is_searched_for_by_what_it_is_about(store, question, first):
+    store.add_node("fact", {"says": "We deploy on Tuesdays."}, id="deploy")
+    store.add_node("fact", {"says": "Sessions are kept in Redis."}, id="redis")
+    store.add_node("fact", {"says": "The API is what the team is proud of."}, id="api")
+    store.add_node("fact", {"says": "What is the matter with the build is that it is slow."}, id="build")
+    with agent(door.server(store)) as one:
+        assert first == one.ask("search", query=question)["hits"][0]["id"]
+
+
 def test_of_much_that_may_contradict_the_newest_is_looked_through(told, monkeypatch):
     from graphstore import mcp_reads
 
