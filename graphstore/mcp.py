@@ -80,12 +80,13 @@ def server(
     read_only = read_only or store.read_only
     desk = Desk(store, query_seconds=query_seconds)
     offers = _memory_offers(desk) if profile == "memory" else _offers(desk)
-    offers = [offer for offer in offers if offer.reads or not read_only]
+    offered = [offer for offer in offers if offer.reads or not read_only]
     from graphstore import __version__
 
     made = Server(
         "graphstore",
-        offers,
+        offered,
+        (offer.method.__name__ for offer in offers if offer not in offered),
         title="graphstore",
         version=__version__,
         instructions=_instructions(profile, read_only),
@@ -166,10 +167,11 @@ def _tool(offer: Offer, slow: Slow) -> Tool:
 class Server(MCPServer[Any]):
     """The protocol's server, whose refusals say what to do next, and which refuses what it would otherwise pass over."""
 
-    def __init__(self, name: str, offers: Iterable[Offer], **options: Any) -> None:
+    def __init__(self, name: str, offers: Iterable[Offer], withheld: Iterable[str], **options: Any) -> None:
         self._slow = Slow(_SLOW_AT_ONCE)
         super().__init__(name, tools=[_tool(offer, self._slow) for offer in offers], **options)
         self._arguments: dict[str, list[str]] = {}
+        self._withheld = frozenset(withheld)
 
     async def run_stdio_async(self) -> None:
         """Serve one client over standard input and output until it closes an end of them."""
@@ -193,7 +195,7 @@ class Server(MCPServer[Any]):
         """Call a tool. Raises ToolError, whose text is for the agent."""
         known = await self._known_arguments()
         if name not in known:
-            raise ToolError(refusals.unknown_tool(name, list(known)))
+            raise ToolError(refusals.unknown_tool(name, list(known), self._withheld))
         for given in arguments:
             if given not in known[name]:
                 raise ToolError(refusals.unknown_argument(name, given, known[name]))

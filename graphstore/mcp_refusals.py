@@ -155,8 +155,10 @@ def _short(value: object) -> str:
     return shown if len(shown) <= 60 else f"{shown[:57]}…"
 
 
-def unknown_tool(name: str, known: list[str]) -> str:
-    """The refusal of a tool that is not there."""
+def unknown_tool(name: str, known: list[str], writing: Container[str] = ()) -> str:
+    """The refusal of a tool that is not there. `writing`: those that are offered elsewhere, where one may write."""
+    if name in writing:
+        return f"{name} writes, and here one only reads. Tools: {', '.join(known)}. Next: tell the user what you would have written."
     near = difflib.get_close_matches(name, known, n=1)
     guess = f" Did you mean {near[0]!r}?" if near else ""
     return f"no tool {name!r}. Tools: {', '.join(known)}.{guess}"

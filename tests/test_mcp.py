@@ -98,7 +98,8 @@ def test_a_read_only_server_offers_nothing_that_writes(told):
     with agent(door.server(told, read_only=True)) as reader:
         assert READS == list(reader.tools())
         assert "remember" not in reader.client.instructions
-        assert "no tool 'remember'" in reader.refused("remember", statement="x")
+        assert "remember writes, and here one only reads." in reader.refused("remember", statement="x")
+        assert "no tool 'rember'" in reader.refused("rember", statement="x")
 
 
 def test_an_unknown_profile_is_refused(store):
