@@ -38,6 +38,7 @@ _NEAREST = re.compile(rf"Nearest: {_QUOTED}")
 _AMBIGUOUS = re.compile(r"is ambiguous: ([^,.]+)")
 _ABSENT = re.compile(rf"(?:node|event) {_QUOTED} does not stand")
 _NO_TABLE = re.compile(r"Table (\w+) does not exist")
+_UNREACHED = re.compile(r"^no server answers at|did not answer within|^the connection to \S+ broke")
 _ECHO = 200  # characters of what was given
 _MOST = 4_000
 _GOT = re.compile(rf"no [a-z, ]+? {_QUOTED}")
@@ -97,6 +98,10 @@ def _next(tool: str, arguments: Mapping[str, Any], error: GraphStoreError, text:
         return "call schema() for the labels, properties and link kinds there are."
     if isinstance(error, LockedError):
         return "try again when the other process has ended, or ask the user to stop it."
+    if isinstance(error, EngineError) and _UNREACHED.search(text):
+        return "tell the user that the store's server is not reached (graphstore serve starts it), and try again then."
+    if isinstance(error, EngineError) and "needs more memory" in text:
+        return f"call {tool} again with less to go through: a kind, a LIMIT, fewer hops."
     if isinstance(error, EngineError):
         return "tell the user: the store needs to be looked at (graphstore verify)."
     if isinstance(error, ConflictError):

@@ -210,6 +210,16 @@ def test_a_query_is_stopped_after_the_time_of_who_asks_it_elsewhere(far: Caller)
     assert "stopped after 0.5 s" in far.refused("cypher", query=endless)
 
 
+def test_a_server_that_is_gone_is_no_fault_of_the_store(portal: BlockingPortal, tmp_path: Path) -> None:
+    with graphstore.open(tmp_path / "memory.gs") as held, serve_in_thread(held) as url:
+        away = graphstore.open(url, token=TOKENS.write)
+    with portal.wrap_async_context_manager(Client(server(away))) as client:
+        told = portal.call(client.call_tool, "get", {"id": "x"}).content[0].text
+
+    assert told.startswith("no server answers at") and "graphstore serve" in told.partition(" Next: ")[2]
+    assert "verify" not in told
+
+
 # ---------------------------------------------------------------------- pages
 
 
