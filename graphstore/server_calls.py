@@ -219,6 +219,9 @@ class Calling:
         return line.as_of(valid=apart.valid, tx=apart.tx)
 
     def _read(self, call: Call, args: dict[str, Any], apart: Apart, kind: bytes) -> Answer:
+        if apart.seconds is not None:
+            with engine.time_limit(_seconds(apart.seconds, self.limits.query)):
+                return self._read(call, args, apart._replace(seconds=None), kind)
         reader = self._reader(call, apart)
         valid, tx = reader._coordinate()
         body = encoder(kind)(contract.run(call, reader, args, self.line(apart)))
@@ -237,10 +240,10 @@ class Calling:
                     return work()
                 finally:
                     lock.release()
-        return await self.aside(partial(self._in_time, work, _seconds(apart.seconds, self.limits.query)))  # type: ignore[no-any-return]
+        return await self.aside(partial(self._in_time, work))  # type: ignore[no-any-return]
 
-    def _in_time(self, work: Callable[[], Answer], seconds: float) -> Answer:
-        with engine.time_limit(seconds):
+    def _in_time(self, work: Callable[[], Answer]) -> Answer:
+        with engine.time_limit(self.limits.query):
             return work()
 
     async def aside(self, work: Callable[[], Any]) -> Any:
@@ -344,10 +347,8 @@ _ENCODERS: dict[bytes, Callable[[Any], bytes]] = {
 }
 
 
-def _seconds(said: str | None, most: float) -> float:
+def _seconds(said: str, most: float) -> float:
     """How long a query may run: as long as who asks will wait, and no longer than the server lets it. Raises InvalidError."""
-    if said is None:
-        return most
     try:
         seconds = float(said)
     except ValueError:
