@@ -219,9 +219,6 @@ class Calling:
         return line.as_of(valid=apart.valid, tx=apart.tx)
 
     def _read(self, call: Call, args: dict[str, Any], apart: Apart, kind: bytes) -> Answer:
-        if apart.seconds is not None:
-            with engine.time_limit(_seconds(apart.seconds, self.limits.query)):
-                return self._read(call, args, apart._replace(seconds=None), kind)
         reader = self._reader(call, apart)
         valid, tx = reader._coordinate()
         body = encoder(kind)(contract.run(call, reader, args, self.line(apart)))
@@ -229,7 +226,7 @@ class Calling:
 
     async def read(self, call: Call, args: dict[str, Any], apart: Apart, kind: bytes) -> Answer:
         """Answer a call that reads, with the coordinate it was answered at."""
-        work = partial(self._read, call, args, apart, kind)
+        work = _timed(partial(self._read, call, args, apart, kind), apart.seconds, self.limits.query)
         if apart.transaction is not None:
             found: Answer = await self.turn(work, alone=True, within=apart.transaction)
             return found
@@ -345,6 +342,19 @@ _ENCODERS: dict[bytes, Callable[[Any], bytes]] = {
     EXACT: partial(contract.encode, exact=True),
     ARROW: _arrow,
 }
+
+
+def _timed(work: Callable[[], Answer], seconds: str | None, most: float) -> Callable[[], Answer]:
+    """Work in which a query runs no longer than who asks said."""
+    if seconds is None:
+        return work
+    limit = _seconds(seconds, most)
+
+    def timed() -> Answer:
+        with engine.time_limit(limit):
+            return work()
+
+    return timed
 
 
 def _seconds(said: str, most: float) -> float:
