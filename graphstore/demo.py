@@ -354,9 +354,10 @@ def _tell_node(node: Node, out: Console) -> None:
 
 
 def _tell_supersession(found: Supersession, out: Console) -> None:
-    for step in found.chain[:SHOWN]:
+    for step, of in zip(found.chain[:SHOWN], found.of_steps, strict=False):
         who = f" by {step.who.partition(' <')[0]}" if step.who else ""
-        out.print(f"   {_successor(step)}", style="green")
+        ended = f"{of} " if step.node is None and of != found.subject.id else ""
+        out.print(f"   {ended}{_successor(step)}", style="green")
         out.print(f"     true since {when(step.since)}, told {when(step.recorded_at)}{who}")
         if step.why:
             out.print(f"     because: {step.why}")

@@ -14,6 +14,7 @@ import importlib
 import re
 import sys
 import threading
+import time
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -40,7 +41,18 @@ from graphstore.result import Entity, Reader, Result, arrow_out, arrow_type
 if TYPE_CHECKING:
     import pyarrow
 
-__all__ = ["DRIVERS", "Capabilities", "Engine", "Entity", "Result", "bind", "check_read_only", "time_limit"]
+__all__ = [
+    "DRIVERS",
+    "Capabilities",
+    "Engine",
+    "Entity",
+    "Result",
+    "bind",
+    "check_read_only",
+    "seconds_limit",
+    "stopped_by",
+    "time_limit",
+]
 
 DRIVERS = ("kuzu", "ladybug")
 COPY_FROM = 20_000
@@ -146,6 +158,8 @@ _FLAT = re.compile(r"(STRING|BOOL|U?INT(8|16|32|64)|DOUBLE|FLOAT|TIMESTAMP)(\[\]
 # ------------------------------------------------------------------------------------------------------- the engine
 
 _seconds: ContextVar[float | None] = ContextVar("seconds", default=None)
+_stopping: ContextVar[threading.Event | None] = ContextVar("stopping", default=None)
+_LOOK = 0.05  # seconds between two looks at whether it is to be stopped
 
 
 @contextmanager
@@ -156,6 +170,21 @@ def time_limit(seconds: float) -> Iterator[None]:
         yield
     finally:
         _seconds.reset(before)
+
+
+def seconds_limit() -> float | None:
+    """How long a query may run here; None for as long as it takes."""
+    return _seconds.get()
+
+
+@contextmanager
+def stopped_by(stopping: threading.Event) -> Iterator[None]:
+    """Every query of a user's text that is asked inside the block is stopped when another thread sets this, and raises QueryError."""
+    before = _stopping.set(stopping)
+    try:
+        yield
+    finally:
+        _stopping.reset(before)
 
 
 @dataclass(frozen=True, slots=True)
@@ -535,6 +564,9 @@ def _never_began(error: BaseException) -> bool:
 
 def _query_error(error: BaseException, timeout: float | None) -> QueryError | EngineError:
     message = str(error).strip()
+    stopping = _stopping.get()
+    if message.startswith("Interrupted") and stopping is not None and stopping.is_set():
+        return QueryError("the query was stopped: nobody waits for its answer any more.")
     if message.startswith("Interrupted"):
         return QueryError(f"the query was stopped after {timeout or 0:g} s. Narrow it, or give it more time.")
     if message.startswith("Buffer manager exception") or isinstance(error, MemoryError):
@@ -574,15 +606,19 @@ def _interruptible(connection: Any, cypher: str, bound: dict[str, Any]) -> Any:
 
 @contextmanager
 def _stopped_after(seconds: float | None, connection: Any) -> Iterator[None]:
-    """What runs inside is interrupted after so many seconds. The engine's own timeout interrupts once, and that can be lost."""
-    if seconds is None:
+    """What runs inside is interrupted after so many seconds, or by who asked `stopped_by`. The engine's own timeout interrupts once, and that can be lost."""
+    stopping = _stopping.get()
+    if seconds is None and stopping is None:
         yield
         return
     done = threading.Event()
+    until = None if seconds is None else time.monotonic() + seconds
 
     def watch() -> None:
-        if not done.wait(seconds):
-            _stop(connection, done)
+        while not done.wait(seconds if stopping is None else _LOOK):
+            late = until is not None and time.monotonic() >= until
+            if late or (stopping is not None and stopping.is_set()):
+                _stop(connection, done)
 
     watching = threading.Thread(target=watch, name="graphstore-query-watch", daemon=True)
     watching.start()

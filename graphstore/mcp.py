@@ -6,27 +6,29 @@ A tool is a method: of `mcp_reads`, `mcp_graph`, `mcp_writes`, or of `mcp_memory
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Annotated, Any, Literal, NamedTuple
 
-from anyio import CapacityLimiter
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
 from mcp.server.mcpserver.resources import ResourceSecurity
+from mcp.server.mcpserver.tools.base import Tool
 from mcp_types import CallToolResult, InputRequiredResult, ToolAnnotations
 from pydantic import Field
 
 from graphstore import mcp_refusals as refusals
 from graphstore.errors import GraphStoreError, InvalidError, NotFoundError
-from graphstore.mcp_desk import QUERY_SECONDS, Desk, tool
+from graphstore.mcp_desk import QUERY_SECONDS, Desk, Slow, tool
 from graphstore.mcp_graph import Graph
 from graphstore.mcp_memory import Memory
 from graphstore.mcp_prompts import audit
 from graphstore.mcp_reads import Reads
+from graphstore.mcp_shapes import shaped
+from graphstore.mcp_stdio import conversation
 from graphstore.mcp_writes import Writes
 from graphstore.store import GraphStore
 
-__all__ = ["INSTRUCTIONS", "PROFILES", "Profile", "server"]
+__all__ = ["INSTRUCTIONS", "PROFILES", "Profile", "Server", "server"]
 
 Profile = Literal["full", "memory"]
 PROFILES = ("full", "memory")
@@ -67,7 +69,7 @@ def server(
     read_only: bool = False,
     profile: Profile = "full",
     query_seconds: float = QUERY_SECONDS,
-) -> MCPServer[Any]:
+) -> Server:
     """The protocol's server of a store (or of a branch of it). It does not close the store.
 
     `read_only`: no tool that writes is offered; so it is for a store that is open read only. `query_seconds`: how long a Cypher text may run.
@@ -78,22 +80,23 @@ def server(
     read_only = read_only or store.read_only
     desk = Desk(store, query_seconds=query_seconds)
     offers = _memory_offers(desk) if profile == "memory" else _offers(desk)
+    offered = [offer for offer in offers if offer.reads or not read_only]
     from graphstore import __version__
 
-    made = _Server(
+    made = Server(
         "graphstore",
+        offered,
+        (offer.method.__name__ for offer in offers if offer not in offered),
         title="graphstore",
         version=__version__,
         instructions=_instructions(profile, read_only),
         log_level="WARNING",
     )
-    slow = CapacityLimiter(_SLOW_AT_ONCE)
-    for offer in offers:
-        if offer.reads or not read_only:
-            made.offer(offer, slow if offer.slow else None)
     if profile == "full":
         _resources(made, desk)
         _prompts(made, desk)
+    else:
+        _whole_graph(made, desk)
     return made
 
 
@@ -142,19 +145,12 @@ def _memory_offers(desk: Desk) -> list[Offer]:
     ]
 
 
-class _Server(MCPServer[Any]):
-    """The protocol's server, whose refusals say what to do next, and which refuses what it would otherwise pass over."""
-
-    def __init__(self, *given: Any, **options: Any) -> None:
-        super().__init__(*given, **options)
-        self._arguments: dict[str, list[str]] = {}
-
-    def offer(self, offer: Offer, limiter: CapacityLimiter | None) -> None:
-        """Make a method a tool."""
-        name = offer.method.__name__
-        self.add_tool(
-            tool(offer.method, limiter),
-            name=name,
+def _tool(offer: Offer, slow: Slow) -> Tool:
+    """A method as a tool."""
+    return shaped(
+        Tool.from_function(
+            tool(offer.method, slow if offer.slow else None),
+            name=offer.method.__name__,
             title=offer.title,
             description=" ".join((offer.method.__doc__ or "").split()),
             annotations=ToolAnnotations(
@@ -165,6 +161,27 @@ class _Server(MCPServer[Any]):
                 open_world_hint=False,
             ),
         )
+    )
+
+
+class Server(MCPServer[Any]):
+    """The protocol's server, whose refusals say what to do next, and which refuses what it would otherwise pass over."""
+
+    def __init__(self, name: str, offers: Iterable[Offer], withheld: Iterable[str], **options: Any) -> None:
+        self._slow = Slow(_SLOW_AT_ONCE)
+        super().__init__(name, tools=[_tool(offer, self._slow) for offer in offers], **options)
+        self._arguments: dict[str, list[str]] = {}
+        self._withheld = frozenset(withheld)
+
+    async def run_stdio_async(self) -> None:
+        """Serve one client over standard input and output until it closes an end of them."""
+        async with conversation() as (asked, answers):
+            serving = self._lowlevel_server
+            await serving.run(asked, answers, serving.create_initialization_options())
+
+    def stop_queries(self) -> None:
+        """Stop the queries that run, so that the store can be closed."""
+        self._slow.stop()
 
     async def _known_arguments(self) -> dict[str, list[str]]:
         if not self._arguments:
@@ -178,7 +195,7 @@ class _Server(MCPServer[Any]):
         """Call a tool. Raises ToolError, whose text is for the agent."""
         known = await self._known_arguments()
         if name not in known:
-            raise ToolError(refusals.unknown_tool(name, list(known)))
+            raise ToolError(refusals.unknown_tool(name, list(known), self._withheld))
         for given in arguments:
             if given not in known[name]:
                 raise ToolError(refusals.unknown_argument(name, given, known[name]))
@@ -193,7 +210,7 @@ class _Server(MCPServer[Any]):
 # ---------------------------------------------------------------- resources and prompts
 
 
-def _resources(made: MCPServer[Any], desk: Desk) -> None:
+def _resources(made: Server, desk: Desk) -> None:
     graph, reads = Graph(desk), Reads(desk)
 
     @made.resource("graphstore://schema", name="schema", title="Schema", mime_type="application/json")
@@ -218,7 +235,21 @@ def _resources(made: MCPServer[Any], desk: Desk) -> None:
             raise ResourceError(refusals.words("get", {"id": id}, error)) from error
 
 
-def _prompts(made: MCPServer[Any], desk: Desk) -> None:
+def _whole_graph(made: Server, desk: Desk) -> None:
+    memory = Memory(desk)
+
+    @made.resource(
+        "memory://knowledge-graph",
+        name="knowledge-graph",
+        title="Knowledge Graph",
+        mime_type="application/json",
+    )
+    def knowledge_graph() -> str:
+        """The full knowledge graph with all entities and relations"""
+        return memory.read_graph().text()
+
+
+def _prompts(made: Server, desk: Desk) -> None:
     @made.prompt(name="audit", title="Audit this memory")
     def audit_prompt(
         since: Annotated[

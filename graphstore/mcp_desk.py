@@ -10,6 +10,7 @@ import base64
 import hashlib
 import inspect
 import re
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial, wraps
@@ -22,6 +23,7 @@ from mcp_types import CallToolResult, TextContent
 from pydantic import BaseModel, Field
 
 from graphstore.context import estimate
+from graphstore.engine import stopped_by
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.mcp_answers import Answer, At, at
 from graphstore.period import Instant, instant, moment
@@ -31,6 +33,7 @@ from graphstore.view import View
 from graphstore.wording import when
 
 A = TypeVar("A", bound=Answer)
+T = TypeVar("T")
 
 BUDGET = 2_000
 """Tokens of an answer unless told otherwise: about four bytes each."""
@@ -92,7 +95,8 @@ class Question:
         empty = kind(at=self.at, **head)
         left = self._budget - estimate(_json(empty)) - _FOR_THE_CURSOR
         taken = self._start
-        for part in parts[self._start :]:
+        for number in range(self._start, len(parts)):
+            part = parts[number]
             left -= estimate(_json(part.item)) + 1
             if left < 0 and taken > self._start:
                 break
@@ -112,6 +116,22 @@ def _mark(parts: Sequence[Part], taken: int, order: str) -> str:
     """What it is seen by that the parts are the same as before: how many there are, and the last one taken."""
     last = parts[taken - 1] if taken <= len(parts) else None
     return digest([len(parts), order, None if last is None else [last.field, _plain(last.item)]])
+
+
+class Later(Sequence[Part]):
+    """Parts that are made when a page comes to them: there may be very many, of which a page shows few."""
+
+    def __init__(self, makings: Sequence[tuple[str, Callable[[Any], Any], Any]]) -> None:
+        self._makings = makings
+
+    def __len__(self) -> int:
+        return len(self._makings)
+
+    def __getitem__(self, number: Any) -> Any:
+        if isinstance(number, slice):
+            return Later(self._makings[number])
+        field, make, item = self._makings[number]
+        return Part(field, make(item))
 
 
 def parts(field: str, items: Sequence[Any]) -> list[Part]:
@@ -248,17 +268,47 @@ def told(answer: Told) -> CallToolResult:
     )
 
 
-def tool(method: Callable[..., Told], limiter: CapacityLimiter | None = None) -> Callable[..., Any]:
+class Slow:
+    """Where tools run that ask queries: only so many at once, so that threads are left for others, and each is stopped when nobody waits for it."""
+
+    def __init__(self, at_once: int) -> None:
+        self._limiter = CapacityLimiter(at_once)
+        self._running: set[threading.Event] = set()
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """What `work` gives, done in a thread. Cancelled, it leaves the thread alone, which ends at once."""
+        stopping = threading.Event()
+        self._running.add(stopping)
+        try:
+            return await to_thread.run_sync(
+                partial(_stoppable, work, stopping), abandon_on_cancel=True, limiter=self._limiter
+            )
+        finally:
+            stopping.set()
+            self._running.discard(stopping)
+
+    def stop(self) -> None:
+        """Stop all that runs; for any thread."""
+        for stopping in list(self._running):
+            stopping.set()
+
+
+def _stoppable(work: Callable[[], T], stopping: threading.Event) -> T:
+    with stopped_by(stopping):
+        return work()
+
+
+def tool(method: Callable[..., Told], slow: Slow | None = None) -> Callable[..., Any]:
     """A method that gives an answer, as a function that the protocol's server takes for a tool with structured output.
 
-    It runs in a thread. `limiter`: of those that may be slow only so many at once, so that threads are left for others.
+    It runs in a thread; one that may be slow in one of `slow`.
     """
     signature = inspect.signature(method, eval_str=True)
 
     @wraps(method)
     async def call(**arguments: Any) -> CallToolResult:
-        answer = await to_thread.run_sync(partial(method, **arguments), limiter=limiter)
-        return told(answer)
+        work = partial(method, **arguments)
+        return told(await (to_thread.run_sync(work) if slow is None else slow.run(work)))
 
     call.__signature__ = signature.replace(  # type: ignore[attr-defined]
         return_annotation=Annotated[CallToolResult, signature.return_annotation]

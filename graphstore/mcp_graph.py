@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from decimal import Decimal
+from functools import partial
+from operator import itemgetter
 from typing import Annotated, Any, Literal
 
 import orjson
@@ -36,7 +38,7 @@ from graphstore.mcp_answers import (
     things,
     version_lines,
 )
-from graphstore.mcp_desk import BUDGET, Budget, Cursor, Desk, Part, Question, Tx, Valid, digest, parts
+from graphstore.mcp_desk import BUDGET, Budget, Cursor, Desk, Later, Question, Tx, Valid, digest, parts
 from graphstore.mcp_reads import RESTS
 from graphstore.models import Event, Node, Version
 from graphstore.period import instant, iso, moment
@@ -83,7 +85,7 @@ class Graph:
             raise InvalidError("about= and thread= or sender= ask for different timelines. Give one of them.")
         begin = None if since is None else moment(window(since, instant(view.at.valid))[0])
         end = None if until is None else moment(instant(until, "until"))
-        found: Iterable[Entry]
+        found: Iterable[Entry | Event]
         if about is not None:
             of, found = _about(view, about)
         elif thread or sender:
@@ -91,12 +93,15 @@ class Graph:
                 f"{name} {said}" for name, said in (("thread", thread), ("sender", sender)) if said
             )
             told = messages.messages(view, thread=thread, sender=sender, since=begin, until=end, limit=None)
-            found = map(_happened, told)
+            found = told
         else:
-            of, found = "all events", map(_happened, view.events(since=begin, until=end))
-        kept = [entry for entry in found if (not begin or entry.at >= begin) and (not end or entry.at < end)]
-        kept.sort(key=lambda entry: (entry.at, entry.id), reverse=True)
-        return question.page(Timeline, parts("entries", kept), of=of)
+            of, found = "all events", view.events(since=begin, until=end)
+        timed = [
+            (entry.occurred_at if isinstance(entry, Event) else entry.at, entry.id, entry) for entry in found
+        ]
+        kept = [each for each in timed if (not begin or each[0] >= begin) and (not end or each[0] < end)]
+        kept.sort(key=itemgetter(0, 1), reverse=True)
+        return question.page(Timeline, Later([("entries", _entry, entry) for _, _, entry in kept]), of=of)
 
     # ------------------------------------------------------------------ diff
 
@@ -318,6 +323,10 @@ def _instead(view: View, about: str) -> str:
     return "There is a sender of that name." if messages.messages(view, sender=about, limit=1).events else ""
 
 
+def _entry(found: Entry | Event) -> Entry:
+    return _happened(found) if isinstance(found, Event) else found
+
+
 def _happened(event: Event) -> Entry:
     return Entry(
         at=event.occurred_at,
@@ -392,16 +401,16 @@ def _of_one(question: Question, before: View, id: str) -> Difference:
 
 def _between(question: Question, before: View) -> Difference:
     found = before.compare(question.view)
-    listed: list[Part] = [
-        *parts("added", things(question.view, (*found.added, *found.events_added))),
-        *parts("removed", things(before, (*found.removed, *found.events_removed))),
-    ]
+    now, then = partial(thing, question.view), partial(thing, before)
+    listed: list[tuple[str, Callable[[Any], Any], Any]] = []
+    listed += [("added", now, each) for each in (*found.added, *found.events_added)]
+    listed += [("removed", then, each) for each in (*found.removed, *found.events_removed)]
     for each in found.changed:
-        listed.append(Part("changed", thing(question.view, each.after)))
-        listed += parts("changes", [field_line(each.id, change) for change in each.fields])
-    listed += parts("links_added", [link_line(link) for link in found.links_added])
-    listed += parts("links_removed", [link_line(link) for link in found.links_removed])
-    return question.page(Difference, listed, before=at(before))
+        listed.append(("changed", now, each.after))
+        listed += [("changes", partial(field_line, each.id), change) for change in each.fields]
+    listed += [("links_added", link_line, link) for link in found.links_added]
+    listed += [("links_removed", link_line, link) for link in found.links_removed]
+    return question.page(Difference, Later(listed), before=at(before))
 
 
 # ---------------------------------------------------------------- traces

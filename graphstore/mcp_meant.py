@@ -15,6 +15,10 @@ from graphstore.view import View
 _FITTING = 5
 _RELEVANT = 0.5  # of the best score: what says less of a text is not meant by it
 _ENDINGS = ("ing", "es", "ed", "s")
+_FILLING = frozenset(
+    "a an the of to in on at by for from with about and or is are was were be been am do does did has have had "
+    "what which who whom whose when where why how that this these those there i we you he she they our your their my".split()
+)
 
 
 class Meant(NamedTuple):
@@ -38,7 +42,7 @@ def meant(view: View, id_or_text: str, unknown: Callable[[NotFoundError], NotFou
         if refusal is not error:
             raise refusal from None
     asked = _stems(id_or_text)
-    hits = list(recall.mentions(view, _inflected(id_or_text), _FITTING))
+    hits = list(recall.mentions(view, _inflected(telling(id_or_text)), _FITTING))
     if not hits:
         raise refusal
     near = [hit for hit in hits if hit.score >= _RELEVANT * hits[0].score or asked <= _stems(_said(hit.node))]
@@ -54,6 +58,12 @@ def _first(fitting: Sequence[Supersession]) -> Supersession | None:
     later = {step.node.id for each in fitting for step in each.chain if step.node and step.how != "revised"}
     begins = [each for each in fitting if each.subject.id not in later]
     return begins[0] if len(begins) == 1 else None
+
+
+def telling(text: str) -> str:
+    """A text without the words that English puts into any question: what says many of them is not what was asked for. All of it where nothing else is."""
+    said = [word for word in text.split() if word.strip(".,;:?!'\"()").lower() not in _FILLING]
+    return " ".join(said) or text
 
 
 def ref(node: Node | Event) -> str:
@@ -86,27 +96,8 @@ def _inflected(text: str) -> str:
 
 
 def steps(view: View, found: Supersession) -> list[StepLine]:
-    """The steps of a succession, each with the thing it is of. That of an end without a successor is the one that ended by what was done then."""
-    left = _ends(found)
-    lines = []
-    for step in found.chain:
-        of = found.subject.id if step.link is None else step.link.target
-        if step.how in ("ended", "retracted"):
-            of = next((id for id in left if _done_then(view, id, step)), of)
-            left = [id for id in left if id != of]
-        lines.append(_line(view, step, of))
-    return lines
-
-
-def _ends(found: Supersession) -> list[str]:
-    """The things of a succession that nothing took the place of."""
-    reached = [found.subject.id, *(step.node.id for step in found.chain if step.node)]
-    replaced = {step.link.target for step in found.chain if step.link and step.how != "corrected"}
-    return [id for id in dict.fromkeys(reached) if id not in replaced]
-
-
-def _done_then(view: View, id: str, step: Step) -> bool:
-    return any(done.tx == step.recorded_at and done.author == step.who for done in view.operations(id))
+    """The steps of a succession, each with the thing it is of."""
+    return [_line(view, step, of) for step, of in zip(found.chain, found.of_steps, strict=True)]
 
 
 def _line(view: View, step: Step, of: str) -> StepLine:

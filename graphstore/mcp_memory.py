@@ -125,11 +125,12 @@ class Memory:
             view = self._desk.view()
             new = {each.name: each for each in reversed(entities) if _node(view, each.name) is None}
             made = [each for name, each in reversed(new.items())]
+            known = {each.name: _was(view, each.name) for each in made}
             with store.transaction(author=author):
                 for each in made:
                     content = _content(each.name, dict.fromkeys(each.observations), each.entityType)
                     source = f"agent:{author}"
-                    if _was(view, each.name):
+                    if known[each.name]:
                         store.revise(
                             each.name, content, valid_from=view.at.valid, source=source, trigger="agent"
                         )
@@ -324,16 +325,25 @@ def _node(view: View, name: str) -> Node | None:
         node = view.inspect(name).node
     except NotFoundError:
         return None
-    ours = isinstance(node, Node) and node.id == name and isinstance(node.content.get(_OBSERVATIONS), list)
+    ours = isinstance(node, Node) and node.id == name and _is_entity(node)
     return node if ours and isinstance(node, Node) and node.standing in UPRIGHT else None
 
 
+def _is_entity(node: Node) -> bool:
+    return isinstance(node.content.get(_OBSERVATIONS), list)
+
+
 def _was(view: View, name: str) -> bool:
-    """Whether the whole name is known."""
+    """Whether an entity of that whole name was there. Raises ConflictError where the name is the id of something else, which stays as it is."""
     try:
-        return view.inspect(name).node.id == name
+        node = view.inspect(name).node
     except NotFoundError:
         return False
+    if node.id == name and not (isinstance(node, Node) and _is_entity(node)):
+        raise ConflictError(
+            f"{name!r} is the id of something here that is no entity, and stays as it is. Give the entity another name."
+        )
+    return node.id == name
 
 
 def _expected(view: View, name: str) -> Node:
@@ -346,7 +356,7 @@ def _expected(view: View, name: str) -> Node:
 
 
 def _entities(view: View) -> list[Node]:
-    return [node for node in view.nodes() if isinstance(node.content.get(_OBSERVATIONS), list)]
+    return [node for node in view.nodes() if _is_entity(node)]
 
 
 def _links(view: View, names: Iterable[str]) -> list[Link]:

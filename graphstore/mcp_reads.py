@@ -29,7 +29,7 @@ from graphstore.mcp_answers import (
     version_lines,
 )
 from graphstore.mcp_desk import BUDGET, Budget, Cursor, Desk, Part, Tx, Valid, parts
-from graphstore.mcp_meant import meant, ref, steps, successors
+from graphstore.mcp_meant import meant, ref, steps, successors, telling
 from graphstore.mcp_paragraphs import ambiguous, nearest, supersession, why
 from graphstore.models import Chain, Event, Json, Link, Node
 from graphstore.search import words
@@ -39,6 +39,7 @@ from graphstore.wording import words as words_of
 
 RESTS = ("caused_by", "derived_from", "part_of", "supported_by")
 """Read from a thing, these kinds of link lead to what it rests on."""
+_LOOKED_THROUGH = 500  # of what may contradict: each is compared word by word
 _PIECE = 1_500  # characters of a content told in pieces
 _EVENT = ("description", "type", "status", "count", "first_seen", "last_seen", "source", "origin", "agent", "metadata", "sender",
           "thread", "classification", "trace_id", "span_id", "parent_span_id", "media_path")  # fmt: skip
@@ -85,10 +86,10 @@ class Reads:
                 "what stands and rests on something that has fallen",
             )
         elif standing == "contested":
-            hits, note = _contested(question.view, query, kind), "what contradicts something else that stands"
+            hits, note = _contested(question.view, query, kind, limit)
         else:
             ask = recall.recall if standing == "stands" else recall.mentions
-            told = ask(question.view, query, limit, kinds=kinds)
+            told = ask(question.view, telling(query), limit, kinds=kinds)
             hits, note = [_hit(question.view, hit) for hit in told], line(told.note, STATEMENT)
         return question.page(Found, parts("hits", hits[:limit]), note=note)
 
@@ -134,7 +135,10 @@ class Reads:
     def what_superseded(
         self,
         id_or_text: Annotated[
-            str, Field(description="An id, id-v2 for a version, or what the thing said, in its own words.")
+            str,
+            Field(
+                description="An id, id-v2 for a version, or what the thing said, in its own words.",
+            ),
         ],
         valid: Valid = None,
         tx: Tx = None,
@@ -260,16 +264,22 @@ def _shaky(view: View, query: str, kind: str | None) -> list[Hit]:
     return _about(found, query, kind)
 
 
-def _contested(view: View, query: str, kind: str | None) -> list[Hit]:
+def _contested(view: View, query: str, kind: str | None, limit: int) -> tuple[list[Hit], str]:
+    """What contradicts something; of very much that may, the newest is looked through."""
+    note = "what contradicts something else that stands"
+    most = limit if kind is None and not words(query) else _LOOKED_THROUGH
+    contradictions = view.contradictions(limit=most + 1)
+    if len(contradictions) > most:
+        note += f"; there is more than these {most}" if most == limit else f", of the first {most} there are"
     found = []
-    for each in view.contradictions():
+    for each in contradictions[:most]:
         how = "contradicts" if each.link else f"says otherwise than (shared words {each.overlap:.0%})"
         why = f" because: {each.link.reason}" if each.link and each.link.reason else ""
         other = thing(view, each.target)
         found.append(
             Hit(**fields(view, each.source), other=other.id, note=f"{how} {other.id}: {other.statement}{why}")
         )
-    return _about(found, query, kind)
+    return _about(found, query, kind), note
 
 
 def _about(hits: Iterable[Hit], query: str, kind: str | None) -> list[Hit]:

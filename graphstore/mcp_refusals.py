@@ -37,6 +37,8 @@ _AS_TOOLS = (
 _NEAREST = re.compile(rf"Nearest: {_QUOTED}")
 _AMBIGUOUS = re.compile(r"is ambiguous: ([^,.]+)")
 _ABSENT = re.compile(rf"(?:node|event) {_QUOTED} does not stand")
+_NO_TABLE = re.compile(r"Table (\w+) does not exist")
+_UNREACHED = re.compile(r"^no server answers at|did not answer within|^the connection to \S+ broke")
 _ECHO = 200  # characters of what was given
 _MOST = 4_000
 _GOT = re.compile(rf"no [a-z, ]+? {_QUOTED}")
@@ -87,10 +89,19 @@ def _next(tool: str, arguments: Mapping[str, Any], error: GraphStoreError, text:
         return _after_not_found(tool, arguments, text)
     if isinstance(error, QueryError) and "was stopped after" in text:
         return "call cypher again with less to go through: a kind, a LIMIT, fewer hops."
+    if isinstance(error, QueryError) and (found := _NO_TABLE.search(text)):
+        return (
+            f"call cypher again: labels are Node, Absent and Event, and a kind is a property, (n:Node {{kind: {found[1].lower()!r}}}); "
+            "a kind of link is a relationship in capitals. schema() lists those in use."
+        )
     if isinstance(error, QueryError):
         return "call schema() for the labels, properties and link kinds there are."
     if isinstance(error, LockedError):
         return "try again when the other process has ended, or ask the user to stop it."
+    if isinstance(error, EngineError) and _UNREACHED.search(text):
+        return "tell the user that the store's server is not reached (graphstore serve starts it), and try again then."
+    if isinstance(error, EngineError) and "needs more memory" in text:
+        return f"call {tool} again with less to go through: a kind, a LIMIT, fewer hops."
     if isinstance(error, EngineError):
         return "tell the user: the store needs to be looked at (graphstore verify)."
     if isinstance(error, ConflictError):
@@ -149,8 +160,10 @@ def _short(value: object) -> str:
     return shown if len(shown) <= 60 else f"{shown[:57]}…"
 
 
-def unknown_tool(name: str, known: list[str]) -> str:
-    """The refusal of a tool that is not there."""
+def unknown_tool(name: str, known: list[str], writing: Container[str] = ()) -> str:
+    """The refusal of a tool that is not there. `writing`: those that are offered elsewhere, where one may write."""
+    if name in writing:
+        return f"{name} writes, and here one only reads. Tools: {', '.join(known)}. Next: tell the user what you would have written."
     near = difflib.get_close_matches(name, known, n=1)
     guess = f" Did you mean {near[0]!r}?" if near else ""
     return f"no tool {name!r}. Tools: {', '.join(known)}.{guess}"

@@ -48,8 +48,11 @@ def over_stdio(store: GraphStore, **how: Any) -> None:
     # not in this thread: a read of standard input cannot be broken off, and Ctrl-C would wait for the next line
     serving = threading.Thread(target=serve, name="graphstore-mcp", daemon=True)
     with _stopping():
-        serving.start()
-        serving.join()
+        try:
+            serving.start()
+            serving.join()
+        finally:
+            made.stop_queries()
     if outcome:
         raise outcome[0]
 

@@ -115,6 +115,8 @@ class Writes:
     ) -> Remembered:
         """Know something from now on, or from `valid_from`. The same statement again is confirmed, not doubled. Says what it took the place
         of and what that stands seems to disagree: then use supersede, retract, or leave both. Give a `key` when only one value can hold at a time."""
+        if not statement.strip():
+            raise InvalidError("statement is blank. Say what is to be known, as a sentence.")
         linked = {
             "supersedes": supersedes or (),
             "corrects": corrects or (),

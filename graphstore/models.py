@@ -296,6 +296,20 @@ class Supersession(Shown):
     current: tuple[Node | Event, ...]
     standing: Standing
 
+    @property
+    def of_steps(self) -> tuple[str, ...]:
+        """The id of the thing that each step of the chain is of. One with a link is of its target; an end without a successor is of the thing that
+        ended, which may be further along than the subject."""
+        ends = _ends(self)
+        found = []
+        for step in self.chain:
+            of = self.subject.id if step.link is None else step.link.target
+            if step.node is None:
+                of = next((id for id, standing in ends if standing == step.how), of)
+                ends = [end for end in ends if end[0] != of]
+            found.append(of)
+        return tuple(found)
+
     def __str__(self) -> str:
         return _tell(self)
 
@@ -462,9 +476,22 @@ def _tell(found: Supersession) -> str:
     if not found.chain:
         return f"{subject} {'stands' if found.standing == 'stands' else 'is ' + found.standing}; nothing superseded it."
     parts = [_tell_step(step) for step in found.chain]
+    for number, (step, of) in enumerate(zip(found.chain, found.of_steps, strict=True)):
+        if step.node is None and of != found.subject.id:
+            parts[number] = f"{of} was {parts[number]}"
     now = ", ".join(_name(thing) for thing in found.current)
     tail = f"Standing now: {now}." if now else "Nothing stands in its place."
     return f"{subject} was {'; then '.join(parts)}. {tail}"
+
+
+def _ends(found: Supersession) -> list[tuple[str, Standing]]:
+    """The things of a succession that nothing took the place of, and how they stand, in the order they were reached."""
+    reached = {found.subject.id: found.standing}
+    for step in found.chain:
+        if step.node is not None and step.link is not None:
+            reached.setdefault(step.node.id, step.node.standing)
+    replaced = {step.link.target for step in found.chain if step.link and step.how != "corrected"}
+    return [(id, standing) for id, standing in reached.items() if id not in replaced]
 
 
 def _tell_step(step: Step) -> str:

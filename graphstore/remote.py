@@ -22,6 +22,7 @@ from graphstore import calls, contract, giving, wire
 from graphstore.branch import Branch
 from graphstore.connection import Connection, Reply
 from graphstore.contract import CALLS
+from graphstore.engine import seconds_limit
 from graphstore.errors import ConflictError, EngineError, GraphStoreError, InvalidError, NotFoundError
 from graphstore.inputs import text_of
 from graphstore.models import BranchInfo, Coordinate, Merge, MergeConflict, ViewDiff
@@ -121,6 +122,8 @@ class Remote(calls.Elsewhere):
             query["branch"] = self._branch
         if write and self._author is not None:
             query["author"] = self._author
+        if not write and (seconds := seconds_limit()) is not None:
+            query["seconds"] = f"{seconds:g}"
         held = getattr(self._line.local, "held", None)
         if held is not None:
             query["transaction"] = held.token

@@ -274,12 +274,12 @@ def _steps(found: Supersession, asked: Bar, most: int) -> Sheet:
     rows: list[tuple[str, ...]] = [
         ("asked", _called(found.subject), asked.period, when(found.subject.tx_from), "", "", found.standing)
     ]  # fmt: skip
-    for step in found.chain[: most - 1]:
+    for step, of in zip(found.chain[: most - 1], found.of_steps, strict=False):
         thing = step.node
         rows.append(
             (
                 step.how,
-                "" if thing is None else _called(thing),
+                of if thing is None else _called(thing),
                 "" if step.since is None else when(step.since),
                 when(step.recorded_at),
                 step.who or "",

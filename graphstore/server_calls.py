@@ -236,7 +236,7 @@ class Calling:
 
     async def read(self, call: Call, args: dict[str, Any], apart: Apart, kind: bytes) -> Answer:
         """Answer a call that reads, with the coordinate it was answered at."""
-        work = partial(self._read, call, args, apart, kind)
+        work = _timed(partial(self._read, call, args, apart, kind), apart.seconds, self.limits.query)
         if apart.transaction is not None:
             found: Answer = await self.turn(work, alone=True, within=apart.transaction)
             return found
@@ -353,6 +353,30 @@ _ENCODERS: dict[bytes, Callable[[Any], bytes]] = {
     EXACT: partial(contract.encode, exact=True),
     ARROW: _arrow,
 }
+
+
+def _timed(work: Callable[[], Answer], seconds: str | None, most: float) -> Callable[[], Answer]:
+    """Work in which a query runs no longer than who asks said."""
+    if seconds is None:
+        return work
+    limit = _seconds(seconds, most)
+
+    def timed() -> Answer:
+        with engine.time_limit(limit):
+            return work()
+
+    return timed
+
+
+def _seconds(said: str, most: float) -> float:
+    """How long a query may run: as long as who asks will wait, and no longer than the server lets it. Raises InvalidError."""
+    try:
+        seconds = float(said)
+    except ValueError:
+        seconds = -1
+    if not seconds > 0:
+        raise InvalidError(f"{said!r} is no time. Give seconds= as a number above 0.")
+    return min(seconds, most)
 
 
 def _stopped() -> Refused:

@@ -21,7 +21,7 @@ Headers = dict[bytes, bytes]
 
 JSON = b"application/json"
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
-_APART = ("valid", "tx", "as_of", "branch", "author", "transaction")
+_APART = ("valid", "tx", "as_of", "branch", "author", "transaction", "seconds")
 
 
 class Answer(NamedTuple):
@@ -68,7 +68,8 @@ class ClientGone(Exception):
 
 
 class Apart(NamedTuple):
-    """What a query says apart from the arguments: the coordinate, the line of belief, who writes, within which transaction; and the rest of it."""
+    """What a query says apart from the arguments: the coordinate, the line of belief, who writes, within which transaction, how long a
+    query may run; and the rest of it."""
 
     valid: str | None = None
     tx: str | None = None
@@ -76,6 +77,7 @@ class Apart(NamedTuple):
     branch: str | None = None
     author: str | None = None
     transaction: str | None = None
+    seconds: str | None = None
     others: tuple[tuple[str, str], ...] = ()
 
 

@@ -366,8 +366,9 @@ def _versions(versions: Iterable[Version], out: Console) -> None:
 
 def _supersession(found: Supersession, out: Console) -> None:
     out.print(f"{found.subject.id}  {label(found.subject)}", style="bold")
-    for step in found.chain:
-        out.print(f"  {step.how}{_successor(step.how, step.node)}", style="cyan")
+    for step, of in zip(found.chain, found.of_steps, strict=True):
+        ended = f"{of} " if step.node is None and of != found.subject.id else ""
+        out.print(f"  {ended}{step.how}{_successor(step.how, step.node)}", style="cyan")
         who = f" by {step.who}" if step.who else ""
         out.print(
             f"     since {when(step.since, 'then')}, recorded {when(step.recorded_at)}{who}", style="dim"

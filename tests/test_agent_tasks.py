@@ -21,6 +21,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from conftest import Clock
 from mcp import Client, StdioServerParameters
 from mcp_types import Implementation
+from served import TOKENS, serve_in_thread
 
 import graphstore
 from graphstore.mcp import server
@@ -160,6 +161,63 @@ def test_every_thing_is_told_as_the_rows_say(reader: Caller) -> None:
                         step["who"],
                         step["standing"],
                     )
+
+
+# ---------------------------------------------------------------------- on a store that a server holds
+
+FAR = READ[:: len(READ) // 11]
+"""A sample that has of everything."""
+
+
+@contextmanager
+def at_a_server(portal: BlockingPortal, world: World, path: Path) -> Iterator[Caller]:
+    """As `in_memory`, on a store that is reached by its address."""
+    clock, name = Clock(NOW), "scribe"
+    clock.move(hours=1)
+    with (
+        graphstore.open(path, clock=clock) as held,
+        serve_in_thread(held) as url,
+        graphstore.open(url, token=TOKENS.write) as store,
+    ):
+        client = Client(server(store, query_seconds=0.5), client_info=Implementation(name=name, version="1"))
+        with portal.wrap_async_context_manager(client):
+            yield Caller(portal, client, world, clock, name)
+
+
+@pytest.fixture(scope="module")
+def far(portal: BlockingPortal, world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Caller]:
+    copy = shutil.copytree(world.path, tmp_path_factory.mktemp("far") / "memory.gs")
+    with at_a_server(portal, world, copy) as caller:
+        yield caller
+
+
+@pytest.mark.parametrize("task", FAR, ids=lambda task: task.name)
+def test_task_on_a_store_elsewhere(far: Caller, task: Task) -> None:
+    task.play(far)
+
+
+@pytest.mark.parametrize("task", WRITTEN[::4], ids=lambda task: task.name)
+def test_task_that_writes_to_a_store_elsewhere(
+    portal: BlockingPortal, world: World, tmp_path: Path, task: Task
+) -> None:
+    with at_a_server(portal, world, shutil.copytree(world.path, tmp_path / "memory.gs")) as caller:
+        task.play(caller)
+
+
+def test_a_query_is_stopped_after_the_time_of_who_asks_it_elsewhere(far: Caller) -> None:
+    endless = "UNWIND range(1, 100000) AS a UNWIND range(1, 100000) AS b RETURN sum(a * b)"
+
+    assert "stopped after 0.5 s" in far.refused("cypher", query=endless)
+
+
+def test_a_server_that_is_gone_is_no_fault_of_the_store(portal: BlockingPortal, tmp_path: Path) -> None:
+    with graphstore.open(tmp_path / "memory.gs") as held, serve_in_thread(held) as url:
+        away = graphstore.open(url, token=TOKENS.write)
+    with portal.wrap_async_context_manager(Client(server(away))) as client:
+        told = portal.call(client.call_tool, "get", {"id": "x"}).content[0].text
+
+    assert told.startswith("no server answers at") and "graphstore serve" in told.partition(" Next: ")[2]
+    assert "verify" not in told
 
 
 # ---------------------------------------------------------------------- pages

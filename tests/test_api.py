@@ -1045,6 +1045,34 @@ def test_what_ended_with_no_successor_says_so(store, clock):
     assert ("ended", ()) == (found.standing, found.current)
 
 
+def test_an_end_further_along_names_what_ended(store, clock):
+    for id in ("first", "left", "right"):
+        store.add_node("fact", {}, id=id, valid_from="2026-01-01" if id == "first" else "2026-01-10")
+    store.supersede("first", by="left")
+    store.supersede("first", by="right")
+    clock.set("2026-02-01")
+    store.retract("right", reason="never so")
+    store.end("left", at="2026-01-20", reason="over")
+
+    found = store.what_superseded("first")
+    assert [
+        ("superseded", "first"),
+        ("superseded", "first"),
+        ("ended", "left"),
+        ("retracted", "right"),
+    ] == sorted(
+        ((step.how, of) for step, of in zip(found.chain, found.of_steps, strict=True)),
+        key=lambda each: ("superseded", "ended", "retracted").index(each[0]),
+    )
+    assert "left was ended since 2026-01-20" in str(found)
+    assert "right was retracted since" in str(found)
+    assert ("ended", "left") == (
+        store.what_superseded("left").chain[0].how,
+        store.what_superseded("left").of_steps[0],
+    )
+    assert str(store.what_superseded("left")).startswith("left was ended since 2026-01-20")
+
+
 def test_supersedes_is_the_other_way_round(store, auth):
     assert ["sessions"] == [link.target for link in store.supersedes("jwt-tokens")]
     assert [] == store.supersedes("sessions")

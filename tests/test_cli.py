@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -337,6 +338,18 @@ def test_history(folder: Path) -> None:
     assert [version["number"] for version in answer("history", folder, "limits")] == [3]
     assert {version["number"] for version in answer("history", folder, "limits", "--all")} == {1, 2, 3}
     assert "limits-v3" in run("history", folder, "limits")
+
+
+def test_superseded_says_which_of_its_successors_ended(tmp_path: Path) -> None:
+    with graphstore.open(tmp_path / "ends.gs") as store:
+        store.add_node("fact", {}, id="first", valid_from="2026-01-01")
+        store.add_node("fact", {}, id="second", valid_from="2026-01-10", supersedes=["first"])
+        store.retract("second", reason="never so")
+        shown = store.what_superseded("first")._repr_html_()
+
+    assert "  second retracted" in run("superseded", tmp_path / "ends.gs", "first")
+    assert "  retracted" in run("superseded", tmp_path / "ends.gs", "second")
+    assert "<td>retracted</td><td>second</td>" in re.sub(r"<td[^>]*>", "<td>", shown)
 
 
 def test_superseded(folder: Path) -> None:

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pytest
 
 from graphstore import engine as seam
-from graphstore.engine import Engine, Entity, Result, bind, check_read_only, time_limit
+from graphstore.engine import Engine, Entity, Result, bind, check_read_only, stopped_by, time_limit
 from graphstore.errors import EngineError, InvalidError, LockedError, NotFoundError, QueryError
 from graphstore.guard import parse, split
 
@@ -747,6 +747,15 @@ def test_queries_in_a_time_limit_are_stopped_and_those_after_it_are_not(people: 
         people.query(HEAVY)
     with time_limit(60):
         assert 1 == people.query("RETURN 1 AS one").single()["one"]
+    assert 1 == people.query("RETURN 1 AS one").single()["one"]
+
+
+def test_a_query_is_stopped_by_who_no_longer_waits_for_it(people: Engine) -> None:
+    stopping = threading.Event()
+    threading.Timer(0.2, stopping.set).start()
+    with stopped_by(stopping), pytest.raises(QueryError, match="nobody waits for its answer"):
+        people.query(HEAVY)
+
     assert 1 == people.query("RETURN 1 AS one").single()["one"]
 
 

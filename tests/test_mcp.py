@@ -98,7 +98,8 @@ def test_a_read_only_server_offers_nothing_that_writes(told):
     with agent(door.server(told, read_only=True)) as reader:
         assert READS == list(reader.tools())
         assert "remember" not in reader.client.instructions
-        assert "no tool 'remember'" in reader.refused("remember", statement="x")
+        assert "remember writes, and here one only reads." in reader.refused("remember", statement="x")
+        assert "no tool 'rember'" in reader.refused("rember", statement="x")
 
 
 def test_an_unknown_profile_is_refused(store):
@@ -524,6 +525,92 @@ def test_a_fault_of_the_server_is_named_and_tells_no_more(told, caplog):
     assert "broken failed unexpectedly: ZeroDivisionError" in text
     assert "secret" not in text
     assert "secret" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("question", "first"),
+    [
+        ("What is the deploy day?", "deploy"),
+        ("what is the thing about Redis", "redis"),
+        ("when do we deploy", "deploy"),
+        ("the", "api"),
+    ],
+)
+def test_a_question_is_searched_for_by_what_it_is_about(store, question, first):
+    store.add_node("fact", {"says": "We deploy on Tuesdays."}, id="deploy")
+    store.add_node("fact", {"says": "Sessions are kept in Redis."}, id="redis")
+    store.add_node("fact", {"says": "The API is what the team is proud of."}, id="api")
+    store.add_node("fact", {"says": "What is the matter with the build is that it is slow."}, id="build")
+    with agent(door.server(store)) as one:
+        assert first == one.ask("search", query=question)["hits"][0]["id"]
+
+
+def test_of_much_that_may_contradict_the_newest_is_looked_through(told, monkeypatch):
+    from graphstore import mcp_reads
+
+    monkeypatch.setattr(mcp_reads, "_LOOKED_THROUGH", 3)
+    with told.transaction():
+        for number in range(9):
+            told.add_node("note", {"says": f"the green house has {number} rooms"}, id=f"house-{number}")
+    with agent(door.server(told)) as one:
+        two = one.ask("search", query="", standing="contested", limit=2)
+        some = one.ask("search", query="house", standing="contested")
+
+    assert (2, "what contradicts something else that stands; there is more than these 2") == (
+        len(two["hits"]),
+        two["note"],
+    )
+    assert (3, "what contradicts something else that stands, of the first 3 there are") == (
+        len(some["hits"]),
+        some["note"],
+    )
+
+
+# ---------------------------------------------------------------- shapes
+
+
+def test_what_a_client_lists_is_flat_and_short(told):
+    with agent(door.server(told)) as one:
+        tools = one.tools().values()
+    asked = json.dumps([tool.input_schema for tool in tools])
+    given = json.dumps([tool.output_schema for tool in tools])
+
+    assert [] == [word for word in ("$ref", "anyOf", "null", '"title"') if word in asked]
+    assert [] == [word for word in ("anyOf", "null", '"title"') if word in given]
+    assert len(asked) < 16_000, "about 4,000 tokens"
+    assert len(asked + given) < 60_000
+
+
+def test_null_is_left_out_and_one_text_is_a_list_of_one(told):
+    with agent(door.server(told)) as one:
+        made = one.ask("remember", statement="tokens", tags="auth", supersedes="sessions", key=None, id="one")
+
+        assert (["auth"], ["sessions"]) == (made["thing"]["tags"], [each["id"] for each in made["closed"]])
+
+
+def test_a_text_that_looks_like_json_is_a_text(told):
+    with agent(door.server(told)) as one:
+        made = one.ask("remember", statement='{"a": 1}', reason="null", source='["x"]', id="odd")
+
+        assert ('{"a": 1}', '["x"]') == (
+            made["thing"]["statement"],
+            one.ask("history", id="odd")["versions"][0]["source"],
+        )
+        assert "null" == one.ask("why", id="odd")["said"][0]["reason"]
+        listed = one.ask("remember", statement="two", tags='["a", "b"]', content='{"more": 1}')
+        assert ["a", "b"] == listed["thing"]["tags"]
+
+
+@pytest.mark.parametrize(
+    ("tool", "asked", "told_so"),
+    [
+        ("remember", {"statement": " \n"}, "statement is blank"),
+        ("cypher", {"query": "MATCH (n:Fact) RETURN n"}, "(n:Node {kind: 'fact'})"),
+    ],
+)
+def test_a_refusal_says_what_was_meant(told, tool, asked, told_so):
+    with agent(door.server(told)) as one:
+        assert told_so in one.refused(tool, **asked)
 
 
 # ---------------------------------------------------------------- slow queries

@@ -40,6 +40,7 @@ HELLO = {
     },
 }
 TOKEN = "open sesame"
+ENDLESS = "UNWIND range(1, 100000) AS a UNWIND range(1, 100000) AS b RETURN sum(a * b)"
 
 
 def command(*words: object) -> list[str]:
@@ -159,12 +160,105 @@ def test_standard_output_is_the_protocols_alone(folder):
     with process(path) as served:
         served.stdin.write("".join(json.dumps(call) + "\n" for call in calls) + "this is no message\n")
         served.stdin.flush()
-        answers = [json.loads(served.stdout.readline()) for _ in range(3)]
+        answers = [json.loads(served.stdout.readline()) for _ in range(4)]
         served.stdin.close()
         assert "" == served.stdout.read().partition('{"jsonrpc"')[0]
 
-    assert {1, 2, 3} == {answer.get("id") for answer in answers}
+    assert {1, 2, 3, None} == {answer["id"] for answer in answers}
     assert (0, True) == (served.returncode, graphstore.verify(path).ok)
+
+
+UNREADABLE = [
+    (b'{"jsonrpc":"2.0","id":5}', 5, -32600),
+    (b'{"id":6,"method":"ping"}', 6, -32600),
+    (b'{"jsonrpc":"2.0","id":"seven","method":"tools/call","params":[1]}', "seven", -32600),
+    (b'{"jsonrpc":"2.0","id":8,"method":"ping","params":{"a":"\\ud800"}}', 8, -32600),
+    (b'[{"jsonrpc":"2.0","id":9,"method":"ping"}]', None, -32600),
+    (b'"no object"', None, -32600),
+    (b"{", None, -32700),
+    (b"\xff\xfe", None, -32700),
+    (b"[" * 100_000, None, -32700),
+]
+
+
+@pytest.fixture(scope="module")
+def raw(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that was greeted, to send lines to."""
+    with subprocess.Popen(
+        command(folder / "raw.gs"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT,
+    ) as served:  # fmt: skip
+        ask(served, json.dumps(HELLO).encode())
+        yield served
+        send(served, query(99, ENDLESS))
+        time.sleep(0.3)
+        served.stdin.close()  # while a query runs that would take ten seconds
+        assert (0, b"") == (served.wait(7), served.stderr.read())
+
+
+def ask(served: subprocess.Popen[bytes], line: bytes, end: bytes = b"\n") -> dict[str, Any]:
+    """What a process answers to a line."""
+    send(served, line, end)
+    found: dict[str, Any] = json.loads(served.stdout.readline())
+    return found
+
+
+def send(served: subprocess.Popen[bytes], line: bytes, end: bytes = b"\n") -> None:
+    served.stdin.write(line + end)
+    served.stdin.flush()
+
+
+def query(id: int, text: str) -> bytes:
+    asked = {"name": "cypher", "arguments": {"query": text}}
+    return json.dumps({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": asked}).encode()
+
+
+@pytest.mark.parametrize(("line", "id", "code"), UNREADABLE, ids=lambda value: str(value)[:40])
+def test_what_is_no_message_is_refused_by_its_id(raw, line, id, code):
+    answer = ask(raw, line)
+
+    assert (id, code) == (answer["id"], answer["error"]["code"])
+    assert answer["error"]["message"].endswith("Send one message a line.")
+
+
+def test_lines_end_as_on_windows_or_begin_with_a_mark(raw):
+    ping = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
+
+    assert [{}, {}] == [ask(raw, ping, b"\r\n")["result"], ask(raw, b"\xef\xbb\xbf" + ping)["result"]]
+
+
+def test_a_query_that_is_cancelled_holds_nobody_up(raw):
+    send(raw, query(20, ENDLESS))
+    time.sleep(0.5)
+    asked = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 20}}
+    send(raw, json.dumps(asked).encode())
+    began = time.monotonic()
+
+    assert 21 == ask(raw, query(21, "RETURN 1 AS one"))["id"]
+    assert time.monotonic() - began < 5, "the other query went on to its limit of 10 s"
+
+
+@pytest.mark.parametrize("how", ["it is stopped", "the client reads no more"])
+def test_a_query_that_runs_does_not_keep_the_door_open(folder, how):
+    path = folder / "leaving.gs"
+    with process(path) as served:
+        served.stdin.write(json.dumps(HELLO) + "\n")
+        served.stdin.flush()
+        served.stdout.readline()
+        served.stdin.write(query(2, ENDLESS).decode() + "\n")
+        served.stdin.flush()
+        time.sleep(0.5)
+        began = time.monotonic()
+        if how == "it is stopped":
+            served.send_signal(signal.SIGTERM)
+        else:
+            served.stdout.close()
+            served.stdin.write('{"jsonrpc":"2.0","id":3,"method":"ping"}\n')
+            served.stdin.flush()
+        assert (130 if how == "it is stopped" else 0) == served.wait(20)
+        assert time.monotonic() - began < 5, "it waited for the query"
+        assert "Traceback" not in served.stderr.read()
+
+    assert graphstore.verify(path).ok
 
 
 def test_a_store_that_is_held_is_named_on_standard_error(folder):

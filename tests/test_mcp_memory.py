@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 import pytest
@@ -104,6 +105,35 @@ def test_observations_are_added_once(known):
     assert ["likes tea", "plays chess"] == known.ask("open_nodes", names=["Ada"])["entities"][0][
         "observations"
     ]
+
+
+@pytest.mark.parametrize("id", ["plan", "boom", "over"])
+def test_what_is_no_entity_is_never_made_one(known, store, id):
+    store.add_node("fact", {"says": "we ship on Monday"}, id="plan")
+    store.add_node("fact", {"says": "we shipped on Friday"}, id="over")
+    store.end("over", reason="done")
+    store.record_event("error", "boom", id="boom")
+    before = store.stats()["transactions"]
+
+    assert f"'{id}' is the id of something here that is no entity" in known.refused(
+        "create_entities", entities=[{**ADA, "name": "Eve"}, {**ADA, "name": id}]
+    )
+    assert before == store.stats()["transactions"]
+
+
+def test_the_whole_graph_is_a_resource(known):
+    [found] = known.do(known.client.read_resource, "memory://knowledge-graph").contents
+
+    assert ("application/json", known.ask("read_graph")) == (found.mime_type, json.loads(found.text))
+
+
+def test_arguments_refer_to_nothing(ana):
+    shapes = json.dumps([tool.input_schema for tool in ana.tools().values()])
+
+    assert [] == [word for word in ("$ref", "$defs", "anyOf") if word in shapes]
+    assert ["from", "to", "relationType"] == list(
+        ana.tools()["create_relations"].input_schema["properties"]["relations"]["items"]["properties"]
+    )
 
 
 def test_what_is_missing_is_an_error_or_told(known, store):

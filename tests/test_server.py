@@ -342,6 +342,18 @@ def test_a_query_that_takes_too_long_is_stopped(disk_store, wire):
     assert time.monotonic() - start < 5
 
 
+def test_a_query_is_stopped_after_the_time_that_is_asked_for(wire):
+    slow = {"cypher": "UNWIND range(1, 100000) AS a UNWIND range(1, 100000) AS b RETURN sum(a * b)"}
+
+    told = [wire.ask("POST", f"/query?seconds={seconds}", slow)[1]["message"] for seconds in ("0.1", "60")]
+    assert ["the query was stopped after 0.1 s.", "the query was stopped after 0.5 s."] == [
+        message.partition(" Narrow")[0] for message in told
+    ]
+    assert {422} == {
+        wire.ask("POST", f"/query?seconds={each}", slow)[0] for each in ("0", "-1", "nan", "soon")
+    }
+
+
 def test_a_slow_query_holds_up_neither_writes_nor_reads(disk_store, url):
     with disk_store.transaction():
         for number in range(60):

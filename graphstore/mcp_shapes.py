@@ -1,0 +1,86 @@
+"""The shapes of what a tool takes and gives, as a client lists them: flat and short, since every agent reads all of them before it asks anything.
+
+What may be left out is not required, and what may be null says only what it is otherwise: null is taken for left out.
+"""
+
+from __future__ import annotations
+
+import types
+from typing import Any, Union, get_args, get_origin
+
+from mcp.server.mcpserver.tools.base import Tool
+from mcp.server.mcpserver.utilities.func_metadata import FuncMetadata
+
+__all__ = ["shaped"]
+
+_NULL = {"type": "null"}
+
+
+def shaped(tool: Tool) -> Tool:
+    """A tool whose shapes are plain, and which takes what agents give for a text or a list of them."""
+    asked = tool.fn_metadata
+    given = None if asked.output_schema is None else plain(asked.output_schema)
+    arguments = _Arguments(arg_model=asked.arg_model, output_schema=given, output_model=asked.output_model)
+    return tool.model_copy(update={"parameters": inlined(plain(tool.parameters)), "fn_metadata": arguments})
+
+
+def plain(schema: Any) -> Any:
+    """A JSON schema without titles, without null as a choice or as a default."""
+    if isinstance(schema, list):
+        return [plain(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if schema.get("default", ...) is None:
+        schema = {name: said for name, said in schema.items() if name != "default"}
+    choices = [each for each in schema.get("anyOf", ()) if each != _NULL]
+    if len(choices) == 1:
+        schema = {**choices[0], **{name: said for name, said in schema.items() if name != "anyOf"}}
+    told: dict[str, Any] = {}
+    for name, said in schema.items():
+        if name in ("properties", "$defs"):
+            told[name] = {each: plain(shape) for each, shape in said.items()}
+        elif name == "description":
+            told[name] = " ".join(said.split())
+        elif name not in ("title", "additionalProperties") or (name == "title" and isinstance(said, dict)):
+            told[name] = plain(said)
+    return told
+
+
+def inlined(schema: dict[str, Any]) -> dict[str, Any]:
+    """A schema that refers to nothing: some clients know no references in what a tool takes."""
+    known = schema.get("$defs", {})
+
+    def put(part: Any) -> Any:
+        if isinstance(part, list):
+            return [put(each) for each in part]
+        if not isinstance(part, dict):
+            return part
+        if "$ref" in part:
+            return put(
+                {**known[part["$ref"].rpartition("/")[2]], **{k: v for k, v in part.items() if k != "$ref"}}
+            )
+        return {name: put(each) for name, each in part.items() if name != "$defs"}
+
+    return put(schema)  # type: ignore[no-any-return]
+
+
+class _Arguments(FuncMetadata):
+    """What a tool is called with. A text is never read as JSON, though it looks like it; one text is taken for a list of one."""
+
+    def pre_parse_json(self, data: dict[str, Any]) -> dict[str, Any]:
+        """The arguments as they are meant; those that are JSON in a text are read."""
+        read = super().pre_parse_json(data)
+        for name, field in self.arg_model.model_fields.items():
+            given = data.get(name)
+            if not isinstance(given, str):
+                continue
+            kinds = _kinds(field.annotation)
+            if str in kinds:
+                read[name] = given
+            elif list[str] in kinds and isinstance(read[name], str):
+                read[name] = [given]
+        return read
+
+
+def _kinds(annotation: Any) -> tuple[Any, ...]:
+    return get_args(annotation) if get_origin(annotation) in (Union, types.UnionType) else (annotation,)
