@@ -66,6 +66,7 @@ class Calling:
         self.serving = Serving(store, self._answered, patience=patience)
         self._pool = ThreadPoolExecutor(limits.readers, thread_name_prefix="graphstore reader")
         self._reading = 0
+        self._asked: list[Turn] = []
         self._late: OrderedDict[Turn, None] = OrderedDict()  # turns that wait, in the order they came
         self._outcomes: OrderedDict[bytes, asyncio.Future[Answer]] = OrderedDict()
         self._outcome_bytes = 0
@@ -107,6 +108,12 @@ class Calling:
         self.bodies.look()
         self._sweeper = self._loop.call_later(_LOOK, self._sweep)
 
+    def _hand_over(self) -> None:
+        """What was asked in one round of the loop comes to the writer at once: so it shares a sync, and the writer does not wake for the first alone."""
+        asked, self._asked = self._asked, []
+        for turn in asked:
+            self.serving.ask(turn)
+
     async def turn(self, work: Callable[[], Any], *, alone: bool, within: str | None = None) -> Any:
         """What some work gives when it is the writer's turn to do it, durable by then. Raises what it raises; Refused when too many wait."""
         if self.serving.waiting >= self.limits.waiting_writes:
@@ -114,7 +121,9 @@ class Calling:
         turn = Turn(work, alone=alone, told=self._loop.create_future(), until=monotonic() + self.limits.write)
         if within is None:
             self._late[turn] = None
-            self.serving.ask(turn)
+            if not self._asked:
+                self._loop.call_soon(self._hand_over)
+            self._asked.append(turn)
         else:
             self.serving.ask_within(within, turn)
         await turn.told
@@ -132,6 +141,7 @@ class Calling:
         def opening() -> Any:
             return self.line(apart).transaction(**{"author": apart.author, **asked})
 
+        self._hand_over()
         turn = self.serving.begin(
             opening,
             lambda token: (token, iso(self.line(apart)._coordinate()[1])),
@@ -300,6 +310,7 @@ class Calling:
     def stop(self, seconds: float) -> None:
         """End the writer, the transaction that is open with it, and the readers. Blocks for so long at most."""
         self._sweeper.cancel()
+        self._hand_over()
         self.serving.stop(seconds)
         self._pool.shutdown(wait=False, cancel_futures=True)
 
