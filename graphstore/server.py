@@ -37,6 +37,7 @@ from graphstore.server_requests import (
     ClientGone,
     Gate,
     Headers,
+    Heads,
     Receive,
     Refused,
     Scope,
@@ -57,6 +58,7 @@ _LOOK = 1.0  # seconds after which a stream looks by itself: not everything is w
 _OPEN = frozenset(
     {"/health", "/docs", "/openapi.json", "/docs/oauth2-redirect"}
 )  # they say nothing of the store
+_UNREAD = frozenset({401, 403, 404, 405, 413, 504})  # may come before the body of a request has been read
 _CHUNK = 1 << 18
 _TABLES = ("nodes", "versions", "events", "links")
 
@@ -91,8 +93,10 @@ class Door:
         self.metrics = Metrics()
         self.calling: Calling | None = None
         self.stopping = asyncio.Event()
-        self._streams = self._active = 0
+        self.heads = Heads(limits.upload, limits.head)
+        self._streams = self._active = self._connections = 0
         self._holders: dict[Any, str] = {}  # the connection that last used a transaction, and its token
+        self._beginning: set[Any] = set()  # the connections that wait for one
 
     # ------------------------------------------------------------------ its life
 
@@ -102,6 +106,7 @@ class Door:
         self.calling = Calling(
             self._store, self._limits, self._patience, self.metrics, read_only=self._read_only
         )
+        self.calling.looks.append(self.heads.look)
         try:
             yield self.calling
         finally:
@@ -115,8 +120,15 @@ class Door:
         if self.calling is not None:
             self.calling.news()
 
+    def come(self, client: Any) -> bool:
+        """A connection has begun. Whether there is room for it; it is told of its end in any case."""
+        self._connections += 1
+        return self._connections <= self._limits.connections
+
     def gone(self, client: Any) -> None:
         """A connection has ended. Whoever held a transaction open by it may have died."""
+        self._connections -= 1
+        self._beginning.discard(client)
         token = self._holders.pop(client, None)
         if token is not None and self.calling is not None and token not in self._holders.values():
             self.calling.serving.gone(token)
@@ -187,7 +199,7 @@ class Door:
             elif scope["path"] in _OPEN:
                 await self.inner(scope, receive, send)
             else:
-                raise NotFoundError.nearest("call", scope["path"], self._calls)
+                raise Refused(404, str(NotFoundError.nearest("call", scope["path"], self._calls)))
             return None
         if call.scope == "write":
             _want_write(scoped, call.name)
@@ -253,6 +265,7 @@ class Door:
             "writes_waiting": calling.serving.waiting,
             "reads_under_way": calling.reading,
             "requests_under_way": self._active,
+            "connections": self._connections,
             "streams": self._streams,
             "transaction_open": int(calling.serving.in_transaction),
             **gauges_of(stats),
@@ -275,8 +288,14 @@ class Door:
         if self._read_only:
             raise Refused(403, "the server is read only.")
         body = arguments(await self._calling().bodies.read(headers, receive, self._limits.body))
+        client = scope["client"]
+        self._beginning.add(client)
         token, tx = await self._calling().begin(body, apart(scope["query_string"]))
-        self._holders[scope["client"]] = token
+        if client not in self._beginning:  # nobody will ever know of it
+            await self._calling().end(token, commit=False)
+            raise ClientGone
+        self._beginning.discard(client)
+        self._holders[client] = token
         return Answer(200, orjson.dumps({"transaction": token, "tx": tx}))
 
     async def _end_of(self, path: str, scoped: str, headers: Headers, receive: Receive) -> Answer:
@@ -429,7 +448,10 @@ def _want_write(scoped: str, what: str) -> None:
 
 def _refusal(error: Exception) -> Answer:
     if isinstance(error, Refused):
-        return error.answer()
+        found = error.answer()
+        if error.status in _UNREAD:  # a body that nobody reads may have no end
+            return found._replace(headers=(*found.headers, (b"connection", b"close")))
+        return found
     status, said = contract.error_out(error)
     return Answer(status, orjson.dumps(said))
 

@@ -45,6 +45,8 @@ class Limits:
 
     body: int = 32 << 20
     load: int = 2 << 30
+    head: int = 64 << 10
+    connections: int = 2_000
     upload: float = 60.0
     query: float = 30.0
     read: float = 60.0
@@ -73,6 +75,8 @@ class Calling:
         self.written = asyncio.Event()
         """Set when something has become durable; whoever looks clears it by putting another in its place."""
         self.bodies = Bodies(limits.upload)
+        self.looks: list[Callable[[], None]] = [self.bodies.look]
+        """Called now and then: who waits for too long is given up."""
         self._sweeper = self._loop.call_later(_LOOK, self._sweep)
 
     # ------------------------------------------------------------------ writing
@@ -105,7 +109,8 @@ class Calling:
                     504, "others were writing for too long. Nothing was written: try again.", after=5
                 )
                 turn.told.set_result(None)
-        self.bodies.look()
+        for look in self.looks:
+            look()
         self._sweeper = self._loop.call_later(_LOOK, self._sweep)
 
     def _hand_over(self) -> None:
@@ -207,7 +212,9 @@ class Calling:
                     return encode([_id_of(value) for value in values])
                 return b"[" + b",".join([encode(value) for value in values]) + b"]"
 
-        body = await self.turn(work, alone=apart.branch is not None, within=apart.transaction)
+        body = await self.turn(
+            partial(self._in_time, work), alone=apart.branch is not None, within=apart.transaction
+        )
         return Answer(200, body, (), kind)
 
     # ------------------------------------------------------------------ reading
@@ -238,8 +245,10 @@ class Calling:
         """Answer a call that reads, with the coordinate it was answered at."""
         work = partial(self._read, call, args, apart, kind)
         if apart.transaction is not None:
-            found: Answer = await self.turn(work, alone=True, within=apart.transaction)
-            return found
+            within: Answer = await self.turn(
+                partial(self._in_time, work), alone=True, within=apart.transaction
+            )
+            return within
         if call.name in AT_ONCE and apart.branch is None:
             lock = self.store._core.lock
             if lock.acquire(blocking=False):
@@ -249,7 +258,7 @@ class Calling:
                     lock.release()
         return await self.aside(partial(self._in_time, work))  # type: ignore[no-any-return]
 
-    def _in_time(self, work: Callable[[], Answer]) -> Answer:
+    def _in_time(self, work: Callable[[], Any]) -> Any:
         with engine.time_limit(self.limits.query):
             return work()
 

@@ -56,8 +56,10 @@ _WORDS = {
     403: "Forbidden",
     404: "NotFoundError",
     405: "Forbidden",
+    408: "TooLate",
     413: "TooLarge",
     429: "Busy",
+    431: "TooLarge",
     503: "Busy",
     504: "TooLate",
 }
@@ -176,6 +178,54 @@ class Bodies:
             del self._awaited[task]
             self._late.add(task)
             task.cancel()
+
+
+class Heads:
+    """Requests whose head has not come whole. Who sends it slowly, or without an end, is let go: nobody has been asked for a token yet."""
+
+    def __init__(self, seconds: float, most: int) -> None:
+        self._seconds, self._most = seconds, most
+        self._awaited: dict[Any, list[float]] = {}  # by transport: until when, and how much has come of it
+
+    def begin(self, transport: Any) -> None:
+        """The first of a request is awaited, or there."""
+        if transport not in self._awaited:
+            self._awaited[transport] = [monotonic() + self._seconds, 0]
+
+    def end(self, transport: Any) -> None:
+        """The head is there, or its connection has gone."""
+        self._awaited.pop(transport, None)
+
+    def grow(self, transport: Any, size: int) -> None:
+        """So much has come. What of it was not of the head has ended it before."""
+        awaited = self._awaited.get(transport)
+        if awaited is not None:
+            awaited[1] += size
+            if awaited[1] > self._most:
+                self._refuse(transport, 431, f"the head of the request is larger than {self._most:,} bytes.")
+
+    def look(self) -> None:
+        """Let go those that are late. To be called now and then."""
+        now = monotonic()
+        while self._awaited:
+            transport, (until, size) = next(iter(self._awaited.items()))
+            if until > now:
+                break
+            if size:
+                self._refuse(transport, 408, f"the request did not come whole within {self._seconds:g} s.")
+            else:
+                self.end(transport)
+                transport.abort()
+
+    def _refuse(self, transport: Any, status: int, message: str) -> None:
+        self.end(transport)
+        found = Refused(status, message).answer()
+        head = f"HTTP/1.1 {status} {_REASONS[status]}\r\ncontent-type: application/json\r\ncontent-length: {len(found.body)}\r\nconnection: close\r\n\r\n"
+        transport.write(head.encode() + found.body)
+        transport.close()
+
+
+_REASONS = {408: "Request Timeout", 431: "Request Header Fields Too Large"}
 
 
 async def _body(receive: Receive, most: int) -> bytes:
