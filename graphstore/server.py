@@ -26,7 +26,7 @@ from graphstore.errors import GraphStoreError, InvalidError, NotFoundError
 from graphstore.period import TimeLike, instant, iso
 from graphstore.server_agents import PATH as AGENTS
 from graphstore.server_agents import Agents
-from graphstore.server_calls import ARROW, Calling, Limits, encoder, kind_of
+from graphstore.server_calls import ARROW, Calling, Limits, encoder, kind_of, prepared
 from graphstore.server_metrics import KIND as METRICS
 from graphstore.server_metrics import Metrics, gauges_of
 from graphstore.server_openapi import described
@@ -59,6 +59,8 @@ _OPEN = frozenset(
     {"/health", "/docs", "/openapi.json", "/docs/oauth2-redirect"}
 )  # they say nothing of the store
 _UNREAD = frozenset({401, 403, 404, 405, 413, 504})  # may come before the body of a request has been read
+_FORWARDED = frozenset({b"forwarded", b"x-forwarded-for", b"x-real-ip", b"via"})
+_OF_WRITES = ("branch", "author", "transaction")
 _CHUNK = 1 << 18
 _TABLES = ("nodes", "versions", "events", "links")
 
@@ -193,6 +195,7 @@ class Door:
             return await other(scoped, headers, scope, receive, send)
         if call is None:
             if scope["path"].startswith("/transaction/") and method == "POST":
+                apart(scope["query_string"]).only("branch", "author")
                 return await self._end_of(scope["path"], scoped, headers, receive)
             if scope["path"] == AGENTS and self.agents is not None:
                 await self.agents.answer(scoped, self.stopping, scope, receive, send)
@@ -208,7 +211,7 @@ class Door:
             return await self._posted(call, scoped, asked, headers, scope, receive)
         if method in ("GET", "HEAD") and call.scope == "read":
             args = contract.from_query(call, list(asked.others))
-            self._check_files(call, args, scoped, scope)
+            self._check_files(call, args, scoped, headers, scope)
             return await self._calling().read(call, args, asked, kind_of(headers.get(b"accept", b"")))
         raise Refused(405, f"{method} {scope['path']}: ask by POST, with the arguments as a JSON object.")
 
@@ -220,13 +223,13 @@ class Door:
         if call.name == "bulk_load" and ARROW in headers.get(b"content-type", b""):
             body = await self._calling().bodies.read(headers, receive, limits.load)
             args = await calling.aside(partial(_tables, body, asked))
+            asked = asked._replace(others=()).only(*_OF_WRITES)
         else:
             body = await self._calling().bodies.read(headers, receive, limits.body)
-            if asked.others:
-                raise InvalidError.choice("parameter", asked.others[0][0], Apart._fields[:-1])
+            asked.only(*(_OF_WRITES if call.scope == "write" else Apart._fields))
             args = contract.prepare(call, arguments(body))
         if call.files:
-            self._check_files(call, args, scoped, scope)
+            self._check_files(call, args, scoped, headers, scope)
         if asked.transaction is not None:
             self._holders[scope["client"]] = asked.transaction
         if call.scope == "read":
@@ -236,13 +239,16 @@ class Door:
             return await calling.write(call, args, asked, kind)
         return await calling.once(request, lambda: calling.write(call, args, asked, kind))
 
-    def _check_files(self, call: Call, args: dict[str, Any], scoped: str, scope: Scope) -> None:
-        """A path is one on this machine: only who is on it, and may write, may name one."""
-        named = sorted(call.files & args.keys())
+    def _check_files(
+        self, call: Call, args: dict[str, Any], scoped: str, headers: Headers, scope: Scope
+    ) -> None:
+        """A path is one on this machine: only who is on it, and may write, may name one. Rows instead of a path are the caller's own."""
+        named = sorted(name for name in call.files & args.keys() if isinstance(args[name], str))
         if not named:
             return
         client = scope.get("client")
-        if client is not None and client[0] not in LOOPBACK:
+        far = client is not None and client[0] not in LOOPBACK
+        if far or not _FORWARDED.isdisjoint(headers):  # a proxy on this machine asks for whoever asks it
             raise Refused(
                 403, f"{named[0]} names a file on the server's machine. Ask from there, or send the contents."
             )
@@ -272,12 +278,21 @@ class Door:
         }
         return Answer(200, self.metrics.text(calling.serving.groups, gauges), (), METRICS)
 
-    async def _batch(self, scoped: str, headers: Headers, scope: Scope, receive: Receive, _: Send) -> Answer:
+    async def _batch(self, scoped: str, headers: Headers, scope: Scope, receive: Receive, __: Send) -> Answer:
         _want_write(scoped, "batch")
         calling, asked = self._calling(), apart(scope["query_string"])
+        if asked.others not in ((), (("answers", "ids"),)):
+            raise InvalidError(f"{'='.join(asked.others[0])} is not known here. Leave it out, or say answers=ids.")
+        ids = bool(asked.others)
+        asked = asked._replace(others=()).only("branch", "author", "transaction")
         body = arguments(await self._calling().bodies.read(headers, receive, self._limits.body))
+        unknown = body.keys() - {"calls", "author", "reason"}
+        if unknown:
+            raise InvalidError.choice("argument", min(unknown), ("calls", "author", "reason"))
+        body["calls"] = prepared(body.get("calls"))
+        for _, call, args in body["calls"]:
+            self._check_files(call, args, scoped, headers, scope)
         kind = kind_of(headers.get(b"accept", b""))
-        ids = ("answers", "ids") in asked.others
         request = _request(scope["path"], headers)
         if request is None:
             return await calling.batch(body, asked, ids=ids, kind=kind)
@@ -287,10 +302,11 @@ class Door:
         _want_write(scoped, "transaction")
         if self._read_only:
             raise Refused(403, "the server is read only.")
+        asked = apart(scope["query_string"]).only("branch", "author")
         body = arguments(await self._calling().bodies.read(headers, receive, self._limits.body))
         client = scope["client"]
         self._beginning.add(client)
-        token, tx = await self._calling().begin(body, apart(scope["query_string"]))
+        token, tx = await self._calling().begin(body, asked)
         if client not in self._beginning:  # nobody will ever know of it
             await self._calling().end(token, commit=False)
             raise ClientGone

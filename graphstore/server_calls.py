@@ -190,13 +190,10 @@ class Calling:
         return Answer(200, body, (), kind)
 
     async def batch(self, asked: Mapping[str, Any], apart: Apart, *, ids: bool, kind: bytes) -> Answer:
-        """Many calls in one transaction, all or nothing. Gives the list of their answers, or of the ids alone."""
+        """Many calls in one transaction, all or nothing. Gives the list of their answers, or of the ids alone. `asked["calls"]` is what `prepared` gives."""
         if self.read_only:
             raise Refused(403, "the server is read only.")
-        unknown = asked.keys() - {"calls", "author", "reason"}
-        if unknown:
-            raise InvalidError.choice("argument", min(unknown), ("calls", "author", "reason"))
-        prepared = [_prepared(number, each) for number, each in enumerate(asked.get("calls") or ())]
+        prepared = asked["calls"]
         author, reason = asked.get("author") or apart.author, asked.get("reason")
         encode = encoder(kind)
         store = self.store
@@ -225,15 +222,13 @@ class Calling:
 
     def _reader(self, call: Call, apart: Apart) -> Reader:
         line = self.line(apart)
-        if apart.as_of is not None:
-            return line.as_of(apart.as_of)
-        if apart.valid is None and apart.tx is None:
+        if apart.valid is None and apart.tx is None and apart.as_of is None:
             return line
         if call.on != "view":
             raise InvalidError(
-                f"{call.name} is asked of the store, not at a coordinate. Leave valid and tx out."
+                f"{call.name} is asked of the store, not at a coordinate. Leave valid, tx and as_of out."
             )
-        return line.as_of(valid=apart.valid, tx=apart.tx)
+        return line.as_of(apart.as_of, valid=apart.valid, tx=apart.tx)
 
     def _read(self, call: Call, args: dict[str, Any], apart: Apart, kind: bytes) -> Answer:
         reader = self._reader(call, apart)
@@ -370,8 +365,20 @@ def _stopped() -> Refused:
     )
 
 
+Prepared = list[tuple[int, Call, dict[str, Any]]]
+
+
+def prepared(calls: Any) -> Prepared:
+    """The calls of a batch, numbered, with their arguments. Raises InvalidError for the first that is none."""
+    if not isinstance(calls, list):
+        raise InvalidError('calls is no list. Give [["add_node", {"kind": …}], …].')
+    return [_prepared(number, each) for number, each in enumerate(calls)]
+
+
 def _prepared(number: int, each: Any) -> tuple[int, Call, dict[str, Any]]:
-    if not (isinstance(each, list) and len(each) == 2 and isinstance(each[1], dict)):
+    if not (
+        isinstance(each, list) and len(each) == 2 and isinstance(each[0], str) and isinstance(each[1], dict)
+    ):
         raise InvalidError(f'call {number} is no call. Give ["add_node", {{"kind": …}}].')
     name, args = each
     call = contract.CALLS.get(name)
@@ -383,7 +390,7 @@ def _prepared(number: int, each: Any) -> tuple[int, Call, dict[str, Any]]:
         raise type(error)(f"call {number}, {name}: {error}") from None
 
 
-def _each(line: GraphStore, prepared: list[tuple[int, Call, dict[str, Any]]]) -> Iterator[Any]:
+def _each(line: GraphStore, prepared: Prepared) -> Iterator[Any]:
     for number, call, args in prepared:
         try:
             value = contract.run(call, line, args, line)

@@ -14,6 +14,9 @@ from urllib.parse import parse_qsl
 
 import orjson
 
+from graphstore.errors import InvalidError
+from graphstore.inputs import text_of
+
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
@@ -80,26 +83,45 @@ class Apart(NamedTuple):
     transaction: str | None = None
     others: tuple[tuple[str, str], ...] = ()
 
+    def only(self, *names: str) -> Apart:
+        """It, when it says nothing but this. Raises InvalidError: what would not be heeded is refused."""
+        allowed = {*names, "others"}
+        for name, value in zip(self._fields, self, strict=True):
+            if value is not None and name not in allowed:
+                raise InvalidError(f"{name} is not heeded here. Leave it out.")
+        if self.others:
+            raise InvalidError.choice("parameter", self.others[0][0], names)
+        return self
+
 
 _NOTHING_APART = Apart()
 
 
 def apart(query: bytes) -> Apart:
-    """What a query string says. Raises Refused (422) for one that says a thing twice."""
-    return _apart(query) if query else _NOTHING_APART
+    """What a query string says. Raises Refused (422) for one that says a thing twice, or is no text."""
+    if not query:
+        return _NOTHING_APART
+    return _apart(query) if len(query) <= _REMEMBERED else _apart.__wrapped__(query)
+
+
+_REMEMBERED = 512  # bytes of a query that is worth while to be known again
 
 
 @lru_cache(maxsize=1024)  # a client's author, branch and coordinate are the same in all it asks
 def _apart(query: bytes) -> Apart:
     named: dict[str, str] = {}
     others: list[tuple[str, str]] = []
-    for name, value in parse_qsl(query.decode("latin-1"), keep_blank_values=True):
+    try:
+        pairs = parse_qsl(query.decode(), keep_blank_values=True, errors="strict")
+    except UnicodeDecodeError:
+        raise Refused(422, "the query is no UTF-8. Write what is not ASCII as %XX of its UTF-8.") from None
+    for name, value in pairs:
         if name not in _APART:
             others.append((name, value))
         elif name in named:
             raise Refused(422, f"{name} is said twice. Say it once.")
         else:
-            named[name] = value
+            named[name] = text_of(name, value)
     return Apart(**named, others=tuple(others))
 
 

@@ -146,3 +146,70 @@ def test_who_hangs_up_while_waiting_for_a_transaction_holds_up_nobody(disk_store
 
     assert time.monotonic() - start < 2
     assert ["n1"] == [node.id for node in disk_store.nodes()]
+
+
+# ---------------------------------------------------------------- what would not be heeded, or makes no sense
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("POST", "/add_node?tx=2020-01-01", fact("n1")),
+        ("POST", "/add_node?valid=2020-01-01", fact("n1")),
+        ("POST", "/add_node?as_of=then", fact("n1")),
+        ("POST", "/add_node?author=", fact("n1")),
+        ("POST", "/batch?tx=2020-01-01", {"calls": []}),
+        ("POST", "/batch?answer=ids", {"calls": []}),
+        ("POST", "/batch", {"calls": "add_node"}),
+        ("POST", "/batch", {"calls": 5}),
+        ("POST", "/batch", {}),
+        ("POST", "/batch", {"calls": [[["add_node"], {}]]}),
+        ("POST", "/transaction?reason=x", {}),
+        ("POST", "/transaction?transaction=x", {}),
+        ("POST", "/transaction/x/commit?tx=2020-01-01", {}),
+        ("GET", "/nodes?as_of=then&tx=2026-02-01", None),
+        ("GET", "/stats?as_of=then", None),
+        ("GET", "/node?id=%ff", None),
+    ],
+)
+def test_what_would_not_be_heeded_is_refused(disk_store, wire, method, path, body):
+    disk_store.snapshot("then")
+    status, told, _ = wire.ask(method, path, body)
+
+    assert (422, "InvalidError") == (status, told["error"])
+    assert [] == disk_store.nodes()
+
+
+def test_text_beyond_ascii_may_stand_in_an_address(disk_store, wire):
+    disk_store.add_node("fact", {}, id="größe")
+
+    assert "größe" == wire.get("/node?id=gr%C3%B6%C3%9Fe")["id"]
+
+
+# ---------------------------------------------------------------- files of the server's machine
+
+
+def asked_from(address: str, wire: Wire, path: str, body: Any) -> int:
+    """The status of what a proxy on this machine asks for somebody at an address."""
+    status, _, _ = wire.ask("POST", path, body, X_Forwarded_For=address)
+    return status
+
+
+def test_a_proxy_does_not_make_a_stranger_one_of_this_machine(wire, tmp_path):
+    rows = tmp_path / "rows.csv"
+    rows.write_text("name\nada\n")
+    told = {"path": str(rows), "mapping": {"id": "name"}}
+
+    assert 403 == asked_from("203.0.113.9", wire, "/imports/import_csv", told)
+    assert 403 == asked_from(
+        "203.0.113.9", wire, "/batch", {"calls": [["imports.import_csv", told]]}
+    )
+    assert 403 == asked_from("203.0.113.9", wire, "/otlp/export_otlp", {"path": str(tmp_path / "out.json")})
+    assert not (tmp_path / "out.json").exists()
+
+
+def test_a_batch_names_files_only_where_a_call_may(disk_store, tmp_path):
+    told = {"calls": [["otlp.export_otlp", {"path": str(tmp_path / "out.json")}]]}
+    with serve_in_thread(disk_store, limits=SMALL) as url:
+        assert 403 == asked_from("203.0.113.9", Wire(url), "/batch", told)
+        assert 200 == Wire(url).ask("POST", "/batch", told)[0]
