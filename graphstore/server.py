@@ -18,6 +18,7 @@ from typing import Any
 
 import orjson
 from fastapi import FastAPI
+from fastapi.responses import HTMLResponse, JSONResponse
 
 import graphstore
 from graphstore import contract
@@ -27,6 +28,7 @@ from graphstore.period import TimeLike, instant, iso
 from graphstore.server_agents import PATH as AGENTS
 from graphstore.server_agents import Agents
 from graphstore.server_calls import ARROW, Calling, Limits, encoder, kind_of, prepared
+from graphstore.server_docs import page
 from graphstore.server_metrics import KIND as METRICS
 from graphstore.server_metrics import Metrics, gauges_of
 from graphstore.server_openapi import described
@@ -55,10 +57,12 @@ __all__ = ["Door", "Limits", "Patience", "app"]
 _log = logging.getLogger("graphstore")
 _HEARTBEAT = 15.0  # seconds after which a stream with no news says that it is there
 _LOOK = 1.0  # seconds after which a stream looks by itself: not everything is written by way of the server
-_OPEN = frozenset(
-    {"/health", "/docs", "/openapi.json", "/docs/oauth2-redirect"}
-)  # they say nothing of the store
+_OPEN = frozenset({"/health", "/docs", "/openapi.json"})  # they say nothing of the store
 _UNREAD = frozenset({401, 403, 404, 405, 413, 504})  # may come before the body of a request has been read
+_PAGE = {
+    "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
+    "x-content-type-options": "nosniff",
+}
 _FORWARDED = frozenset({b"forwarded", b"x-forwarded-for", b"x-real-ip", b"via"})
 _OF_WRITES = ("branch", "author", "transaction")
 _CHUNK = 1 << 18
@@ -280,9 +284,13 @@ class Door:
 
     async def _batch(self, scoped: str, headers: Headers, scope: Scope, receive: Receive, __: Send) -> Answer:
         _want_write(scoped, "batch")
+        if self._read_only:
+            raise Refused(403, "the server is read only.")
         calling, asked = self._calling(), apart(scope["query_string"])
         if asked.others not in ((), (("answers", "ids"),)):
-            raise InvalidError(f"{'='.join(asked.others[0])} is not known here. Leave it out, or say answers=ids.")
+            raise InvalidError(
+                f"{'='.join(asked.others[0])} is not known here. Leave it out, or say answers=ids."
+            )
         ids = bool(asked.others)
         asked = asked._replace(others=()).only("branch", "author", "transaction")
         body = arguments(await self._calling().bodies.read(headers, receive, self._limits.body))
@@ -430,10 +438,19 @@ def app(
         title="graphstore",
         version=graphstore.__version__,
         description=graphstore.__doc__ or "",
-        redoc_url=None,
+        openapi_url=None,  # below: not in the loop, and no page that fetches itself from elsewhere
         lifespan=life,
     )
     made.openapi = partial(described, made, contract.CALLS, path_of)  # type: ignore[method-assign]
+
+    @made.get("/openapi.json")
+    def openapi() -> JSONResponse:
+        return JSONResponse(made.openapi())
+
+    @made.get("/docs")
+    def docs() -> HTMLResponse:
+        return HTMLResponse(page(made.openapi()), headers=_PAGE)
+
     door = Door(
         made,
         store,

@@ -638,7 +638,6 @@ def test_openapi_shows_every_call_with_its_parameters_and_words(wire):
         assert call.parameters.keys() == body["properties"].keys(), call.name
         assert call.doc == post["description"], call.name
     assert "get" not in shown["/add_node"]
-    assert "swagger" in wire.get("/docs").decode()
 
 
 def test_what_stands_apart_in_a_query_is_read_once():

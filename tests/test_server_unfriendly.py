@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import socket
-import threading
 import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from graphstore import GraphStore
-from graphstore.server import Limits, Patience
+from graphstore import GraphStore, contract
+from graphstore.server import Limits, Patience, path_of
 from tests.served import TOKENS, Wire, serve_in_thread
 
 SMALL = Limits(body=20_000, upload=0.3, query=0.5, head=8_000, connections=4)
@@ -201,9 +201,7 @@ def test_a_proxy_does_not_make_a_stranger_one_of_this_machine(wire, tmp_path):
     told = {"path": str(rows), "mapping": {"id": "name"}}
 
     assert 403 == asked_from("203.0.113.9", wire, "/imports/import_csv", told)
-    assert 403 == asked_from(
-        "203.0.113.9", wire, "/batch", {"calls": [["imports.import_csv", told]]}
-    )
+    assert 403 == asked_from("203.0.113.9", wire, "/batch", {"calls": [["imports.import_csv", told]]})
     assert 403 == asked_from("203.0.113.9", wire, "/otlp/export_otlp", {"path": str(tmp_path / "out.json")})
     assert not (tmp_path / "out.json").exists()
 
@@ -213,3 +211,17 @@ def test_a_batch_names_files_only_where_a_call_may(disk_store, tmp_path):
     with serve_in_thread(disk_store, limits=SMALL) as url:
         assert 403 == asked_from("203.0.113.9", Wire(url), "/batch", told)
         assert 200 == Wire(url).ask("POST", "/batch", told)[0]
+
+
+# ---------------------------------------------------------------- where there is no network
+
+
+def test_the_page_of_calls_needs_nothing_from_elsewhere(url):
+    status, page, headers = Wire(url, None).ask("GET", "/docs")
+    text = page.decode()
+
+    assert (200, "text/html; charset=utf-8") == (status, headers["content-type"])
+    assert "default-src 'none'" in headers["content-security-policy"]
+    assert [] == re.findall(r"https?://|<script|<link|<img|@import|url\(", text)
+    for call in contract.CALLS.values():
+        assert f"<code>{path_of(call)}</code> <span class={call.scope}>" in text
