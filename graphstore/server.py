@@ -121,9 +121,10 @@ class Door:
             await asyncio.get_running_loop().run_in_executor(None, calling.stop, 30.0)
 
     def end(self) -> None:
-        """No new requests; streams end."""
+        """No new requests; streams end, and a transaction that is open: who waits for it is to be answered."""
         self.stopping.set()
         if self.calling is not None:
+            self.calling.serving.hold_no_more()
             self.calling.news()
 
     def come(self, client: Any) -> bool:

@@ -173,6 +173,34 @@ def test_a_server_ends_though_clients_hold_on(tmp_path):
         assert (True, []) == (store.verify().ok, store.notices)
 
 
+def test_who_waits_for_a_transaction_when_the_server_ends_is_answered(tmp_path):
+    place = made(tmp_path)
+    with serve_in_process(place) as (process, url):
+        token = (place / "token").read_text().strip()
+        held = Wire(url, token).post("/transaction")["transaction"]
+        found: list[int] = []
+
+        def write() -> None:
+            found.append(
+                Wire(url, token).ask("POST", "/add_node", {"kind": "fact", "content": {}, "id": "late"})[0]
+            )
+
+        waiting = threading.Thread(target=write)
+        waiting.start()
+        while b"graphstore_requests_under_way 2" not in Wire(url, token).get("/metrics"):
+            time.sleep(0.02)
+        start = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        assert 0 == process.wait(20)
+        assert time.monotonic() - start < 5
+        waiting.join(10)
+
+    assert [200] == found
+    with graphstore.open(place) as store:
+        assert ["late", "n0"] == sorted(node.id for node in store.nodes())
+    assert held
+
+
 def test_a_server_that_only_reads_follows_the_writer(tmp_path):
     place = made(tmp_path)
     with graphstore.open(place) as store, serve_in_process(place, "--read-only") as (_, url):
