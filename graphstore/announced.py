@@ -46,9 +46,9 @@ def is_held(place: Path) -> bool:
 
 
 def refuse_served(place: Path) -> None:
-    """Raise LockedError when another process of this machine serves the store, or is about to."""
+    """Raise LockedError when another process of this machine serves the store, or is about to: one that has no lock of it says so no more."""
     told = folder.served(place)
-    if told is not None and told["pid"] != os.getpid():
+    if told is not None and folder.holder(place) == told["pid"] != os.getpid():
         where = told["url"] or "an address it is about to tell"
         raise LockedError(
             f"{place} is served already, on {where} (pid {told['pid']}). Use that server, or stop it first."

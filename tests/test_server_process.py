@@ -80,6 +80,44 @@ def test_a_token_that_others_may_read_is_refused(tmp_path):
     assert not (place / "server.json").exists()
 
 
+@pytest.mark.parametrize("name", ["token", "server.json"])
+@pytest.mark.parametrize("how", ["a link", "of somebody else"])
+def test_what_others_put_into_the_folder_is_not_believed(tmp_path, name, how):
+    place = made(tmp_path)
+    with graphstore.open(place):
+        announced.announce(place, "http://127.0.0.1:1")
+        (place / "token").write_text("t" * 40)
+        (place / "token").chmod(0o600)
+        assert ("http://127.0.0.1:1", "t" * 40) == folder.serving(place)
+        if how == "a link":
+            (place / name).rename(tmp_path / "elsewhere")
+            (place / name).symlink_to(tmp_path / "elsewhere")
+        elif os.geteuid():
+            pytest.skip("only root can give a file away")
+        else:
+            os.chown(place / name, 12345, -1)
+        assert folder.serving(place) is None
+    if name == "token":
+        assert f"{place / name} cannot be read" in run("serve", str(place), "--port", "0").stderr
+
+
+def test_a_number_that_another_process_has_now_holds_nothing(tmp_path):
+    place = made(tmp_path)
+    with serve_in_process(place) as (process, _):
+        process.kill()
+        process.wait(10)
+    told = orjson.loads((place / "server.json").read_bytes())
+    living = os.getppid()
+    (place / "server.json").write_bytes(orjson.dumps(told | {"pid": living}))
+    (place / "lock").write_text(f"pid {living} on {socket.gethostname()}\n")
+
+    assert folder.serving(place) is None
+    found = run("stats", str(place))
+    assert (0, "") == (found.returncode, found.stderr)
+    with serve_in_process(place) as (_, url):
+        assert "ok" == Wire(url, None).get("/health")["status"]
+
+
 def test_one_server_a_store(tmp_path):
     place = made(tmp_path)
     with serve_in_process(place) as (process, url):
