@@ -223,6 +223,8 @@ class Calling:
 
     def _reader(self, call: Call, apart: Apart) -> Reader:
         line = self.line(apart)
+        if call.on == "branch" and apart.branch is None:
+            raise InvalidError(f"{call.name} is asked of a branch. Name one: branch=.")
         if apart.valid is None and apart.tx is None and apart.as_of is None:
             return line
         if call.on != "view":

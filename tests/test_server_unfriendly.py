@@ -169,6 +169,7 @@ def test_who_hangs_up_while_waiting_for_a_transaction_holds_up_nobody(disk_store
         ("POST", "/transaction/x/commit?tx=2020-01-01", {}),
         ("GET", "/nodes?as_of=then&tx=2026-02-01", None),
         ("GET", "/stats?as_of=then", None),
+        ("GET", "/info", None),
         ("GET", "/node?id=%ff", None),
     ],
 )
