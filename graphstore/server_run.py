@@ -19,7 +19,8 @@ import uvicorn
 
 import graphstore
 from graphstore import announced, tokens
-from graphstore.errors import EngineError
+from graphstore.errors import EngineError, InvalidError
+from graphstore.folder import MEMORY
 from graphstore.server import Limits, Patience, app
 from graphstore.server_agents import Agents
 from graphstore.server_calls import Calling
@@ -61,8 +62,12 @@ def serve(
     """Serve the store of a folder until a signal ends it. `prepared` is told the store that was opened, and gives what is done beside the
     answers: what is due is looked for every so many seconds.
 
-    Raises LockedError when another holds the store, InvalidError for an address that cannot be had.
+    Raises LockedError when another holds the store, InvalidError for a store in memory, EngineError for an address that cannot be had.
     """
+    if str(folder) == MEMORY:
+        raise InvalidError(
+            f"{MEMORY} is gone with its process and has no folder for its tokens. Serve a folder, such as /tmp/scratch.gs."
+        )
     if folder.is_dir() and not read_only:
         announced.refuse_served(folder)
     with contextlib.ExitStack() as stack:

@@ -135,6 +135,12 @@ def test_a_store_that_is_held_is_not_served_and_its_holder_is_named(tmp_path):
         assert folder.serving(place) is None
 
 
+def test_a_store_in_memory_is_not_served(tmp_path):
+    found = run("serve", ":memory:", "--port", "0")
+
+    assert (1, True) == (found.returncode, "Serve a folder" in found.stderr)
+
+
 def test_a_port_that_is_taken_is_an_error_that_says_what_to_do(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         found = run("serve", str(made(tmp_path)), "--port", str(taken.getsockname()[1]))
