@@ -3,7 +3,7 @@
 The clients are processes of this machine that do the least a client can: a request laid out by hand on a socket that stays open. All that were
 acknowledged are counted in the store afterwards.
 
-`python -m benchmarks.server URL TOKEN write|batch|read SECONDS NAME` is one client: it prints how many were answered.
+`python -m benchmarks.server URL TOKEN write|batch|load|read SECONDS NAME` is one client: it prints how many were answered.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ def server(arena: Arena) -> Iterator[Row]:
     for work, what, clients, budget in (
         (f"HTTP: a durable write, {WRITERS} processes", "write", WRITERS, SINGLE),
         (f"HTTP: one of a batch of {BATCH:,}, {CLIENTS_OF_BATCHES} processes", "batch", CLIENTS_OF_BATCHES, IN_BATCHES),
+        (f"HTTP: one of a load of {BATCH:,} in Arrow, {CLIENTS_OF_BATCHES} processes", "load", CLIENTS_OF_BATCHES, IN_BATCHES),
         ("HTTP: a node, one process", "read", 1, POINT),
     ):  # fmt: skip
         took = median(_taken(arena.folder / "served", what, clients, seconds) for _ in range(arena.rounds))
@@ -63,9 +64,8 @@ def _taken(folder: Path, what: str, clients: int, seconds: float) -> float:
     count = sum(each["count"] for each in told)
     took = max(each["end"] for each in told) - min(each["start"] for each in told)
     with graphstore.open(folder, read_only=True) as store:
-        assert store.stats()["nodes"] == 1 + (0 if what == "read" else count), (
-            "a write that was acknowledged is not there"
-        )
+        written = 0 if what == "read" else count + sum(each["first"] for each in told)
+        assert store.stats()["nodes"] == 1 + written, "a write that was acknowledged is not there"
     shutil.rmtree(folder)
     return float(took) / count
 
@@ -87,17 +87,20 @@ def _client(url: str, token: str, what: str, seconds: float, name: str) -> None:
             "/batch?answers=ids",
             {"calls": [["add_node", _fact(name, number * BATCH + each)] for each in range(BATCH)]},
         ),
+        "load": lambda number: ("/bulk_load?tables=nodes,versions", _table(name, number)),
         "read": lambda number: ("/node", {"id": "known"}),
     }
     lay_out, count = made[what], 0
     with socket.create_connection((host, int(port))) as wire:
         wire.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        start = time.time()
-        while time.time() < start + seconds:
+        start = end = 0.0  # the first is not counted: both ends load what they need
+        while count == 0 or time.time() < start + seconds:
             path, body = lay_out(count)
-            _ask(wire, host, token, path, orjson.dumps(body))
+            _ask(wire, host, token, path, body if isinstance(body, bytes) else orjson.dumps(body))
+            start, end = start or time.time(), time.time()
             count += 1
-    told = {"count": count * (BATCH if what == "batch" else 1), "start": start, "end": time.time()}
+    each = BATCH if what in ("batch", "load") else 1
+    told = {"count": (count - 1) * each, "first": each, "start": start, "end": end}
     print(orjson.dumps(told).decode(), flush=True)
 
 
@@ -105,8 +108,24 @@ def _fact(name: str, number: int) -> dict[str, object]:
     return {"kind": "fact", "content": {"by": name, "number": number, "says": "the deploy day is friday"}}
 
 
+def _table(name: str, number: int) -> bytes:
+    import pyarrow as pa
+
+    ids = [f"{name}-{number}-{each}" for each in range(BATCH)]
+    contents = [orjson.dumps(_fact(name, number * BATCH + each)["content"]).decode() for each in range(BATCH)]
+    sink = pa.BufferOutputStream()
+    for table in (
+        pa.table({"id": ids, "kind": ["fact"] * BATCH}),
+        pa.table({"node_id": ids, "content": contents}),
+    ):
+        with pa.ipc.new_stream(sink, table.schema) as stream:
+            stream.write_table(table)
+    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
+
+
 def _ask(wire: socket.socket, host: str, token: str, path: str, body: bytes) -> None:
-    head = f"POST {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {token}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    kind = "application/vnd.apache.arrow.stream" if path.startswith("/bulk_load") else "application/json"
+    head = f"POST {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {token}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n"
     wire.sendall(head.encode() + body)
     data = wire.recv(1 << 16)
     while True:

@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import doctest
+import os
 import re
 import shlex
+import shutil
 import subprocess
+import sys
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import anyio
+import orjson
 import pytest
 import typer
+from mcp import Client
 from typer.testing import CliRunner
 
+import graphstore
+from graphstore import contract
 from graphstore.cli import app
+from graphstore.remote import RemoteStore
 
 ROOT = Path(__file__).parents[1]
 EVERYWHERE = ("--json", "--author", "--help")
@@ -78,9 +88,108 @@ def test_reference_lists_every_command_with_its_arguments_and_options() -> None:
     assert reference() in blocks("text"), f"the reference in README.md should be:\n{reference()}"
 
 
-def test_python_examples_run(here: Path) -> None:
-    for code in blocks("python"):
-        exec(compile(code, "README.md", "exec"), {})
+def agents_reference() -> str:
+    """The tools in short: each with its arguments, and what it is for."""
+    from graphstore import mcp
+
+    async def listed() -> list[Any]:
+        with graphstore.open(":memory:") as store:
+            async with Client(mcp.server(store)) as client:
+                return list((await client.list_tools()).tools)
+
+    lines = []
+    for tool in anyio.run(listed):
+        needed = tool.input_schema.get("required", [])
+        free = [name for name in tool.input_schema["properties"] if name not in needed]
+        lines += _folded(" ".join([tool.name, *needed, *(["[" + " ".join(free) + "]"] if free else [])]))
+        lines += textwrap.wrap(
+            tool.description.split(". ")[0].rstrip(".") + ".",
+            width=112,
+            initial_indent="    ",
+            subsequent_indent="    ",
+        )
+    return "\n".join(lines) + "\n"
+
+
+def http_reference() -> str:
+    """The calls over HTTP in short: what reads and what writes, of the store and of each room."""
+    rooms: dict[str, dict[str, list[str]]] = {}
+    for call in contract.CALLS.values():
+        room, _, name = call.name.rpartition(".")
+        rooms.setdefault(f"/{room}", {}).setdefault(call.scope, []).append(name)
+    lines = []
+    for room, names in sorted(rooms.items()):
+        for scope in ("read", "write"):
+            if scope in names:
+                lines += textwrap.wrap(
+                    f"{room:<15}{scope}s".ljust(23) + " ".join(names[scope]),
+                    width=112,
+                    subsequent_indent=" " * 23,
+                )
+    return "\n".join(lines) + "\n"
+
+
+def test_reference_lists_every_tool_of_agents() -> None:
+    assert agents_reference() in blocks("text"), f"it should be:\n{agents_reference()}"
+
+
+def test_reference_lists_every_call_over_http() -> None:
+    assert http_reference() in blocks("text"), f"it should be:\n{http_reference()}"
+
+
+def test_the_first_python_example_runs(here: Path) -> None:
+    exec(compile(blocks("python")[0], "README.md", "exec"), {})
+
+
+@pytest.fixture
+def served(here: Path) -> Iterator[str]:
+    """The address of a real server of `team.gs`, filled from the examples."""
+    team = ["import", "jsonl", "team.gs", "examples/team.jsonl", "--mapping", "examples/team.toml"]
+    assert CliRunner().invoke(app, team).exit_code == 0
+    command = [sys.executable, "-m", "graphstore", "serve", "team.gs", "--port", "0"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stdout is not None
+        said = process.stdout.readline()
+        shown = re.escape("serving team.gs on http://127.0.0.1:7464 (token in team.gs/token)\n")
+        assert re.fullmatch(shown.replace("7464", r"\d+"), said)
+        assert said.replace(said.split(":")[2].split()[0], "7464") in blocks("console")[1]
+        yield said.split("http://")[1].split()[0]
+        process.terminate()
+        assert process.wait(30) == 0
+
+
+def test_one_server_is_found_by_the_folder_and_answers_as_shown(here: Path, served: str) -> None:
+    names: dict[str, Any] = {}
+    exec(compile(blocks("python")[1], "README.md", "exec"), names)
+    assert isinstance(names["store"], RemoteStore)
+
+    if shutil.which("curl") is None:
+        pytest.skip("the calls over HTTP are shown with curl, and there is none here")
+    lines = [line.removeprefix("$ ") for line in blocks("console")[2].splitlines() if line.startswith("$ ")]
+    script = "\n".join(f"{line}\necho" for line in lines).replace("localhost:7464", served)
+    said = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True, timeout=60)
+    answers = [orjson.loads(line) for line in said.stdout.splitlines() if line]
+    lunch, limit, superseded, (added, none), changes = answers
+    assert ("lunch", {"says": "lunch is at noon"}) == (lunch["id"], lunch["content"])
+    assert "the API allows 300 requests a minute" == limit["text"]
+    assert ["login_tokens"] == [node["id"] for node in superseded["current"]]
+    assert (16, None) == (len(added), none)
+    assert "confirm" == changes[-1]["verb"]
+
+
+def test_the_shell_says_what_is_shown(here: Path) -> None:
+    team = ["import", "jsonl", "team.gs", "examples/team.jsonl", "--mapping", "examples/team.toml"]
+    assert CliRunner().invoke(app, team).exit_code == 0
+    shown = next(block for block in blocks("console") if "graphstore shell" in block).splitlines()
+    prompt = re.compile(r"(?:team\.gs.*?>|      \.\.) ")
+    typed = [prompt.sub("", line, count=1) for line in shown if prompt.match(line)]
+    answers = [line for line in shown if not prompt.match(line) and line[0] != "$" and " ms." not in line]
+    result = CliRunner().invoke(app, ["shell", "team.gs"], input="\n".join(typed) + "\n")
+    assert result.exit_code == 0, result.output
+    assert [] == [
+        line for line in answers if line.rstrip() not in map(str.rstrip, result.output.splitlines())
+    ]
 
 
 @pytest.mark.parametrize("page", PAGES)
