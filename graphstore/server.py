@@ -66,6 +66,9 @@ _PAGE = {
 _FORWARDED = frozenset({b"forwarded", b"x-forwarded-for", b"x-real-ip", b"via"})
 _OF_WRITES = ("branch", "author", "transaction")
 _CHUNK = 1 << 18
+_AT_ONCE = (
+    500  # changes that a stream reads and keeps until they have gone out; others read and write between
+)
 _TABLES = ("nodes", "versions", "events", "links")
 
 
@@ -511,12 +514,12 @@ def _tables(body: bytes, asked: Apart) -> dict[str, Any]:
 
 
 def _news(calling: Calling, asked: Apart, since: TimeLike | None) -> tuple[bytes, TimeLike | None]:
-    """What each transaction after `since` did, as events, and where the next ones begin. Nothing that is not durable yet."""
+    """What the next transactions after `since` did, as events, and where those after them begin. Nothing that is not durable yet."""
     line = calling.line(asked)
     parts: list[bytes] = []
     encode = encoder(b"application/json")
     together: list[Any] = []
-    for change in [*line.changes(since), None]:
+    for change in [*line._changes(since, _AT_ONCE), None]:
         if together and (change is None or change.tx != together[0].tx):
             since = together[0].tx
             parts.append(b"id: %b\ndata: %b\n\n" % (iso(instant(since)).encode(), encode(together)))

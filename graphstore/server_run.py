@@ -19,8 +19,7 @@ import uvicorn
 
 import graphstore
 from graphstore import announced, tokens
-from graphstore.errors import EngineError, InvalidError
-from graphstore.folder import MEMORY
+from graphstore.errors import EngineError
 from graphstore.server import Limits, Patience, app
 from graphstore.server_agents import Agents
 from graphstore.server_calls import Calling
@@ -64,10 +63,7 @@ def serve(
 
     Raises LockedError when another holds the store, InvalidError for a store in memory, EngineError for an address that cannot be had.
     """
-    if str(folder) == MEMORY:
-        raise InvalidError(
-            f"{MEMORY} is gone with its process and has no folder for its tokens. Serve a folder, such as /tmp/scratch.gs."
-        )
+    announced.refuse_memory(folder)
     if folder.is_dir() and not read_only:
         announced.refuse_served(folder)
     with contextlib.ExitStack() as stack:

@@ -624,6 +624,21 @@ def test_changes_may_begin_later(disk_store, wire, url, clock, since):
     stream.close()
 
 
+def test_a_long_past_comes_in_parts_and_whole_transactions(disk_store, url, monkeypatch):
+    monkeypatch.setattr("graphstore.server._AT_ONCE", 3)
+    for size in (1, 2, 5, 1, 1, 4):
+        with disk_store.transaction():
+            for _ in range(size):
+                disk_store.add_node("fact", {})
+    told = disk_store.changes()
+    parts = [disk_store._changes(None, most) for most in (1, 2, 3, 4, 100)]
+    stream = Stream(url)
+
+    assert [told[:1], told[:3], told[:3], told[:8], told] == parts
+    assert [1, 2, 5, 1, 1, 4] == [len(stream.next()[1]) for _ in range(6)]
+    stream.close()
+
+
 def test_there_are_only_so_many_streams(url):
     first = Stream(url)
 
