@@ -11,7 +11,7 @@ from pathlib import Path
 import orjson
 
 from graphstore import folder
-from graphstore.errors import EngineError, LockedError
+from graphstore.errors import EngineError, InvalidError, LockedError
 from graphstore.files import replace_whole
 
 
@@ -46,10 +46,18 @@ def is_held(place: Path) -> bool:
 
 
 def refuse_served(place: Path) -> None:
-    """Raise LockedError when another process of this machine serves the store, or is about to."""
+    """Raise LockedError when another process of this machine serves the store, or is about to: one that has no lock of it says so no more."""
     told = folder.served(place)
-    if told is not None and told["pid"] != os.getpid():
+    if told is not None and folder.holder(place) == told["pid"] != os.getpid():
         where = told["url"] or "an address it is about to tell"
         raise LockedError(
             f"{place} is served already, on {where} (pid {told['pid']}). Use that server, or stop it first."
+        )
+
+
+def refuse_memory(place: Path) -> None:
+    """Raise InvalidError for a store in memory: it is gone with its process, and has no folder for its tokens."""
+    if str(place) == folder.MEMORY:
+        raise InvalidError(
+            f"{place} is gone with its process and has no folder for its tokens. Serve a folder, such as /tmp/scratch.gs."
         )

@@ -158,7 +158,10 @@ class Connection:
                 raise EngineError(self._unreached(error, write and sent)) from None
             try:
                 sent = True
-                return wire.exchange(request, sink)
+                reply = wire.exchange(request, sink)
+                if reply.headers.get(b"connection", b"").lower() == b"close":
+                    self._drop()
+                return reply
             except TimeoutError:
                 self._drop()
                 raise EngineError(

@@ -12,9 +12,11 @@ memory.gs/
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shutil
 import socket
+import stat
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -45,6 +47,7 @@ _JOURNAL, _LOCK, _INDEX = "journal", "lock", "index.bin"
 SERVED, TOKEN, READ_TOKEN = "server.json", "token", "token-read"
 _STARTING = 10.0  # seconds a server that just starts is waited for
 _SAVE_AFTER = 256  # lines followed since the copy was saved that make saving it again worth while
+_LOOKS = 3  # of others at the lock that may come between
 _TRIES = 100  # of a reader, 10 ms apart, while the writer puts other files in their place
 _open_here: set[str] = set()
 
@@ -74,8 +77,7 @@ class Folder:
             )
         fd = os.open(self.path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
-            if fcntl is not None:
-                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _lock(fd)
         except OSError:
             holder = os.pread(fd, 200, 0).decode(errors="replace").strip() or "unknown"
             os.close(fd)
@@ -364,9 +366,9 @@ def serving(path: str | os.PathLike[str], wait: float = _STARTING) -> tuple[str,
 
 
 def served(place: Path) -> dict[str, Any] | None:
-    """What a living server of this machine told of itself: `pid`, and `url`, None while it is starting."""
+    """What a living server of this machine told of itself: `pid`, and `url`, None while it is starting. Who may not write the folder tells nothing."""
     try:
-        told = orjson.loads((place / SERVED).read_bytes())
+        told = orjson.loads(own_bytes(place / SERVED))
     except (OSError, orjson.JSONDecodeError):
         return None
     if not isinstance(told, dict) or told.get("host") != socket.gethostname():
@@ -380,17 +382,60 @@ def served(place: Path) -> dict[str, Any] | None:
 def token_in(place: Path, name: str = TOKEN) -> str | None:
     """A token that lies in a store's folder; None when there is none, or when it may not be read."""
     try:
-        return (place / name).read_text(encoding="ascii").strip() or None
+        return own_bytes(place / name).decode("ascii").strip() or None
     except (OSError, UnicodeDecodeError):
         return None
+
+
+def own_bytes(file: Path) -> bytes:
+    """What is in a file of a store's folder. Raises OSError for a link, and for one of somebody who owns neither the folder nor this process: a folder
+    may let anybody put files into it.
+    """
+    fd = os.open(
+        file, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    )
+    with open(fd, "rb") as source:
+        found = os.fstat(fd)
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(errno.EINVAL, "is no plain file", str(file))
+        if hasattr(os, "geteuid") and found.st_uid not in (os.geteuid(), file.parent.stat().st_uid):
+            raise OSError(errno.EPERM, f"belongs to somebody else (user {found.st_uid})", str(file))
+        return source.read()
+
+
+def _lock(fd: int) -> None:
+    """Take the writer's lock. Raises OSError when another has it: who only looks whether it is taken has it for a moment."""
+    if fcntl is None:
+        return
+    for left in range(_LOOKS, -1, -1):
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            break
+        except OSError:
+            if not left:
+                raise
+            time.sleep(0.001)
 
 
 def holder(place: Path) -> int | None:
     """The process that holds a store for writing, as far as its lock says: one that is gone holds nothing."""
     try:
-        text = (place / _LOCK).read_text(errors="replace")
+        fd = os.open(place / _LOCK, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return None
+    try:
+        text = os.pread(fd, 200, 0).decode(errors="replace")
+        if fcntl is not None:
+            try:
+                fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except OSError:
+                pass
+            else:
+                return (
+                    None  # nobody has it: its last holder was killed, and the number may be another's by now
+                )
+    finally:
+        os.close(fd)
     pid = text.removeprefix("pid ").partition(" ")[0]
     return int(pid) if pid.isdigit() and _lives(int(pid)) else None
 

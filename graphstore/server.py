@@ -18,6 +18,7 @@ from typing import Any
 
 import orjson
 from fastapi import FastAPI
+from fastapi.responses import HTMLResponse, JSONResponse
 
 import graphstore
 from graphstore import contract
@@ -26,7 +27,8 @@ from graphstore.errors import GraphStoreError, InvalidError, NotFoundError
 from graphstore.period import TimeLike, instant, iso
 from graphstore.server_agents import PATH as AGENTS
 from graphstore.server_agents import Agents
-from graphstore.server_calls import ARROW, Calling, Limits, encoder, kind_of
+from graphstore.server_calls import ARROW, Calling, Limits, encoder, kind_of, prepared
+from graphstore.server_docs import page
 from graphstore.server_metrics import KIND as METRICS
 from graphstore.server_metrics import Metrics, gauges_of
 from graphstore.server_openapi import described
@@ -37,6 +39,7 @@ from graphstore.server_requests import (
     ClientGone,
     Gate,
     Headers,
+    Heads,
     Receive,
     Refused,
     Scope,
@@ -54,10 +57,18 @@ __all__ = ["Door", "Limits", "Patience", "app"]
 _log = logging.getLogger("graphstore")
 _HEARTBEAT = 15.0  # seconds after which a stream with no news says that it is there
 _LOOK = 1.0  # seconds after which a stream looks by itself: not everything is written by way of the server
-_OPEN = frozenset(
-    {"/health", "/docs", "/openapi.json", "/docs/oauth2-redirect"}
-)  # they say nothing of the store
+_OPEN = frozenset({"/health", "/docs", "/openapi.json"})  # they say nothing of the store
+_UNREAD = frozenset({401, 403, 404, 405, 413, 504})  # may come before the body of a request has been read
+_PAGE = {
+    "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
+    "x-content-type-options": "nosniff",
+}
+_FORWARDED = frozenset({b"forwarded", b"x-forwarded-for", b"x-real-ip", b"via"})
+_OF_WRITES = ("branch", "author", "transaction")
 _CHUNK = 1 << 18
+_AT_ONCE = (
+    500  # changes that a stream reads and keeps until they have gone out; others read and write between
+)
 _TABLES = ("nodes", "versions", "events", "links")
 
 
@@ -91,8 +102,10 @@ class Door:
         self.metrics = Metrics()
         self.calling: Calling | None = None
         self.stopping = asyncio.Event()
-        self._streams = self._active = 0
+        self.heads = Heads(limits.upload, limits.head)
+        self._streams = self._active = self._connections = 0
         self._holders: dict[Any, str] = {}  # the connection that last used a transaction, and its token
+        self._beginning: set[Any] = set()  # the connections that wait for one
 
     # ------------------------------------------------------------------ its life
 
@@ -102,6 +115,7 @@ class Door:
         self.calling = Calling(
             self._store, self._limits, self._patience, self.metrics, read_only=self._read_only
         )
+        self.calling.looks.append(self.heads.look)
         try:
             yield self.calling
         finally:
@@ -110,13 +124,21 @@ class Door:
             await asyncio.get_running_loop().run_in_executor(None, calling.stop, 30.0)
 
     def end(self) -> None:
-        """No new requests; streams end."""
+        """No new requests; streams end, and a transaction that is open: who waits for it is to be answered."""
         self.stopping.set()
         if self.calling is not None:
+            self.calling.serving.hold_no_more()
             self.calling.news()
+
+    def come(self, client: Any) -> bool:
+        """A connection has begun. Whether there is room for it; it is told of its end in any case."""
+        self._connections += 1
+        return self._connections <= self._limits.connections
 
     def gone(self, client: Any) -> None:
         """A connection has ended. Whoever held a transaction open by it may have died."""
+        self._connections -= 1
+        self._beginning.discard(client)
         token = self._holders.pop(client, None)
         if token is not None and self.calling is not None and token not in self._holders.values():
             self.calling.serving.gone(token)
@@ -181,13 +203,14 @@ class Door:
             return await other(scoped, headers, scope, receive, send)
         if call is None:
             if scope["path"].startswith("/transaction/") and method == "POST":
+                apart(scope["query_string"]).only("branch", "author")
                 return await self._end_of(scope["path"], scoped, headers, receive)
             if scope["path"] == AGENTS and self.agents is not None:
                 await self.agents.answer(scoped, self.stopping, scope, receive, send)
             elif scope["path"] in _OPEN:
                 await self.inner(scope, receive, send)
             else:
-                raise NotFoundError.nearest("call", scope["path"], self._calls)
+                raise Refused(404, str(NotFoundError.nearest("call", scope["path"], self._calls)))
             return None
         if call.scope == "write":
             _want_write(scoped, call.name)
@@ -196,7 +219,7 @@ class Door:
             return await self._posted(call, scoped, asked, headers, scope, receive)
         if method in ("GET", "HEAD") and call.scope == "read":
             args = contract.from_query(call, list(asked.others))
-            self._check_files(call, args, scoped, scope)
+            self._check_files(call, args, scoped, headers, scope)
             return await self._calling().read(call, args, asked, kind_of(headers.get(b"accept", b"")))
         raise Refused(405, f"{method} {scope['path']}: ask by POST, with the arguments as a JSON object.")
 
@@ -208,13 +231,13 @@ class Door:
         if call.name == "bulk_load" and ARROW in headers.get(b"content-type", b""):
             body = await self._calling().bodies.read(headers, receive, limits.load)
             args = await calling.aside(partial(_tables, body, asked))
+            asked = asked._replace(others=()).only(*_OF_WRITES)
         else:
             body = await self._calling().bodies.read(headers, receive, limits.body)
-            if asked.others:
-                raise InvalidError.choice("parameter", asked.others[0][0], Apart._fields[:-1])
+            asked.only(*(_OF_WRITES if call.scope == "write" else Apart._fields))
             args = contract.prepare(call, arguments(body))
         if call.files:
-            self._check_files(call, args, scoped, scope)
+            self._check_files(call, args, scoped, headers, scope)
         if asked.transaction is not None:
             self._holders[scope["client"]] = asked.transaction
         if call.scope == "read":
@@ -224,13 +247,16 @@ class Door:
             return await calling.write(call, args, asked, kind)
         return await calling.once(request, lambda: calling.write(call, args, asked, kind))
 
-    def _check_files(self, call: Call, args: dict[str, Any], scoped: str, scope: Scope) -> None:
-        """A path is one on this machine: only who is on it, and may write, may name one."""
-        named = sorted(call.files & args.keys())
+    def _check_files(
+        self, call: Call, args: dict[str, Any], scoped: str, headers: Headers, scope: Scope
+    ) -> None:
+        """A path is one on this machine: only who is on it, and may write, may name one. Rows instead of a path are the caller's own."""
+        named = sorted(name for name in call.files & args.keys() if isinstance(args[name], str))
         if not named:
             return
         client = scope.get("client")
-        if client is not None and client[0] not in LOOPBACK:
+        far = client is not None and client[0] not in LOOPBACK
+        if far or not _FORWARDED.isdisjoint(headers):  # a proxy on this machine asks for whoever asks it
             raise Refused(
                 403, f"{named[0]} names a file on the server's machine. Ask from there, or send the contents."
             )
@@ -253,18 +279,32 @@ class Door:
             "writes_waiting": calling.serving.waiting,
             "reads_under_way": calling.reading,
             "requests_under_way": self._active,
+            "connections": self._connections,
             "streams": self._streams,
             "transaction_open": int(calling.serving.in_transaction),
             **gauges_of(stats),
         }
         return Answer(200, self.metrics.text(calling.serving.groups, gauges), (), METRICS)
 
-    async def _batch(self, scoped: str, headers: Headers, scope: Scope, receive: Receive, _: Send) -> Answer:
+    async def _batch(self, scoped: str, headers: Headers, scope: Scope, receive: Receive, __: Send) -> Answer:
         _want_write(scoped, "batch")
+        if self._read_only:
+            raise Refused(403, "the server is read only.")
         calling, asked = self._calling(), apart(scope["query_string"])
+        if asked.others not in ((), (("answers", "ids"),)):
+            raise InvalidError(
+                f"{'='.join(asked.others[0])} is not known here. Leave it out, or say answers=ids."
+            )
+        ids = bool(asked.others)
+        asked = asked._replace(others=()).only("branch", "author", "transaction")
         body = arguments(await self._calling().bodies.read(headers, receive, self._limits.body))
+        unknown = body.keys() - {"calls", "author", "reason"}
+        if unknown:
+            raise InvalidError.choice("argument", min(unknown), ("calls", "author", "reason"))
+        body["calls"] = prepared(body.get("calls"))
+        for _, call, args in body["calls"]:
+            self._check_files(call, args, scoped, headers, scope)
         kind = kind_of(headers.get(b"accept", b""))
-        ids = ("answers", "ids") in asked.others
         request = _request(scope["path"], headers)
         if request is None:
             return await calling.batch(body, asked, ids=ids, kind=kind)
@@ -274,9 +314,16 @@ class Door:
         _want_write(scoped, "transaction")
         if self._read_only:
             raise Refused(403, "the server is read only.")
+        asked = apart(scope["query_string"]).only("branch", "author")
         body = arguments(await self._calling().bodies.read(headers, receive, self._limits.body))
-        token, tx = await self._calling().begin(body, apart(scope["query_string"]))
-        self._holders[scope["client"]] = token
+        client = scope["client"]
+        self._beginning.add(client)
+        token, tx = await self._calling().begin(body, asked)
+        if client not in self._beginning:  # nobody will ever know of it
+            await self._calling().end(token, commit=False)
+            raise ClientGone
+        self._beginning.discard(client)
+        self._holders[client] = token
         return Answer(200, orjson.dumps({"transaction": token, "tx": tx}))
 
     async def _end_of(self, path: str, scoped: str, headers: Headers, receive: Receive) -> Answer:
@@ -395,10 +442,19 @@ def app(
         title="graphstore",
         version=graphstore.__version__,
         description=graphstore.__doc__ or "",
-        redoc_url=None,
+        openapi_url=None,  # below: not in the loop, and no page that fetches itself from elsewhere
         lifespan=life,
     )
     made.openapi = partial(described, made, contract.CALLS, path_of)  # type: ignore[method-assign]
+
+    @made.get("/openapi.json")
+    def openapi() -> JSONResponse:
+        return JSONResponse(made.openapi())
+
+    @made.get("/docs")
+    def docs() -> HTMLResponse:
+        return HTMLResponse(page(made.openapi()), headers=_PAGE)
+
     door = Door(
         made,
         store,
@@ -429,7 +485,10 @@ def _want_write(scoped: str, what: str) -> None:
 
 def _refusal(error: Exception) -> Answer:
     if isinstance(error, Refused):
-        return error.answer()
+        found = error.answer()
+        if error.status in _UNREAD:  # a body that nobody reads may have no end
+            return found._replace(headers=(*found.headers, (b"connection", b"close")))
+        return found
     status, said = contract.error_out(error)
     return Answer(status, orjson.dumps(said))
 
@@ -455,12 +514,12 @@ def _tables(body: bytes, asked: Apart) -> dict[str, Any]:
 
 
 def _news(calling: Calling, asked: Apart, since: TimeLike | None) -> tuple[bytes, TimeLike | None]:
-    """What each transaction after `since` did, as events, and where the next ones begin. Nothing that is not durable yet."""
+    """What the next transactions after `since` did, as events, and where those after them begin. Nothing that is not durable yet."""
     line = calling.line(asked)
     parts: list[bytes] = []
     encode = encoder(b"application/json")
     together: list[Any] = []
-    for change in [*line.changes(since), None]:
+    for change in [*line._changes(since, _AT_ONCE), None]:
         if together and (change is None or change.tx != together[0].tx):
             since = together[0].tx
             parts.append(b"id: %b\ndata: %b\n\n" % (iso(instant(since)).encode(), encode(together)))

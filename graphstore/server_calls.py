@@ -19,6 +19,7 @@ from graphstore.period import iso
 from graphstore.server_metrics import Metrics
 from graphstore.server_requests import Answer, Apart, Bodies, Refused
 from graphstore.serving import Patience, Serving, Turn
+from graphstore.view import View
 
 if TYPE_CHECKING:
     from graphstore.store import GraphStore
@@ -45,6 +46,8 @@ class Limits:
 
     body: int = 32 << 20
     load: int = 2 << 30
+    head: int = 64 << 10
+    connections: int = 2_000
     upload: float = 60.0
     query: float = 30.0
     read: float = 60.0
@@ -73,6 +76,8 @@ class Calling:
         self.written = asyncio.Event()
         """Set when something has become durable; whoever looks clears it by putting another in its place."""
         self.bodies = Bodies(limits.upload)
+        self.looks: list[Callable[[], None]] = [self.bodies.look]
+        """Called now and then: who waits for too long is given up."""
         self._sweeper = self._loop.call_later(_LOOK, self._sweep)
 
     # ------------------------------------------------------------------ writing
@@ -105,7 +110,8 @@ class Calling:
                     504, "others were writing for too long. Nothing was written: try again.", after=5
                 )
                 turn.told.set_result(None)
-        self.bodies.look()
+        for look in self.looks:
+            look()
         self._sweeper = self._loop.call_later(_LOOK, self._sweep)
 
     def _hand_over(self) -> None:
@@ -185,13 +191,10 @@ class Calling:
         return Answer(200, body, (), kind)
 
     async def batch(self, asked: Mapping[str, Any], apart: Apart, *, ids: bool, kind: bytes) -> Answer:
-        """Many calls in one transaction, all or nothing. Gives the list of their answers, or of the ids alone."""
+        """Many calls in one transaction, all or nothing. Gives the list of their answers, or of the ids alone. `asked["calls"]` is what `prepared` gives."""
         if self.read_only:
             raise Refused(403, "the server is read only.")
-        unknown = asked.keys() - {"calls", "author", "reason"}
-        if unknown:
-            raise InvalidError.choice("argument", min(unknown), ("calls", "author", "reason"))
-        prepared = [_prepared(number, each) for number, each in enumerate(asked.get("calls") or ())]
+        prepared = asked["calls"]
         author, reason = asked.get("author") or apart.author, asked.get("reason")
         encode = encoder(kind)
         store = self.store
@@ -207,7 +210,9 @@ class Calling:
                     return encode([_id_of(value) for value in values])
                 return b"[" + b",".join([encode(value) for value in values]) + b"]"
 
-        body = await self.turn(work, alone=apart.branch is not None, within=apart.transaction)
+        body = await self.turn(
+            partial(self._in_time, work), alone=apart.branch is not None, within=apart.transaction
+        )
         return Answer(200, body, (), kind)
 
     # ------------------------------------------------------------------ reading
@@ -218,28 +223,36 @@ class Calling:
 
     def _reader(self, call: Call, apart: Apart) -> Reader:
         line = self.line(apart)
-        if apart.as_of is not None:
-            return line.as_of(apart.as_of)
-        if apart.valid is None and apart.tx is None:
+        if call.on == "branch" and apart.branch is None:
+            raise InvalidError(f"{call.name} is asked of a branch. Name one: branch=.")
+        if apart.valid is None and apart.tx is None and apart.as_of is None:
             return line
         if call.on != "view":
             raise InvalidError(
-                f"{call.name} is asked of the store, not at a coordinate. Leave valid and tx out."
+                f"{call.name} is asked of the store, not at a coordinate. Leave valid, tx and as_of out."
             )
-        return line.as_of(valid=apart.valid, tx=apart.tx)
+        return line.as_of(apart.as_of, valid=apart.valid, tx=apart.tx)
 
     def _read(self, call: Call, args: dict[str, Any], apart: Apart, kind: bytes) -> Answer:
+        line = self.line(apart)
         reader = self._reader(call, apart)
         valid, tx = reader._coordinate()
-        body = encoder(kind)(contract.run(call, reader, args, self.line(apart)))
+        if reader is line and apart.transaction is None:
+            if _is_of_any_view(line, call.name):
+                reader = View(line._core, valid, tx)  # exactly what is said, whatever is written meanwhile
+            # what is written next may have the instant that is now: said is one that nothing more can have
+            tx = min(tx, line._last_tx)
+        body = encoder(kind)(contract.run(call, reader, args, line))
         return Answer(200, body, _coordinate(valid, tx), kind)
 
     async def read(self, call: Call, args: dict[str, Any], apart: Apart, kind: bytes) -> Answer:
         """Answer a call that reads, with the coordinate it was answered at."""
         work = _timed(partial(self._read, call, args, apart, kind), apart.seconds, self.limits.query)
         if apart.transaction is not None:
-            found: Answer = await self.turn(work, alone=True, within=apart.transaction)
-            return found
+            within: Answer = await self.turn(
+                partial(self._in_time, work), alone=True, within=apart.transaction
+            )
+            return within
         if call.name in AT_ONCE and apart.branch is None:
             lock = self.store._core.lock
             if lock.acquire(blocking=False):
@@ -249,7 +262,7 @@ class Calling:
                     lock.release()
         return await self.aside(partial(self._in_time, work))  # type: ignore[no-any-return]
 
-    def _in_time(self, work: Callable[[], Answer]) -> Answer:
+    def _in_time(self, work: Callable[[], Any]) -> Any:
         with engine.time_limit(self.limits.query):
             return work()
 
@@ -319,6 +332,12 @@ def _coordinate(valid: int, tx: int) -> tuple[tuple[bytes, bytes], ...]:
     return ((b"graphstore-valid", _iso(valid)), (b"graphstore-tx", _iso(tx)))
 
 
+def _is_of_any_view(line: GraphStore, name: str) -> bool:
+    """Whether a store answers a read as any view does: no room, and nothing that is more to a store."""
+    own = getattr(type(line), name, None)
+    return own is not None and own is getattr(View, name, None)
+
+
 def _iso(at: int) -> bytes:
     return iso(at).encode()
 
@@ -385,8 +404,20 @@ def _stopped() -> Refused:
     )
 
 
+Prepared = list[tuple[int, Call, dict[str, Any]]]
+
+
+def prepared(calls: Any) -> Prepared:
+    """The calls of a batch, numbered, with their arguments. Raises InvalidError for the first that is none."""
+    if not isinstance(calls, list):
+        raise InvalidError('calls is no list. Give [["add_node", {"kind": …}], …].')
+    return [_prepared(number, each) for number, each in enumerate(calls)]
+
+
 def _prepared(number: int, each: Any) -> tuple[int, Call, dict[str, Any]]:
-    if not (isinstance(each, list) and len(each) == 2 and isinstance(each[1], dict)):
+    if not (
+        isinstance(each, list) and len(each) == 2 and isinstance(each[0], str) and isinstance(each[1], dict)
+    ):
         raise InvalidError(f'call {number} is no call. Give ["add_node", {{"kind": …}}].')
     name, args = each
     call = contract.CALLS.get(name)
@@ -398,7 +429,7 @@ def _prepared(number: int, each: Any) -> tuple[int, Call, dict[str, Any]]:
         raise type(error)(f"call {number}, {name}: {error}") from None
 
 
-def _each(line: GraphStore, prepared: list[tuple[int, Call, dict[str, Any]]]) -> Iterator[Any]:
+def _each(line: GraphStore, prepared: Prepared) -> Iterator[Any]:
     for number, call, args in prepared:
         try:
             value = contract.run(call, line, args, line)

@@ -14,6 +14,9 @@ from urllib.parse import parse_qsl
 
 import orjson
 
+from graphstore.errors import InvalidError
+from graphstore.inputs import text_of
+
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
@@ -56,8 +59,10 @@ _WORDS = {
     403: "Forbidden",
     404: "NotFoundError",
     405: "Forbidden",
+    408: "TooLate",
     413: "TooLarge",
     429: "Busy",
+    431: "TooLarge",
     503: "Busy",
     504: "TooLate",
 }
@@ -80,26 +85,45 @@ class Apart(NamedTuple):
     seconds: str | None = None
     others: tuple[tuple[str, str], ...] = ()
 
+    def only(self, *names: str) -> Apart:
+        """It, when it says nothing but this. Raises InvalidError: what would not be heeded is refused."""
+        allowed = {*names, "others"}
+        for name, value in zip(self._fields, self, strict=True):
+            if value is not None and name not in allowed:
+                raise InvalidError(f"{name} is not heeded here. Leave it out.")
+        if self.others:
+            raise InvalidError.choice("parameter", self.others[0][0], names)
+        return self
+
 
 _NOTHING_APART = Apart()
 
 
 def apart(query: bytes) -> Apart:
-    """What a query string says. Raises Refused (422) for one that says a thing twice."""
-    return _apart(query) if query else _NOTHING_APART
+    """What a query string says. Raises Refused (422) for one that says a thing twice, or is no text."""
+    if not query:
+        return _NOTHING_APART
+    return _apart(query) if len(query) <= _REMEMBERED else _apart.__wrapped__(query)
+
+
+_REMEMBERED = 512  # bytes of a query that is worth while to be known again
 
 
 @lru_cache(maxsize=1024)  # a client's author, branch and coordinate are the same in all it asks
 def _apart(query: bytes) -> Apart:
     named: dict[str, str] = {}
     others: list[tuple[str, str]] = []
-    for name, value in parse_qsl(query.decode("latin-1"), keep_blank_values=True):
+    try:
+        pairs = parse_qsl(query.decode(), keep_blank_values=True, errors="strict")
+    except UnicodeDecodeError:
+        raise Refused(422, "the query is no UTF-8. Write what is not ASCII as %XX of its UTF-8.") from None
+    for name, value in pairs:
         if name not in _APART:
             others.append((name, value))
         elif name in named:
             raise Refused(422, f"{name} is said twice. Say it once.")
         else:
-            named[name] = value
+            named[name] = text_of(name, value)
     return Apart(**named, others=tuple(others))
 
 
@@ -178,6 +202,54 @@ class Bodies:
             del self._awaited[task]
             self._late.add(task)
             task.cancel()
+
+
+class Heads:
+    """Requests whose head has not come whole. Who sends it slowly, or without an end, is let go: nobody has been asked for a token yet."""
+
+    def __init__(self, seconds: float, most: int) -> None:
+        self._seconds, self._most = seconds, most
+        self._awaited: dict[Any, list[float]] = {}  # by transport: until when, and how much has come of it
+
+    def begin(self, transport: Any) -> None:
+        """The first of a request is awaited, or there."""
+        if transport not in self._awaited:
+            self._awaited[transport] = [monotonic() + self._seconds, 0]
+
+    def end(self, transport: Any) -> None:
+        """The head is there, or its connection has gone."""
+        self._awaited.pop(transport, None)
+
+    def grow(self, transport: Any, size: int) -> None:
+        """So much has come. What of it was not of the head has ended it before."""
+        awaited = self._awaited.get(transport)
+        if awaited is not None:
+            awaited[1] += size
+            if awaited[1] > self._most:
+                self._refuse(transport, 431, f"the head of the request is larger than {self._most:,} bytes.")
+
+    def look(self) -> None:
+        """Let go those that are late. To be called now and then."""
+        now = monotonic()
+        while self._awaited:
+            transport, (until, size) = next(iter(self._awaited.items()))
+            if until > now:
+                break
+            if size:
+                self._refuse(transport, 408, f"the request did not come whole within {self._seconds:g} s.")
+            else:
+                self.end(transport)
+                transport.abort()
+
+    def _refuse(self, transport: Any, status: int, message: str) -> None:
+        self.end(transport)
+        found = Refused(status, message).answer()
+        head = f"HTTP/1.1 {status} {_REASONS[status]}\r\ncontent-type: application/json\r\ncontent-length: {len(found.body)}\r\nconnection: close\r\n\r\n"
+        transport.write(head.encode() + found.body)
+        transport.close()
+
+
+_REASONS = {408: "Request Timeout", 431: "Request Header Fields Too Large"}
 
 
 async def _body(receive: Receive, most: int) -> bytes:

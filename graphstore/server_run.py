@@ -61,14 +61,16 @@ def serve(
     """Serve the store of a folder until a signal ends it. `prepared` is told the store that was opened, and gives what is done beside the
     answers: what is due is looked for every so many seconds.
 
-    Raises LockedError when another holds the store, InvalidError for an address that cannot be had.
+    Raises LockedError when another holds the store, InvalidError for a store in memory, EngineError for an address that cannot be had.
     """
+    announced.refuse_memory(folder)
     if folder.is_dir() and not read_only:
         announced.refuse_served(folder)
     with contextlib.ExitStack() as stack:
         if (folder / "journal").is_dir() and not read_only and not announced.is_held(folder):
             announced.announce(folder, None)
             stack.callback(announced.withdraw, folder)
+        _make_room(listening.limits.connections)
         sockets = _listen(listening)
         stack.callback(sockets.close)
         store = stack.enter_context(graphstore.open(folder, read_only=read_only, driver=driver))  # type: ignore[arg-type]
@@ -160,19 +162,39 @@ def config(made: Any) -> uvicorn.Config:
 
 
 def _protocol(door: Any) -> Any:
-    """uvicorn's protocol, that tells the door when a connection has ended."""
+    """uvicorn's protocol, that tells the door when a connection begins and ends, and waits neither long nor for much before a request is known."""
     try:
         from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol as Protocol
     except ImportError:
         from uvicorn.protocols.http.h11_impl import H11Protocol as Protocol  # type: ignore[assignment]
 
+    heads = door.heads
+
     class Told(Protocol):
         def connection_made(self, transport: Any) -> None:
             super().connection_made(_Whole(transport))  # type: ignore[arg-type]
+            if door.come(self.client):
+                heads.begin(self.transport)
+            else:
+                transport.abort()
 
         def connection_lost(self, exc: Exception | None) -> None:
             super().connection_lost(exc)
+            heads.end(self.transport)
             door.gone(self.client)
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            heads.grow(self.transport, len(data))
+
+        # called by httptools alone; h11 has a limit of its own for the size
+        def on_message_begin(self) -> None:
+            heads.begin(self.transport)
+            super().on_message_begin()
+
+        def on_headers_complete(self) -> None:
+            heads.end(self.transport)
+            super().on_headers_complete()
 
     return Told
 
@@ -229,6 +251,20 @@ def _listen(listening: Listening) -> socket.socket:
         ) from error
     made.set_inheritable(True)
     return made
+
+
+def _make_room(connections: int) -> None:
+    """Be allowed to have as many files open as there may be connections, and some of the store's own; as far as the system has it."""
+    try:
+        import resource
+    except ImportError:  # another platform
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 2 * connections
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
 def _url(host: str, port: int) -> str:

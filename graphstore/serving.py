@@ -170,12 +170,16 @@ class Serving:
         if held is not None and held.token == token:
             held.turns.put(None)
 
-    def stop(self, wait: float | None = None) -> bool:
-        """Do what has queued, abort the transaction that is open, and end. Whether it has ended within so many seconds."""
+    def hold_no_more(self) -> None:
+        """Abort the transaction that is open after what was asked of it, and begin none any more: others wait for it, and all is to end."""
         self._stopping = True
         held = self._held
         if held is not None:
             held.turns.put(None)
+
+    def stop(self, wait: float | None = None) -> bool:
+        """Do what has queued, abort the transaction that is open, and end. Whether it has ended within so many seconds."""
+        self.hold_no_more()
         self._queue.put(None)
         self._thread.join(wait)
         return not self._thread.is_alive()

@@ -11,7 +11,7 @@ from typing import Literal
 
 from graphstore.errors import EngineError, InvalidError
 from graphstore.files import write_all
-from graphstore.folder import READ_TOKEN, TOKEN, token_in
+from graphstore.folder import READ_TOKEN, TOKEN, own_bytes, token_in
 
 __all__ = ["TOKEN", "Tokens", "kept", "made", "shown"]
 
@@ -62,7 +62,9 @@ def _kept(file: Path) -> str:
     except FileExistsError:
         return _checked(file)
     except OSError as error:
-        raise EngineError(f"cannot make {file}: {error.strerror}.") from error
+        raise EngineError(
+            f"cannot make {file}: {error.strerror}. Serve the store once as somebody who may write its folder: the tokens lie there."
+        ) from error
     try:
         token = secrets.token_urlsafe(32)
         write_all(fd, token.encode() + b"\n")
@@ -74,9 +76,9 @@ def _kept(file: Path) -> str:
 
 def _checked(file: Path) -> str:
     try:
+        token = own_bytes(file).decode("ascii").strip()
         if os.name == "posix" and file.stat().st_mode & 0o077:
             raise InvalidError(f"{file} may be read by others. Take that from them: chmod 600 {file}")
-        token = file.read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidError(f"{file} cannot be read ({error}). Remove it: a new one is made.") from error
     if len(token) < _LEAST:

@@ -70,6 +70,10 @@ class WholeStore(Writer):
 
     def changes(self, since: TimeLike | None = None) -> list[Change]:
         """What each transaction did, oldest first; with `since`, only what came after that tx: pass the last `Change.tx` to go on."""
+        return self._changes(since, None)
+
+    def _changes(self, since: TimeLike | None, most: int | None) -> list[Change]:
+        """The same, at most so many and what else is of the last transaction of them: the lock is held no longer than that takes."""
         with self._core.lock:
             self._usable()
             index = self._core.index
@@ -81,6 +85,8 @@ class WholeStore(Writer):
             )  # rises: what comes after an instant is found without looking at what came before
             first = bisect_right(told, after, hi=index.mark().ops)
             last = bisect_right(told, known, lo=first, hi=index.mark().ops)
+            if most is not None and last - first > most:
+                last = bisect_right(told, told[first + most - 1], lo=first, hi=last)
             return [change(op) for op in range(first, last)]
 
     def stats(self) -> dict[str, Any]:

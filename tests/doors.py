@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 from graphstore import GraphStore
+from graphstore.server_requests import Heads
 
 THROUGH_A_SERVER = os.environ.get("GRAPHSTORE_DOOR") == "http"
 
@@ -192,7 +193,11 @@ class _App:
     def __init__(self, server: _Server) -> None:
         self._of = server
         self.gone = server.gone
+        self.heads = Heads(60.0, 1 << 16)
         self.state = SimpleNamespace(door=server)
+
+    def come(self, client: Any) -> bool:
+        return True
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "lifespan":

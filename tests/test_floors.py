@@ -192,6 +192,7 @@ FLOORS = {
     | {
         "server_agents",
         "server_calls",
+        "server_docs",
         "server_metrics",
         "server_openapi",
         "server_requests",

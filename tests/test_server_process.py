@@ -80,6 +80,44 @@ def test_a_token_that_others_may_read_is_refused(tmp_path):
     assert not (place / "server.json").exists()
 
 
+@pytest.mark.parametrize("name", ["token", "server.json"])
+@pytest.mark.parametrize("how", ["a link", "of somebody else"])
+def test_what_others_put_into_the_folder_is_not_believed(tmp_path, name, how):
+    place = made(tmp_path)
+    with graphstore.open(place):
+        announced.announce(place, "http://127.0.0.1:1")
+        (place / "token").write_text("t" * 40)
+        (place / "token").chmod(0o600)
+        assert ("http://127.0.0.1:1", "t" * 40) == folder.serving(place)
+        if how == "a link":
+            (place / name).rename(tmp_path / "elsewhere")
+            (place / name).symlink_to(tmp_path / "elsewhere")
+        elif os.geteuid():
+            pytest.skip("only root can give a file away")
+        else:
+            os.chown(place / name, 12345, -1)
+        assert folder.serving(place) is None
+    if name == "token":
+        assert f"{place / name} cannot be read" in run("serve", str(place), "--port", "0").stderr
+
+
+def test_a_number_that_another_process_has_now_holds_nothing(tmp_path):
+    place = made(tmp_path)
+    with serve_in_process(place) as (process, _):
+        process.kill()
+        process.wait(10)
+    told = orjson.loads((place / "server.json").read_bytes())
+    living = os.getppid()
+    (place / "server.json").write_bytes(orjson.dumps(told | {"pid": living}))
+    (place / "lock").write_text(f"pid {living} on {socket.gethostname()}\n")
+
+    assert folder.serving(place) is None
+    found = run("stats", str(place))
+    assert (0, "") == (found.returncode, found.stderr)
+    with serve_in_process(place) as (_, url):
+        assert "ok" == Wire(url, None).get("/health")["status"]
+
+
 def test_one_server_a_store(tmp_path):
     place = made(tmp_path)
     with serve_in_process(place) as (process, url):
@@ -95,6 +133,12 @@ def test_a_store_that_is_held_is_not_served_and_its_holder_is_named(tmp_path):
 
         assert (1, True) == (found.returncode, f"pid {os.getpid()}" in found.stderr)
         assert folder.serving(place) is None
+
+
+def test_a_store_in_memory_is_not_served(tmp_path):
+    found = run("serve", ":memory:", "--port", "0")
+
+    assert (1, True) == (found.returncode, "Serve a folder" in found.stderr)
 
 
 def test_a_port_that_is_taken_is_an_error_that_says_what_to_do(tmp_path):
@@ -171,6 +215,34 @@ def test_a_server_ends_though_clients_hold_on(tmp_path):
     with graphstore.open(place) as store:
         assert ["n0"] == [node.id for node in store.nodes()]
         assert (True, []) == (store.verify().ok, store.notices)
+
+
+def test_who_waits_for_a_transaction_when_the_server_ends_is_answered(tmp_path):
+    place = made(tmp_path)
+    with serve_in_process(place) as (process, url):
+        token = (place / "token").read_text().strip()
+        held = Wire(url, token).post("/transaction")["transaction"]
+        found: list[int] = []
+
+        def write() -> None:
+            found.append(
+                Wire(url, token).ask("POST", "/add_node", {"kind": "fact", "content": {}, "id": "late"})[0]
+            )
+
+        waiting = threading.Thread(target=write)
+        waiting.start()
+        while b"graphstore_requests_under_way 2" not in Wire(url, token).get("/metrics"):
+            time.sleep(0.02)
+        start = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        assert 0 == process.wait(20)
+        assert time.monotonic() - start < 5
+        waiting.join(10)
+
+    assert [200] == found
+    with graphstore.open(place) as store:
+        assert ["late", "n0"] == sorted(node.id for node in store.nodes())
+    assert held
 
 
 def test_a_server_that_only_reads_follows_the_writer(tmp_path):
