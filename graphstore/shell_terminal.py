@@ -145,8 +145,8 @@ def history_file() -> Path:
 
 def history(remark: Callable[[str], None]) -> History:
     """What was typed before, in a file that only its owner can read; in memory alone, which is said, where there can be none."""
-    path = history_file()
     try:
+        path = history_file()
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         try:
@@ -155,6 +155,9 @@ def history(remark: Callable[[str], None]) -> History:
             os.close(descriptor)
     except OSError as error:
         remark(f"note: what you type is not kept: {path}: {error.strerror}.")
+        return InMemoryHistory()
+    except RuntimeError as error:  # nobody knows where this user's home is
+        remark(f"note: what you type is not kept: {error}")
         return InMemoryHistory()
     return FileHistory(path)
 
@@ -251,10 +254,10 @@ class _Completing(Completer):
 def files(typed: str) -> list[tuple[str, str]]:
     """The files and folders whose path begins so."""
     folder, _, name = typed.rpartition("/")
-    here = Path(f"{folder}/" if folder or typed.startswith("/") else ".").expanduser()
+    here = Path(f"{folder}/" if folder or typed.startswith("/") else ".")
     try:
-        found = sorted(here.iterdir())
-    except OSError:
+        found = sorted(here.expanduser().iterdir())
+    except (OSError, RuntimeError):  # nobody has that home
         return []
     before = typed.removesuffix(name)
     return [

@@ -287,3 +287,17 @@ def test_without_prompt_toolkit_it_says_what_to_install() -> None:
     done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, cwd=ROOT, timeout=60)
 
     assert "Install it with: pip install 'graphstore[shell]'" in done.stderr
+
+
+def test_where_no_home_is_known_the_history_is_in_memory_and_files_are_none(monkeypatch):
+    def nowhere() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    told: list[str] = []
+    monkeypatch.setenv("XDG_STATE_HOME", "")
+    monkeypatch.setattr(Path, "home", nowhere)
+
+    history(told.append)
+
+    assert ["note: what you type is not kept: Could not determine home directory."] == told
+    assert [] == files("~nobody-of-that-name/x")
