@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import os
-import signal
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -66,13 +65,12 @@ def converse(shell: Shell) -> None:
     session, loading = _session(shell), threading.Thread(target=_load)
     loading.start()
     # a Ctrl-C at the prompt is a key; one that comes between two turns has nothing to stop
-    before = signal.signal(signal.SIGINT, lambda *_: None)
-    try:
-        while _turn(session, shell, loading):
-            pass
-    finally:
-        loading.join()  # the engine is not to be taken apart while it is loaded
-        signal.signal(signal.SIGINT, before)
+    with shell.stopping.minded():
+        try:
+            while _turn(session, shell, loading):
+                pass
+        finally:
+            loading.join()  # the engine is not to be taken apart while it is loaded
 
 
 def _turn(session: PromptSession[str], shell: Shell, loading: threading.Thread) -> bool:
@@ -85,17 +83,18 @@ def _turn(session: PromptSession[str], shell: Shell, loading: threading.Thread) 
         if not session.default_buffer.text:
             shell.output.remark("Ctrl-D or :quit leaves.")
         return True
-    with shell.stopping.heard():
-        try:
+    try:
+        with shell.stopping.heard():
             with shell.stopping.held():
                 loading.join()
             for one in shell_text.inputs(text.splitlines(keepends=True)):
                 if not shell.run(one):
                     break  # what was pasted behind it may rest on it
-        except KeyboardInterrupt:
-            shell.output.remark("stopped.")
-        except shell_commands.Leave:
-            return False
+    except KeyboardInterrupt:
+        shell.stopping.end()
+        shell.output.remark("stopped.")
+    except shell_commands.Leave:
+        return False
     return True
 
 

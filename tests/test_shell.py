@@ -684,18 +684,28 @@ def interrupt() -> None:
 
 def test_ctrl_c_is_raised_once_at_a_time() -> None:
     stopping = Stopping()
-    with stopping.heard():
-        with pytest.raises(KeyboardInterrupt):
+    with stopping.minded():
+        with stopping.heard():
+            with pytest.raises(KeyboardInterrupt):
+                interrupt()
             interrupt()
+        with stopping.heard(), pytest.raises(KeyboardInterrupt):
+            interrupt()
+
+
+def test_ctrl_c_between_two_turns_does_nothing() -> None:
+    stopping = Stopping()
+    with stopping.minded():
         interrupt()
-    with stopping.heard(), pytest.raises(KeyboardInterrupt):
+        with stopping.heard():
+            pass
         interrupt()
 
 
 def test_ctrl_c_waits_for_the_end_of_what_must_not_be_left_half_done() -> None:
     done = []
     stopping = Stopping()
-    with stopping.heard(), pytest.raises(KeyboardInterrupt), stopping.held():
+    with stopping.minded(), stopping.heard(), pytest.raises(KeyboardInterrupt), stopping.held():
         interrupt()
         done.append("all of it")
 
