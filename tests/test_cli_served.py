@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from pathlib import Path
 
 import pytest
 from conftest import Clock
@@ -15,6 +16,7 @@ from world import fill
 
 import graphstore
 from graphstore.cli import app
+from graphstore.cli_common import place_of
 
 READS: list[tuple[str, ...]] = [
     ("show", "jwt"), ("show", "boom"), ("show", "boom", "--as-of", "release"), ("links", "jwt"), ("history", "jwt"), ("history", "jwt", "--all"),
@@ -154,3 +156,9 @@ def test_the_address_of_a_server_is_no_folder_to_make(tmp_path, monkeypatch):
         assert result.exit_code == 1
         assert "is the address of a server, and this needs the folder of a store" in result.stderr
     assert ["dump"] == [path.name for path in tmp_path.iterdir()]
+
+
+def test_the_address_of_a_server_is_told_as_it_was_typed():
+    assert "http://127.0.0.1:7464" == place_of(Path("http://127.0.0.1:7464"))
+    assert "https://a.example" == place_of(Path("https://a.example"))
+    assert "team.gs" == place_of(Path("team.gs"))
