@@ -169,15 +169,23 @@ def _opened(path: Path, author: str | None, read_only: bool, create: bool) -> "G
     import graphstore
     from graphstore import opening
 
-    place = str(path)
-    if place.startswith(("http:/", "https:/")):  # a Path has one slash less
-        scheme, _, host = place.partition(":")
-        return graphstore.open(f"{scheme}://{host.lstrip('/')}", read_only=read_only, author=author)
+    place = place_of(path)
+    if place.startswith(("http://", "https://")):
+        return graphstore.open(place, read_only=read_only, author=author)
     served = opening.served(path, author=author) if read_only else None
     if served is not None:
         return served
     driver: Any = os.environ.get("GRAPHSTORE_DRIVER", "kuzu")
     return graphstore.open(path, read_only=read_only, create=create, author=author, driver=driver)
+
+
+def place_of(store: Path) -> str:
+    """Where a store is, as it was typed: a Path has one slash of an address less."""
+    place = str(store)
+    if not place.startswith(("http:/", "https:/")):
+        return place
+    scheme, _, host = place.partition(":")
+    return f"{scheme}://{host.lstrip('/')}"
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from graphstore.cli_common import (
     answer,
     given,
     open_store,
+    place_of,
     progress_bar,
     view_at,
 )
@@ -184,7 +185,7 @@ def export(
     """Write the whole store to a dump that `restore` reads; or, with --format, what other tools read."""
     if form is DumpFormat.graphstore and (valid or tx):
         raise typer.BadParameter("a dump is the whole history; --valid and --tx are for the other formats.")
-    with open_store(store, read_only=True) as opened, progress_bar(f"exporting {store}"):
+    with open_store(store, read_only=True) as opened, progress_bar(f"exporting {place_of(store)}"):
         if form is DumpFormat.pi_brain:
             from graphstore.pi_brain import export_pi_brain
 
@@ -192,14 +193,16 @@ def export(
             for warning in done.warnings:
                 typer.echo(f"left out: {warning}", err=True)
             answer(
-                {"exported": str(dump), **done.model_dump()}, as_json, f"exported {store} to {dump}: {done}."
+                {"exported": str(dump), **done.model_dump()},
+                as_json,
+                f"exported {place_of(store)} to {dump}: {done}.",
             )
             return
         lines, what = _exported(opened, dump, form, valid, tx)
     answer(
         {"exported": str(dump), what.replace(" ", "_"): lines},
         as_json,
-        f"exported {store} to {dump}, {lines} {what}.",
+        f"exported {place_of(store)} to {dump}, {lines} {what}.",
     )
 
 
@@ -250,7 +253,7 @@ def verify(store: Store, as_json: Json = False) -> None:
     """Check every line, digest and table of a store. Exit code 1 when something is wrong."""
     import graphstore
 
-    with progress_bar(f"verifying {store}"):
+    with progress_bar(f"verifying {place_of(store)}"):
         try:
             with open_store(store, read_only=True) as opened:
                 found = opened.verify()

@@ -25,6 +25,7 @@ from graphstore.cli_common import (
     given,
     json_content,
     open_store,
+    place_of,
     standing_now,
 )
 
@@ -33,7 +34,7 @@ def init(store: Store, as_json: Json = False) -> None:
     """Make an empty store."""
     with open_store(store, create=True) as opened:
         stats = opened.stats()
-    answer(stats, as_json, f"{store} is a store, {stats['transactions']} transactions.")
+    answer(stats, as_json, f"{place_of(store)} is a store, {stats['transactions']} transactions.")
 
 
 def add(

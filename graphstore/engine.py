@@ -35,6 +35,7 @@ from graphstore.guard import (
     split,
     widened,
 )
+from graphstore.libraries import DRIVERS, HEARS_SIGNALS_EVERY
 from graphstore.queries import text
 from graphstore.result import Entity, Reader, Result, arrow_out, arrow_type
 
@@ -54,12 +55,8 @@ __all__ = [
     "time_limit",
 ]
 
-DRIVERS = ("kuzu", "ladybug")
 COPY_FROM = 20_000
 """Rows from which COPY is faster than LOAD FROM … CREATE."""
-HEARS_SIGNALS_EVERY = 0.1
-"""Seconds. A signal that another thread of the process received does not wake the one that waits."""
-
 # --------------------------------------------------------------------------------------- values in and values out
 
 

@@ -288,6 +288,14 @@ class Folder:
         self._saved_at = index.transactions
 
 
+def here(path: str | os.PathLike[str]) -> None:
+    """Raises InvalidError for the address of a server where a folder on this machine is wanted; a Path has one slash of it less."""
+    if os.fspath(path).startswith(("http:/", "https:/")):
+        raise InvalidError(
+            f"{os.fspath(path)} is the address of a server, and this needs the folder of a store. Do it where the folder lies."
+        )
+
+
 def locate(path: str | os.PathLike[str], *, read_only: bool, create: bool) -> Folder:
     """The folder of a store. Raises InvalidError for a path that is something else, NotFoundError when nothing is there and none is made."""
     if not isinstance(path, (str, os.PathLike)):
@@ -296,6 +304,7 @@ def locate(path: str | os.PathLike[str], *, read_only: bool, create: bool) -> Fo
         if read_only:
             raise InvalidError("a store in memory has no other process to follow. Leave read_only out.")
         return Folder(None)
+    here(path)
     place = Path(path)
     if not os.fspath(path) or "\0" in os.fspath(path):
         raise InvalidError(f"{path!r} is no path. Give the name of a folder, such as 'memory.gs'.")

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from graphstore import libraries
 from graphstore.index import Index
 from graphstore.journal import Journal
 from graphstore.links import Vocabulary
@@ -55,6 +56,7 @@ class Graphs:
     @property
     def projection(self) -> Projection:
         """The tables of the whole history."""
+        libraries.load(self.driver)
         from graphstore.projection import Projection
 
         if self._projection is None:
@@ -80,6 +82,7 @@ class Graphs:
 
         `pending`: the bodies of the transaction still open, whose places are not in the journal yet.
         """
+        libraries.load(self.driver)
         from graphstore.viewgraph import build
 
         told = self._last_told(tx)

@@ -149,6 +149,7 @@ def restore(
 
     Raises DamageError with the dump's line, ConflictError when `path` is there already; nothing is left behind then.
     """
+    folder.here(path)
     target = Path(path)
     if target.exists() and any(target.iterdir() if target.is_dir() else [target]):
         raise ConflictError(f"{target} is there already. Restore into a new name.")

@@ -5,6 +5,7 @@ The way of a line: what was typed → a statement or a command → follow the wr
 
 from __future__ import annotations
 
+import math
 import re
 import signal
 import time
@@ -38,18 +39,30 @@ class Stopping:
 
     def __init__(self) -> None:
         self._held = self._waiting = False
-        self._last = 0.0
+        self._last = math.inf  # when one was raised last; this way none is
+
+    @contextmanager
+    def minded(self) -> Iterator[None]:
+        """In this block Ctrl-C does nothing, but in what is `heard` of it. One handler for all: to change it leaves a moment for the other."""
+        before = signal.signal(signal.SIGINT, self._come)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
 
     @contextmanager
     def heard(self) -> Iterator[None]:
         """In this block Ctrl-C is raised; those that follow at once are passed over, for the first is being seen to."""
         self._held = self._waiting = False
         self._last = -PATIENCE
-        before = signal.signal(signal.SIGINT, self._come)
         try:
             yield
         finally:
-            signal.signal(signal.SIGINT, before)
+            self.end()
+
+    def end(self) -> None:
+        """From here on none is raised: one may have come at the very end of what is heard."""
+        self._last = math.inf
 
     @contextmanager
     def held(self) -> Iterator[None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -197,7 +198,8 @@ class Output:
     def error(self, error: BaseException) -> None:
         """What was refused, in one line."""
         said = next(iter(str(error).strip().splitlines()), "") or type(error).__name__
-        typer.secho(f"error: {tell.harmless(said)}", fg="red" if self.terminal else None, err=True)
+        coloured = self.terminal and not os.environ.get("NO_COLOR")
+        typer.secho(f"error: {tell.harmless(said)}", fg="red" if coloured else None, err=True)
 
 
 def _short(value: object) -> str:

@@ -171,7 +171,10 @@ def _choice(what: str, word: str, choices: Mapping[str, Any]) -> Any:
 def _export(shell: Shell, name: str) -> None:
     if shell.last is None:
         raise InvalidError("there is no answer to export yet. Ask something first.")
-    path = Path(name).expanduser()
+    try:
+        path = Path(name).expanduser()
+    except RuntimeError as error:
+        raise InvalidError(f"{name!r} is nowhere: {error} Write the whole path.") from None
     size = write(shell.last, path)
     shell.output.remark(f"{len(shell.last.result):,} rows written to {path}, {size:,} bytes.")
 
@@ -239,8 +242,8 @@ def find(name: str) -> Command:
 
 def obey(shell: Shell, line: str) -> Answer | None:
     """Do what a line says. Raises Leave when that is to end."""
-    name, _, rest = line.strip().rstrip(";").partition(" ")
-    command, rest = find(name), rest.strip()
+    name, *more = line.strip().rstrip(";").split(maxsplit=1)
+    command, rest = find(name), "".join(more)
     if len(rest.split()) < command.least or (rest and not command.takes and not command.least):
         raise InvalidError(f"{line.strip()!r} cannot be done. Write {command.usage}")
     return command.act(shell, rest)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import os
-import signal
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -66,13 +65,12 @@ def converse(shell: Shell) -> None:
     session, loading = _session(shell), threading.Thread(target=_load)
     loading.start()
     # a Ctrl-C at the prompt is a key; one that comes between two turns has nothing to stop
-    before = signal.signal(signal.SIGINT, lambda *_: None)
-    try:
-        while _turn(session, shell, loading):
-            pass
-    finally:
-        loading.join()  # the engine is not to be taken apart while it is loaded
-        signal.signal(signal.SIGINT, before)
+    with shell.stopping.minded():
+        try:
+            while _turn(session, shell, loading):
+                pass
+        finally:
+            loading.join()  # the engine is not to be taken apart while it is loaded
 
 
 def _turn(session: PromptSession[str], shell: Shell, loading: threading.Thread) -> bool:
@@ -85,17 +83,18 @@ def _turn(session: PromptSession[str], shell: Shell, loading: threading.Thread) 
         if not session.default_buffer.text:
             shell.output.remark("Ctrl-D or :quit leaves.")
         return True
-    with shell.stopping.heard():
-        try:
+    try:
+        with shell.stopping.heard():
             with shell.stopping.held():
                 loading.join()
             for one in shell_text.inputs(text.splitlines(keepends=True)):
                 if not shell.run(one):
                     break  # what was pasted behind it may rest on it
-        except KeyboardInterrupt:
-            shell.output.remark("stopped.")
-        except shell_commands.Leave:
-            return False
+    except KeyboardInterrupt:
+        shell.stopping.end()
+        shell.output.remark("stopped.")
+    except shell_commands.Leave:
+        return False
     return True
 
 
@@ -145,8 +144,8 @@ def history_file() -> Path:
 
 def history(remark: Callable[[str], None]) -> History:
     """What was typed before, in a file that only its owner can read; in memory alone, which is said, where there can be none."""
-    path = history_file()
     try:
+        path = history_file()
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         try:
@@ -155,6 +154,9 @@ def history(remark: Callable[[str], None]) -> History:
             os.close(descriptor)
     except OSError as error:
         remark(f"note: what you type is not kept: {path}: {error.strerror}.")
+        return InMemoryHistory()
+    except RuntimeError as error:  # nobody knows where this user's home is
+        remark(f"note: what you type is not kept: {error}")
         return InMemoryHistory()
     return FileHistory(path)
 
@@ -251,10 +253,10 @@ class _Completing(Completer):
 def files(typed: str) -> list[tuple[str, str]]:
     """The files and folders whose path begins so."""
     folder, _, name = typed.rpartition("/")
-    here = Path(f"{folder}/" if folder or typed.startswith("/") else ".").expanduser()
+    here = Path(f"{folder}/" if folder or typed.startswith("/") else ".")
     try:
-        found = sorted(here.iterdir())
-    except OSError:
+        found = sorted(here.expanduser().iterdir())
+    except (OSError, RuntimeError):  # nobody has that home
         return []
     before = typed.removesuffix(name)
     return [

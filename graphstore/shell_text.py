@@ -54,7 +54,8 @@ def is_command(text: str) -> bool:
 
 def is_complete(text: str) -> bool:
     """Whether Enter sends what was typed; otherwise it begins a new line."""
-    return is_command(text) or is_blank(cut(text)[1])
+    left = cut(text)[1]
+    return is_command(text) or is_blank(left) or is_command(left)
 
 
 def inputs(lines: Iterable[str]) -> Iterator[str]:
@@ -67,5 +68,8 @@ def inputs(lines: Iterable[str]) -> Iterator[str]:
             continue
         ended, held = cut(held + line)
         yield from (statement.strip() for statement in ended if not is_blank(statement))
+        if ended and is_command(held):
+            yield held.strip()
+            held = ""
     if not is_blank(held):
         yield held.strip()

@@ -39,6 +39,10 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 LABEL_LENGTH = 72
+DRAWN = 1000
+"""Rows of a table that are laid out to fit a terminal: a million would take minutes and gigabytes."""
+WIDEST = 60
+"""Columns that a narrower cell is filled up to, in lines that are not laid out."""
 # a description comes from anywhere, a web page's error among them; lines and tabs are no harm
 _OBEYED = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]|\r(?!\n)")
 # an underscore within a word is one in Markdown too
@@ -168,18 +172,46 @@ def table(
 def grid(
     columns: Sequence[str], cells: Iterable[Sequence[str]], out: Console | None = None, indent: int = 0
 ) -> None:
-    """Cells under columns, with no lines around them."""
+    """Cells under columns, with no lines around them; a line a row where they are many or no terminal shows them."""
     from rich import box
     from rich.padding import Padding
     from rich.table import Table
     from rich.text import Text
 
+    out = out or console()
+    rows = [[harmless(each) for each in row] for row in cells]
+    if len(rows) > DRAWN or not out.is_terminal:
+        out.file.writelines(_lines([harmless(name) for name in columns], rows, indent))
+        return
     drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
     for name in columns:
         drawn.add_column(Text(harmless(name)), overflow="fold")
-    for row in cells:
-        drawn.add_row(*(Text(harmless(each)) for each in row))
-    (out or console()).print(Padding(drawn, (0, 0, 0, indent), expand=False))
+    for row in rows:
+        drawn.add_row(*map(Text, row))
+    out.print(Padding(drawn, (0, 0, 0, indent), expand=False))
+
+
+def _lines(names: list[str], rows: list[list[str]], indent: int) -> Iterator[str]:
+    """Rows as lines, a column as wide as its widest cell, up to `WIDEST`: what is wider pushes on the rest of its line."""
+    rows = [[" ".join(each.splitlines()) for each in row] for row in rows]
+    widths = [min(max(_width(each) for each in column), WIDEST) for column in zip(names, *rows, strict=True)]
+    begin = " " * indent
+    yield _line(begin, names, widths)
+    yield begin + "─" * (sum(widths) + 3 * (len(widths) - 1)) + "\n"
+    yield from (_line(begin, row, widths) for row in rows)
+
+
+def _line(begin: str, row: list[str], widths: list[int]) -> str:
+    padded = (each + " " * (width - _width(each)) for each, width in zip(row, widths, strict=True))
+    return begin + "   ".join(padded).rstrip() + "\n"
+
+
+def _width(text: str) -> int:
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
 
 
 def tell(value: object, out: Console | None = None) -> None:

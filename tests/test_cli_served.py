@@ -5,14 +5,18 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from pathlib import Path
 
 import pytest
 from conftest import Clock
 from served import serve_in_process
 from test_cli import COMMANDS, refused, run
+from typer.testing import CliRunner
 from world import fill
 
 import graphstore
+from graphstore.cli import app
+from graphstore.cli_common import place_of
 
 READS: list[tuple[str, ...]] = [
     ("show", "jwt"), ("show", "boom"), ("show", "boom", "--as-of", "release"), ("links", "jwt"), ("history", "jwt"), ("history", "jwt", "--all"),
@@ -141,3 +145,20 @@ def test_what_cannot_be_sent_is_refused_with_what_to_do(both):
     assert "the server embeds" in refused(
         "remember", both[0], "x", "--layer", "tool", "--embedder", "world:fill"
     )
+
+
+def test_the_address_of_a_server_is_no_folder_to_make(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "dump").write_bytes(b"")
+    for words in (["serve"], ["restore", "dump"]):
+        command, *more = words
+        result = CliRunner().invoke(app, [command, "http://127.0.0.1:1", *more])
+        assert result.exit_code == 1
+        assert "is the address of a server, and this needs the folder of a store" in result.stderr
+    assert ["dump"] == [path.name for path in tmp_path.iterdir()]
+
+
+def test_the_address_of_a_server_is_told_as_it_was_typed():
+    assert "http://127.0.0.1:7464" == place_of(Path("http://127.0.0.1:7464"))
+    assert "https://a.example" == place_of(Path("https://a.example"))
+    assert "team.gs" == place_of(Path("team.gs"))

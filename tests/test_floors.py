@@ -68,6 +68,7 @@ FLOORS = {
     },
     "engine": {
         "happened",
+        "libraries",
         "guard",
         "queries",
         "engine",

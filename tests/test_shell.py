@@ -134,6 +134,14 @@ def test_lines_are_cut_into_statements_and_commands_as_they_come() -> None:
     )
 
 
+def test_a_command_may_stand_behind_a_statement_on_its_line(folder: Path) -> None:
+    assert is_complete("RETURN 1 AS x; :get limits")
+    assert ["RETURN 1 AS x", ":get limits", "RETURN 2"] == list(
+        inputs(["RETURN 1 AS x; :get limits\n", "RETURN 2;\n"])
+    )
+    assert "1\n" in ask(folder, "RETURN 1 AS x; :mode\tcsv", "RETURN 1 AS x;")
+
+
 def test_the_last_statement_needs_no_semicolon(folder: Path) -> None:
     assert [{"x": "1"}] == rows(folder, "RETURN 1\nAS x")
 
@@ -527,6 +535,30 @@ def test_a_terminal_is_shown_the_beginning_of_a_long_table(
     assert lines[-1].startswith("120 rows, ")
 
 
+def test_a_table_that_is_piped_has_a_line_for_each_row(folder: Path) -> None:
+    wide = "é" * 300
+
+    assert f"a{' ' * 62}b\n{'─' * 64}\n{wide}   1\nx y{' ' * 60}2\n" == ask(
+        folder, f"UNWIND [['{wide}', '1'], ['x\ny', '2']] AS r RETURN r[1] AS a, r[2] AS b;"
+    )
+
+
+def test_a_table_of_very_many_rows_is_not_laid_out(folder: Path) -> None:
+    lines = ask(folder, "UNWIND range(1, 200000) AS x RETURN x, 'é' AS y;").splitlines()
+
+    assert ["x        y", "──────────", "1        é", "200000   é"] == [*lines[:3], lines[-1]]
+
+
+def test_what_is_refused_has_no_colour_where_none_is_wanted(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+
+    Output(terminal=True).error(InvalidError("no."))
+
+    assert "error: no.\n" == capsys.readouterr().err
+
+
 def test_every_other_mode_gives_all_on_a_terminal(
     store: GraphStore, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -652,18 +684,28 @@ def interrupt() -> None:
 
 def test_ctrl_c_is_raised_once_at_a_time() -> None:
     stopping = Stopping()
-    with stopping.heard():
-        with pytest.raises(KeyboardInterrupt):
+    with stopping.minded():
+        with stopping.heard():
+            with pytest.raises(KeyboardInterrupt):
+                interrupt()
             interrupt()
+        with stopping.heard(), pytest.raises(KeyboardInterrupt):
+            interrupt()
+
+
+def test_ctrl_c_between_two_turns_does_nothing() -> None:
+    stopping = Stopping()
+    with stopping.minded():
         interrupt()
-    with stopping.heard(), pytest.raises(KeyboardInterrupt):
+        with stopping.heard():
+            pass
         interrupt()
 
 
 def test_ctrl_c_waits_for_the_end_of_what_must_not_be_left_half_done() -> None:
     done = []
     stopping = Stopping()
-    with stopping.heard(), pytest.raises(KeyboardInterrupt), stopping.held():
+    with stopping.minded(), stopping.heard(), pytest.raises(KeyboardInterrupt), stopping.held():
         interrupt()
         done.append("all of it")
 

@@ -13,6 +13,7 @@ import struct
 import subprocess
 import sys
 import termios
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +24,8 @@ pytest.importorskip("prompt_toolkit")
 
 import graphstore
 from graphstore import shell_terminal
+from graphstore.shell import Shell
+from graphstore.shell_answers import Output
 from graphstore.shell_terminal import files, highlighted, history, history_file
 
 ROOT = Path(__file__).parents[1]
@@ -287,3 +290,44 @@ def test_without_prompt_toolkit_it_says_what_to_install() -> None:
     done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, cwd=ROOT, timeout=60)
 
     assert "Install it with: pip install 'graphstore[shell]'" in done.stderr
+
+
+def test_where_no_home_is_known_the_history_is_in_memory_and_files_are_none(monkeypatch):
+    def nowhere() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    told: list[str] = []
+    monkeypatch.setenv("XDG_STATE_HOME", "")
+    monkeypatch.setattr(Path, "home", nowhere)
+
+    history(told.append)
+
+    assert ["note: what you type is not kept: Could not determine home directory."] == told
+    assert [] == files("~nobody-of-that-name/x")
+
+
+def test_ctrl_c_while_a_stop_is_told_does_not_end_the_shell(place, monkeypatch):
+    told = []
+
+    class Pressed(Output):
+        """Where Ctrl-C comes whenever something is told."""
+
+        def remark(self, text: str) -> None:
+            told.append(text)
+            os.kill(os.getpid(), signal.SIGINT)
+
+    class Typed:
+        """A line editor in which `:now` is typed."""
+
+        def prompt(self, **_: object) -> str:
+            return ":now"
+
+    monkeypatch.setattr(graphstore.shell, "PATIENCE", 0.0)
+    with graphstore.open(place / "team.gs", read_only=True) as store:
+        shell = Shell(store, "team.gs", Pressed(terminal=True))
+        ready = threading.Thread(target=lambda: None)
+        ready.start()
+        with shell.stopping.minded():
+            going_on = shell_terminal._turn(Typed(), shell, ready)
+
+    assert (True, "stopped.", 2) == (going_on, told[-1], len(told))
