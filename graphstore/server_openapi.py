@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -57,7 +58,7 @@ def _describe(app: FastAPI, calls: Mapping[str, Call], path_of: Callable[[Call],
                 _elsewhere,
                 methods=[method],
                 operation_id=f"{method.lower()}_{call.name.replace('.', '_')}",
-                summary=call.doc.partition("\n")[0],
+                summary=_first_sentence(call.doc),
                 description=call.doc,
                 tags=[call.name.rpartition(".")[0] or call.on],
                 response_model=None,
@@ -129,3 +130,8 @@ def _schema(each: inspect.Parameter) -> dict[str, Any]:
     if each.default not in (each.empty, None, ()) and isinstance(each.default, (str, int, float)):
         found["default"] = each.default
     return found
+
+
+def _first_sentence(doc: str) -> str:
+    """What a call is for; the rest of its docstring follows beside it."""
+    return re.split(r"(?<=\.) ", " ".join(doc.partition("\n\n")[0].split()), maxsplit=1)[0]

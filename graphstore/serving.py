@@ -26,7 +26,7 @@ __all__ = ["Groups", "Patience", "Serving", "Turn"]
 
 _log = logging.getLogger("graphstore")
 _MOST = 256  # turns in a group
-_GATHER = 0.0003  # seconds waited for those of the last group: half the syncs, a fifth less work a write
+_GATHER = 0.0001  # seconds waited for those of the last group: half the syncs, a fifth less work a write
 _LONGEST = 0.05  # seconds a group may take before it is made durable
 _REMEMBERED = 1_000  # transactions that are over, by the reason why
 
