@@ -5,6 +5,7 @@ What breaks on the way is sent once more where that is safe: reads, and writes t
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import ssl
@@ -57,7 +58,8 @@ class _Wire:
 
     def exchange(self, request: bytes, sink: Callable[[bytes], Any] | None) -> Reply:
         """Send a request and read the answer; a good one goes to `sink` piece by piece, if there is one."""
-        self._socket.sendall(request)
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it may have said why
+            self._socket.sendall(request)
         line = self._answers.readline(_PIECE)
         if not line.startswith(b"HTTP/1.") or len(line) < 12:
             raise _Broken("it was closed" if not line else "what came is no HTTP")

@@ -47,6 +47,7 @@ from graphstore.server_requests import (
     answer,
     apart,
     arguments,
+    leave_unread,
 )
 from graphstore.serving import Patience
 from graphstore.store import GraphStore
@@ -156,7 +157,12 @@ class Door:
         self._active += 1
         try:
             headers: Headers = dict(scope["headers"])
-            scoped = self._let_in(path, headers)
+            try:
+                scoped = self._let_in(path, headers)
+            except Refused:
+                if b"content-length" in headers or b"transfer-encoding" in headers:
+                    await leave_unread(receive)
+                raise
             found = await self._answer(call, scoped, headers, scope, receive, send)
             status = 200 if found is None else found.status
         except (Refused, GraphStoreError) as error:

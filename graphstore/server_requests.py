@@ -6,6 +6,7 @@ Written against ASGI itself: what a framework makes of each request would cost m
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from functools import lru_cache
 from time import monotonic
@@ -23,6 +24,7 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Headers = dict[bytes, bytes]
 
 JSON = b"application/json"
+_LET_GO, _LET_GO_SECONDS = 64 << 20, 2.0  # of a body that is refused: so many bytes, so many seconds
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 _APART = ("valid", "tx", "as_of", "branch", "author", "transaction", "seconds")
 
@@ -178,6 +180,7 @@ class Bodies:
         """The body of a request. Raises Refused for one above so many bytes (413), or that takes too long to come (504); ClientGone."""
         length = headers.get(b"content-length")
         if length is not None and (not length.isdigit() or int(length) > most):
+            await leave_unread(receive)
             raise Refused(413, _too_large(most))
         task = asyncio.current_task()
         assert task is not None
@@ -262,10 +265,24 @@ async def _body(receive: Receive, most: int) -> bytes:
         data: bytes = message.get("body", b"")
         size += len(data)
         if size > most:
+            if message.get("more_body"):
+                await leave_unread(receive)
             raise Refused(413, _too_large(most))
         if not message.get("more_body"):
             return b"".join([*parts, data]) if parts else data
         parts.append(data)
+
+
+async def leave_unread(receive: Receive) -> None:
+    """Let go by what still comes of a body that is refused, for a while: who is cut off while it sends never reads why."""
+    size = 0
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_LET_GO_SECONDS):
+            while size < _LET_GO:
+                message = await receive()
+                if not message.get("more_body"):
+                    return
+                size += len(message["body"])
 
 
 def _too_large(most: int) -> str:

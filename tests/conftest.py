@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,6 +13,10 @@ import pytest
 import graphstore
 from graphstore import GraphStore, events
 
+if (
+    signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+):  # a job in the background: what tests start is to hear Ctrl-C
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 pytest.register_assert_rewrite("agent_tasks")  # so that a task that fails says what it got
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"
