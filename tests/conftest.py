@@ -12,6 +12,7 @@ import pytest
 
 import graphstore
 from graphstore import GraphStore, events
+from tests.wire import Wire
 
 if (
     signal.getsignal(signal.SIGINT) is signal.SIG_IGN
@@ -95,3 +96,11 @@ def recorder(store: GraphStore, clock: Clock) -> events.Recorder:
     """Records into `store`, on a day when every instant of the test has passed."""
     clock.move(days=1)
     return events.Recorder(store)
+
+
+@pytest.fixture
+def wire(url: str) -> Iterator[Wire]:
+    """A connection to the server at the test's `url`."""
+    made = Wire(url)
+    yield made
+    made.close()

@@ -18,9 +18,14 @@ from graphstore.server import app
 from graphstore.tokens import Tokens
 from tests.wire import READ, WRITE, Wire
 
-__all__ = ["TOKENS", "Wire", "serve_in_process", "serve_in_thread"]
+__all__ = ["TOKENS", "Wire", "fact", "serve_in_process", "serve_in_thread"]
 
 TOKENS = Tokens(WRITE, READ)
+
+
+def fact(id: str, **more: Any) -> dict[str, Any]:
+    """The arguments of `add_node` for a small fact."""
+    return {"kind": "fact", "content": {"name": id}, "id": id, **more}
 
 
 @contextlib.contextmanager

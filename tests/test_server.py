@@ -19,7 +19,7 @@ from graphstore.period import instant
 from graphstore.server import Limits, Patience
 from graphstore.server_requests import Gate, Refused, apart
 from tests.conftest import after, day
-from tests.served import TOKENS, Wire, serve_in_thread
+from tests.served import TOKENS, Wire, fact, serve_in_thread
 
 EXACT = "application/vnd.graphstore.exact+json"
 ARROW = "application/vnd.apache.arrow.stream"
@@ -31,17 +31,6 @@ SMALL = Limits(body=20_000, upload=0.3, query=0.5, read=5, write=1, streams=1, w
 def url(disk_store: GraphStore) -> Iterator[str]:
     with serve_in_thread(disk_store, patience=HASTY, limits=SMALL) as served:
         yield served
-
-
-@pytest.fixture
-def wire(url: str) -> Iterator[Wire]:
-    made = Wire(url)
-    yield made
-    made.close()
-
-
-def fact(id: str, **more: Any) -> dict[str, Any]:
-    return {"kind": "fact", "content": {"name": id}, "id": id, **more}
 
 
 # ---------------------------------------------------------------- calls

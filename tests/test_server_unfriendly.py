@@ -12,7 +12,7 @@ import pytest
 
 from graphstore import GraphStore, contract
 from graphstore.server import Limits, Patience, path_of
-from tests.served import TOKENS, Wire, serve_in_thread
+from tests.served import TOKENS, Wire, fact, serve_in_thread
 
 SMALL = Limits(body=20_000, upload=0.3, query=0.5, head=8_000, connections=4)
 
@@ -21,17 +21,6 @@ SMALL = Limits(body=20_000, upload=0.3, query=0.5, head=8_000, connections=4)
 def url(disk_store: GraphStore) -> Iterator[str]:
     with serve_in_thread(disk_store, patience=Patience(idle=20, gone=5), limits=SMALL) as served:
         yield served
-
-
-@pytest.fixture
-def wire(url: str) -> Iterator[Wire]:
-    made = Wire(url)
-    yield made
-    made.close()
-
-
-def fact(id: str, **more: Any) -> dict[str, Any]:
-    return {"kind": "fact", "content": {"name": id}, "id": id, **more}
 
 
 def call(url: str) -> socket.socket:
