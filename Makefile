@@ -12,7 +12,7 @@ DRIVEN = $(shell grep -l GRAPHSTORE_DRIVER tests/test_*.py)
 SERVED = $(shell sed -n 's/^    "\(test_[a-z_]*\)",.*/tests\/\1.py/p' tests/doors.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-quick test-ladybug test-http fuzz bench bench-large lint format clean
+.PHONY: help demo test test-quick test-ladybug test-http fuzz bench bench-large lint format references clean
 
 help:  ## this list
 	@echo "graphstore: what was true, what did we believe, what superseded it, and why"
@@ -51,6 +51,9 @@ lint: $(VENV)/dev  ## ruff and mypy
 format: $(VENV)/dev  ## let ruff lay out and mend what it can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+references: $(VENV)/dev  ## write the reference pages of docs/ anew
+	$(BIN)/python docs/references.py
 
 clean:  ## remove what was made here
 	rm -rf $(VENV) .demo dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks

@@ -9,25 +9,18 @@ import shlex
 import shutil
 import subprocess
 import sys
-import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import anyio
 import orjson
 import pytest
-import typer
-from mcp import Client
 from typer.testing import CliRunner
 
-import graphstore
-from graphstore import contract
 from graphstore.cli import app
 from graphstore.remote import RemoteStore
 
 ROOT = Path(__file__).parents[1]
-EVERYWHERE = ("--json", "--author", "--help")
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = ("README.md", "docs/guide.md")
 
@@ -45,96 +38,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")
     return tmp_path
-
-
-def commands(group: Any, prefix: str = "graphstore") -> Iterator[tuple[str, Any]]:
-    for name, command in group.commands.items():
-        if hasattr(command, "commands"):
-            yield from commands(command, f"{prefix} {name}")
-        else:
-            yield f"{prefix} {name}", command
-
-
-def reference() -> str:
-    """The command line in short: each command with its arguments and options, in the order of --help."""
-    lines = []
-    for name, command in commands(typer.main.get_command(app)):
-        arguments = [_argument(one) for one in command.params if one.param_type_name == "argument"]
-        options = [one for one in command.params if one.param_type_name == "option"]
-        needed = [f"{one.opts[0]} {_metavar(one)}" for one in options if one.required]
-        free = [one.opts[0] for one in options if not one.required and one.opts[0] not in EVERYWHERE]
-        lines += _folded(
-            " ".join([name, *arguments, *needed, *(["[" + " ".join(free) + "]"] if free else [])])
-        )
-    return "\n".join(lines) + "\n"
-
-
-def _argument(argument: Any) -> str:
-    return _metavar(argument) if argument.required else f"[{_metavar(argument)}]"
-
-
-def _metavar(parameter: Any) -> str:
-    return (parameter.metavar or parameter.name.upper()).strip("[]{}")
-
-
-def _folded(line: str, width: int = 112) -> list[str]:
-    if len(line) <= width:
-        return [line]
-    cut = line.rindex(" ", 0, width)
-    return [line[:cut], *_folded("    " + line[cut + 1 :], width)]
-
-
-def test_reference_lists_every_command_with_its_arguments_and_options() -> None:
-    assert reference() in blocks("text"), f"the reference in README.md should be:\n{reference()}"
-
-
-def agents_reference() -> str:
-    """The tools in short: each with its arguments, and what it is for."""
-    from graphstore import mcp
-
-    async def listed() -> list[Any]:
-        with graphstore.open(":memory:") as store:
-            async with Client(mcp.server(store)) as client:
-                return list((await client.list_tools()).tools)
-
-    lines = []
-    for tool in anyio.run(listed):
-        needed = tool.input_schema.get("required", [])
-        free = [name for name in tool.input_schema["properties"] if name not in needed]
-        lines += _folded(" ".join([tool.name, *needed, *(["[" + " ".join(free) + "]"] if free else [])]))
-        lines += textwrap.wrap(
-            tool.description.split(". ")[0].rstrip(".") + ".",
-            width=112,
-            initial_indent="    ",
-            subsequent_indent="    ",
-        )
-    return "\n".join(lines) + "\n"
-
-
-def http_reference() -> str:
-    """The calls over HTTP in short: what reads and what writes, of the store and of each room."""
-    rooms: dict[str, dict[str, list[str]]] = {}
-    for call in contract.CALLS.values():
-        room, _, name = call.name.rpartition(".")
-        rooms.setdefault(f"/{room}", {}).setdefault(call.scope, []).append(name)
-    lines = []
-    for room, names in sorted(rooms.items()):
-        for scope in ("read", "write"):
-            if scope in names:
-                lines += textwrap.wrap(
-                    f"{room:<15}{scope}s".ljust(23) + " ".join(names[scope]),
-                    width=112,
-                    subsequent_indent=" " * 23,
-                )
-    return "\n".join(lines) + "\n"
-
-
-def test_reference_lists_every_tool_of_agents() -> None:
-    assert agents_reference() in blocks("text"), f"it should be:\n{agents_reference()}"
-
-
-def test_reference_lists_every_call_over_http() -> None:
-    assert http_reference() in blocks("text"), f"it should be:\n{http_reference()}"
 
 
 def test_the_first_python_example_runs(here: Path) -> None:

@@ -1,0 +1,48 @@
+"""The reference pages of docs/ say what the program does: each is what `make references` writes, and nothing is missing."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from graphstore import contract
+from graphstore.cli_common import DumpFormat
+
+DOCS = Path(__file__).parents[1] / "docs"
+NAMES = ("commands.md", "tools.md", "calls.md", "formats.md")
+
+
+@pytest.fixture(scope="module")
+def references() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("references", DOCS / "references.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_page_is_up_to_date(references: ModuleType, name: str) -> None:
+    assert references.PAGES[name]() == (DOCS / name).read_text(encoding="utf-8"), "run `make references`"
+
+
+def test_every_page_is_tested(references: ModuleType) -> None:
+    assert set(references.PAGES) == set(NAMES)
+
+
+def test_every_call_has_a_line() -> None:
+    page = (DOCS / "calls.md").read_text(encoding="utf-8")
+    paths = {f"/{name.replace('.', '/')}" for name in contract.CALLS}
+
+    assert set() == paths - set(page.split())
+
+
+def test_every_format_of_export_has_a_line() -> None:
+    page = (DOCS / "formats.md").read_text(encoding="utf-8")
+
+    assert [] == [
+        each for each in DumpFormat if each.value != "graphstore" and f"| `{each.value}` |" not in page
+    ]
