@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
+from benchmarks.arena import Arena, Row
 from benchmarks.data import history
-from benchmarks.rows import GROUPS, LARGE, TWINS, Arena, Row
+from benchmarks.rows import GROUPS, LARGE, TWINS
 from benchmarks.timing import StopWatch
 
 SIZES = {"k": 1_000, "m": 1_000_000}

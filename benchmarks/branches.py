@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from statistics import median
-from typing import TYPE_CHECKING
 
 import graphstore
+from benchmarks.arena import Arena, Row
 from benchmarks.timing import apart, once
-
-if TYPE_CHECKING:
-    from benchmarks.rows import Arena, Row
 
 DEPTH, SMALL, CHANGES = 10, 100, 1_000
 SINCE = datetime(2026, 1, 1, tzinfo=UTC)

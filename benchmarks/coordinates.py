@@ -8,16 +8,14 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import graphstore
+from benchmarks.arena import Arena, Row
 from benchmarks.data import SEED
 from benchmarks.timing import once, race, together
 from graphstore.decay import Decay
 from graphstore.recall import recall
-
-if TYPE_CHECKING:
-    from benchmarks.rows import Arena, Row
 
 BEGAN = datetime(2020, 1, 1, tzinfo=UTC)
 STEPS = {"node": (1, 100, 10_000), "links_from": (1, 100, 1_000)}

@@ -14,16 +14,14 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 
 import graphstore
+from benchmarks.arena import Arena, Row
 from benchmarks.timing import apart, once, race
 from graphstore import events
-
-if TYPE_CHECKING:
-    from benchmarks.rows import Arena, Row
 
 EVENTS, DAYS = 5_000, 90
 END = datetime(2026, 6, 30, tzinfo=UTC)

@@ -8,17 +8,15 @@ from itertools import cycle, islice
 from pathlib import Path
 from random import Random
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 import graphstore
+from benchmarks.arena import Arena, Row
 from benchmarks.timing import once, race, together
 from graphstore import context, indexers, observer, working
 from graphstore.memory import Memory
-
-if TYPE_CHECKING:
-    from benchmarks.rows import Arena, Row
 
 CHUNKS, WORDS, DIMENSION, K = 50_000, 40, 256, 10
 CALLS = 8

@@ -6,13 +6,10 @@ import itertools
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from statistics import median
-from typing import TYPE_CHECKING
 
 import graphstore
+from benchmarks.arena import Arena, Row
 from benchmarks.timing import apart, once, race, together
-
-if TYPE_CHECKING:
-    from benchmarks.rows import Arena, Row
 
 DEPENDANTS, LISTED = 100_000, 1_000
 SINCE = datetime(2026, 1, 1, tzinfo=UTC)

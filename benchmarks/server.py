@@ -17,14 +17,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING
 
 import orjson
 
 import graphstore
-
-if TYPE_CHECKING:
-    from benchmarks.rows import Arena, Row
+from benchmarks.arena import Arena, Row
 
 WRITERS, BATCH, CLIENTS_OF_BATCHES = 8, 1_000, 4
 SINGLE, IN_BATCHES = 1 / 3_000, 1 / 30_000  # seconds a write, all clients together
@@ -33,8 +30,6 @@ POINT = 0.5e-3
 
 def server(arena: Arena) -> Iterator[Row]:
     """Writes a second over HTTP, said as seconds a write, and the time of a point read."""
-    from benchmarks.rows import Row
-
     seconds = 1.0 if arena.quick else 3.0
     for work, what, clients, budget in (
         (f"HTTP: a durable write, {WRITERS} processes", "write", WRITERS, SINGLE),

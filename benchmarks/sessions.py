@@ -11,17 +11,15 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 
 import graphstore
+from benchmarks.arena import Arena, Row
 from benchmarks.timing import once, race
 from graphstore import sessions as rooms
 from graphstore import transcripts
-
-if TYPE_CHECKING:
-    from benchmarks.rows import Arena, Row
 
 START = datetime(2026, 1, 5, 9, tzinfo=UTC)
 MEGABYTES = 24

@@ -11,16 +11,14 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 
 import graphstore
+from benchmarks.arena import Arena, Row
 from benchmarks.timing import once, race
 from graphstore import timeline as room
-
-if TYPE_CHECKING:
-    from benchmarks.rows import Arena, Row
 
 MESSAGES, PAGE = 100_000, 50
 DEEP = 1_000

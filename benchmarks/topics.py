@@ -6,14 +6,12 @@ import itertools
 from collections.abc import Callable, Iterator
 from functools import partial
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import graphstore
+from benchmarks.arena import Arena, Row
 from benchmarks.timing import once, race, together
 from graphstore import topics as room
-
-if TYPE_CHECKING:
-    from benchmarks.rows import Arena, Row
 
 TOPICS, CALLS = 5_000, 300
 MICRO, MILLI = 1e-6, 1e-3
