@@ -7,19 +7,35 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 import signal
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from graphstore import cli_common, shell_commands, shell_text
-from graphstore.errors import GraphStoreError, QueryError
+from graphstore import cli_common, recall, shell_schema, shell_text
+from graphstore.errors import GraphStoreError, InvalidError, QueryError
 from graphstore.guard import WRITES, parse, pieces
-from graphstore.shell_answers import Answer, Output
+from graphstore.models import BranchInfo, FieldChange, Link, Snapshot, Version
+from graphstore.result import Result
+from graphstore.shell_answers import (
+    Answer,
+    Mode,
+    Output,
+    of_chain,
+    of_difference,
+    of_inspection,
+    of_models,
+    of_recalled,
+    of_supersession,
+    write,
+)
 
 if TYPE_CHECKING:
     from graphstore.store import GraphStore
@@ -32,6 +48,10 @@ PATIENCE = 1.0
 WRITING = (
     "The shell only reads. Write with a command, such as graphstore add or graphstore revise, or in Python."
 )
+
+
+class Leave(Exception):
+    """The shell is to end."""
 
 
 class Stopping:
@@ -169,7 +189,7 @@ class Shell:
     def answer(self, line: str) -> Answer | None:
         """The answer of one statement or command; None of a command that has none. Raises GraphStoreError."""
         if shell_text.is_command(line):
-            return shell_commands.obey(self, line)
+            return obey(self, line)
         return self.query(line)
 
     def query(self, cypher: str) -> Answer:
@@ -194,7 +214,7 @@ class Shell:
                 good = self.run(one) and good
                 if not (good or keep_going):
                     break
-        except shell_commands.Leave:
+        except Leave:
             pass
         return good
 
@@ -206,3 +226,223 @@ def _explained(error: QueryError, cypher: str) -> QueryError:
         return QueryError(f"{said} {WRITING}")
     missing = "was given no value" in said
     return QueryError(f"{said} Give one with :param NAME VALUE." if missing else said)
+
+
+# ---------------------------------------------------------------- the commands
+
+Act = Callable[[Shell, str], Answer | None]
+NOW, TRUNK = "now", "trunk"
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One command: what it takes in words, and for each of these what may be completed there."""
+
+    usage: str
+    says: str
+    act: Act
+    takes: tuple[str, ...] = ()
+    least: int = 0
+    """How many words it needs."""
+
+
+# ---------------------------------------------------------------- where the shell looks
+
+
+def _as_of(shell: Shell, at: str) -> None:
+    shell.look(at or shell.valid, at or shell.tx)
+
+
+def _valid(shell: Shell, at: str) -> None:
+    shell.look(at or shell.valid, shell.tx)
+
+
+def _tx(shell: Shell, at: str) -> None:
+    shell.look(shell.valid, at or shell.tx)
+
+
+def _now(shell: Shell, _: str) -> None:
+    shell.look(None, None)
+
+
+def _tables(shell: Shell, _: str) -> None:
+    shell.tables = True
+    shell.output.remark("Cypher sees the whole history, periods as columns. :view goes back.")
+
+
+def _view(shell: Shell, _: str) -> None:
+    shell.tables = False
+    shell.output.remark(f"Cypher sees the graph {shell.view().at}.")
+
+
+def _snapshots(shell: Shell, _: str) -> Answer:
+    return of_models(Snapshot, shell.store.snapshots())
+
+
+def _branch(shell: Shell, name: str) -> Answer | None:
+    if not name:
+        return of_models(BranchInfo, shell.store.branches())
+    named = [branch.name for branch in shell.store.branches()]
+    shell.turn_to(None if name == TRUNK and TRUNK not in named else name)
+    return None
+
+
+def _refresh(shell: Shell, _: str) -> None:
+    told = shell.follow()
+    shell.output.remark(f"{told:,} new transaction{'' if told == 1 else 's'}.")
+
+
+# ---------------------------------------------------------------- what is asked of one thing
+
+
+def _get(shell: Shell, id: str) -> Answer:
+    return of_inspection(shell.view().inspect(id))
+
+
+def _why(shell: Shell, id: str) -> Answer:
+    return of_chain(shell.view().causes(id))
+
+
+def _superseded(shell: Shell, id: str) -> Answer:
+    return of_supersession(shell.view().what_superseded(id))
+
+
+def _history(shell: Shell, id: str) -> Answer:
+    return of_models(Version, shell.view().history(id))
+
+
+def _links(shell: Shell, id: str) -> Answer:
+    view = shell.view()
+    both = {link.id: link for link in [*view.links_from(id), *view.backlinks_to(id)]}
+    return of_models(Link, both.values())
+
+
+def _diff(shell: Shell, rest: str) -> Answer:
+    match _words(rest):
+        case [id, old, new] if old.isdecimal() and new.isdecimal():
+            return of_models(FieldChange, shell.view().diff(id, int(old), int(new)))
+        case [before, after]:
+            one, other = (shell.view_at(None if at == NOW else at) for at in (before, after))
+            return of_difference(one.compare(other))
+        case _:
+            raise InvalidError(
+                f"cannot tell the difference of {rest!r}. Give an id and two version numbers, or two times: :diff limits 1 3, "
+                ":diff 2026-01-01 now."
+            )
+
+
+def _words(rest: str) -> list[str]:
+    try:
+        return shlex.split(rest)
+    except ValueError:  # an apostrophe of its own
+        return rest.split()
+
+
+def _search(shell: Shell, text: str) -> Answer:
+    return of_recalled(recall.recall(shell.view(), text))
+
+
+def _schema(shell: Shell, _: str) -> Answer:
+    return shell_schema.tables(shell.store) if shell.tables else shell_schema.view(shell.view())
+
+
+# ---------------------------------------------------------------- how the shell behaves
+
+
+def _mode(shell: Shell, name: str) -> None:
+    if name:
+        shell.output.mode = _choice("mode", name, {mode.value: mode for mode in Mode})
+    shell.output.remark(f"answers are shown as {shell.output.mode}.")
+
+
+def _timing(shell: Shell, word: str) -> None:
+    if word:
+        shell.output.timing = _choice("timing", word, {"on": True, "off": False})
+    shell.output.remark(f"timing is {'on' if shell.output.timing else 'off'}.")
+
+
+def _choice(what: str, word: str, choices: Mapping[str, Any]) -> Any:
+    if word.lower() not in choices:
+        raise InvalidError.choice(what, word, choices)
+    return choices[word.lower()]
+
+
+def _export(shell: Shell, name: str) -> None:
+    if shell.last is None:
+        raise InvalidError("there is no answer to export yet. Ask something first.")
+    try:
+        path = Path(name).expanduser()
+    except RuntimeError as error:
+        raise InvalidError(f"{name!r} is nowhere: {error} Write the whole path.") from None
+    size = write(shell.last, path)
+    shell.output.remark(f"{len(shell.last.result):,} rows written to {path}, {size:,} bytes.")
+
+
+def _param(shell: Shell, rest: str) -> Answer | None:
+    name, _, value = rest.partition(" ")
+    name = name.removeprefix("$")
+    if value:
+        if not name.isidentifier():
+            raise InvalidError(f"{name!r} cannot be the name of a parameter. Use letters, digits and _.")
+        shell.params |= cli_common.parameters([f"{name}={value.strip()}"])
+        return None
+    if name and name not in shell.params:
+        raise InvalidError.choice("parameter", name, shell.params)
+    told = {one: shell.params[one] for one in ([name] if name else shell.params)}
+    return Answer(Result(("parameter", "value"), list(told.items())), told, aside=True)
+
+
+def _help(shell: Shell, name: str) -> Answer:
+    asked = [find(name)] if name else COMMANDS.values()
+    return Answer(Result(("command", "what it does"), [(one.usage, one.says) for one in asked]), aside=True)
+
+
+def _quit(shell: Shell, _: str) -> None:
+    raise Leave
+
+
+_LISTED = (
+    Command(":asof TIME|NAME", "look as of a time or a snapshot, on both axes", _as_of, ("coordinate",)),
+    Command(":valid TIME", "look at the world as it was then", _valid, ("coordinate",)),
+    Command(":tx TIME", "look at what the store knew then", _tx, ("coordinate",)),
+    Command(":now", "look at the present again, and follow the writer", _now),
+    Command(":snapshots", "the coordinates that have a name, for :asof", _snapshots),
+    Command(":branch [NAME]", "turn to a branch, or to the trunk; alone: the branches there are", _branch, ("branch",)),
+    Command(":get ID", "one thing with all that touches it", _get, ("id",), 1),
+    Command(":why ID", "what led to it", _why, ("id",), 1),
+    Command(":superseded ID", "what took its place, who said so and why", _superseded, ("id",), 1),
+    Command(":history ID", "every version of a node over all valid time", _history, ("id",), 1),
+    Command(":links ID", "what it is linked to, both ways", _links, ("id",), 1),
+    Command(":diff ID 1 3", "what changed between two versions; :diff TIME TIME: between two times", _diff, ("id|coordinate", "coordinate"), 2),
+    Command(":search TEXT", "what a text calls to mind", _search, ("text",), 1),
+    Command(":schema", "labels, kinds, types, links and properties there are", _schema),
+    Command(":tables", "ask the whole history, periods as columns", _tables),
+    Command(":view", "ask the graph of the coordinate again", _view),
+    Command(":param [NAME VALUE]", "a value for $NAME, as JSON or as text; alone: those there are", _param, ("param",)),
+    Command(":mode [MODE]", "show answers as table, json, csv or markdown", _mode, ("mode",)),
+    Command(":export FILE", "write the last answer, all of it: .csv .json .parquet .md", _export, ("file",), 1),
+    Command(":timing [on|off]", "tell what each answer took", _timing, ("switch",)),
+    Command(":refresh", "follow what was written meanwhile; done before each statement unless :asof or :tx is set", _refresh),
+    Command(":help [COMMAND]", "this", _help, ("command",)),
+    Command(":quit", "leave, as Ctrl-D does", _quit),
+)  # fmt: skip
+COMMANDS: dict[str, Command] = {one.usage.split()[0]: one for one in _LISTED}
+_SHORT = {":q": ":quit", ":exit": ":quit", ":?": ":help", ":h": ":help"}
+
+
+def find(name: str) -> Command:
+    """The command of that name, with or without its colon. Raises InvalidError with the nearest."""
+    plain = ":" + name.strip().lower().lstrip(":")
+    plain = _SHORT.get(plain, plain)
+    if plain not in COMMANDS:
+        raise InvalidError.choice("command", name, COMMANDS)
+    return COMMANDS[plain]
+
+
+def obey(shell: Shell, line: str) -> Answer | None:
+    """Do what a line says. Raises Leave when that is to end."""
+    name, *more = line.strip().rstrip(";").split(maxsplit=1)
+    command, rest = find(name), "".join(more)
+    if len(rest.split()) < command.least or (rest and not command.takes and not command.least):
+        raise InvalidError(f"{line.strip()!r} cannot be done. Write {command.usage}")
+    return command.act(shell, rest)

@@ -8,12 +8,13 @@ import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import graphstore
-from graphstore import shell_commands, shell_schema, shell_text, tell
+from graphstore import shell_schema, shell_text, tell
 from graphstore.errors import EngineError, GraphStoreError
 from graphstore.guard import pieces
+from graphstore.shell import COMMANDS, TRUNK, Leave, Shell
 from graphstore.shell_answers import Mode
 from graphstore.shell_completion import Names, suggestions
 from graphstore.shell_schema import Vocabulary
@@ -34,9 +35,6 @@ except ImportError as error:
     raise EngineError(
         f"the shell at a terminal needs prompt_toolkit ({error}). Install it with: pip install 'graphstore[shell]'"
     ) from None
-
-if TYPE_CHECKING:
-    from graphstore.shell import Shell
 
 STYLE = Style.from_dict(
     {
@@ -93,7 +91,7 @@ def _turn(session: PromptSession[str], shell: Shell, loading: threading.Thread) 
     except KeyboardInterrupt:
         shell.stopping.end()
         shell.output.remark("stopped.")
-    except shell_commands.Leave:
+    except Leave:
         return False
     return True
 
@@ -221,13 +219,13 @@ class _Completing(Completer):
         shell = self._shell
         return Names(
             vocabulary,
-            {name: (command.says, command.takes) for name, command in shell_commands.COMMANDS.items()},
+            {name: (command.says, command.takes) for name, command in COMMANDS.items()},
             {
                 "mode": [mode.value for mode in Mode],
                 "switch": ["on", "off"],
-                "command": list(shell_commands.COMMANDS),
+                "command": list(COMMANDS),
                 "param": list(shell.params),
-                "branch": [shell_commands.TRUNK, *(branch.name for branch in shell.trunk.branches())],
+                "branch": [TRUNK, *(branch.name for branch in shell.trunk.branches())],
                 "coordinate": [snapshot.name for snapshot in shell.trunk.snapshots()],
             },
             list(shell.params),

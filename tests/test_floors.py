@@ -202,13 +202,12 @@ FLOORS = {
     | {
         "shell",
         "shell_answers",
-        "shell_commands",
         "shell_completion",
         "shell_schema",
         "shell_terminal",
         "shell_text",
     }
-    | {"mcp_reads", "mcp_refusals", "mcp_shapes", "mcp_stdio", "mcp_serving", "mcp_writes"},
+    | {"mcp_reads", "mcp_refusals", "mcp_shapes", "mcp_serving", "mcp_writes"},
 }
 ORDER = {module: floor for floor, name in enumerate(FLOORS) for module in FLOORS[name]}
 

@@ -18,10 +18,10 @@ from conftest import Clock
 from typer.testing import CliRunner
 
 import graphstore
-from graphstore import GraphStore, shell_commands
+from graphstore import GraphStore
 from graphstore.cli import app
 from graphstore.errors import InvalidError, NotFoundError, QueryError
-from graphstore.shell import Shell, Stopping
+from graphstore.shell import COMMANDS, Shell, Stopping
 from graphstore.shell_answers import MOST_ROWS, Mode, Output
 from graphstore.shell_completion import Names, suggestions
 from graphstore.shell_schema import Vocabulary, ids, of_tables, of_view
@@ -434,7 +434,7 @@ def test_timing_is_told_beside_the_answers(folder: Path) -> None:
 
 
 def test_help_lists_every_command_and_finds_one(folder: Path) -> None:
-    assert list(shell_commands.COMMANDS) == [row["command"].split()[0] for row in rows(folder, ":help")]
+    assert list(COMMANDS) == [row["command"].split()[0] for row in rows(folder, ":help")]
     assert [":why ID"] == [row["command"] for row in rows(folder, ":help why")]
 
 
