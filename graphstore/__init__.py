@@ -73,10 +73,26 @@ _HOME = {
     "graphstore.store": ("GraphStore",),
     "graphstore.view": ("View",),
 }  # fmt: skip
-_ROOMS = (
-    "analysing", "consolidation", "context", "embedders", "events", "indexers", "interchange", "lifecycle", "memory", "observer", "recall", "sessions",
-    "timeline", "topics", "transcripts", "working",
-)  # fmt: skip  # modules whose functions take a view or a store
+_ROOMS = {
+    "analysing": "graphstore.analysing",
+    "consolidation": "graphstore.consolidation",
+    "context": "graphstore.context",
+    "decay": "graphstore.decay",
+    "embedders": "graphstore.embedders",
+    "events": "graphstore.events",
+    "indexers": "graphstore.indexers",
+    "interchange": "graphstore.interchange",
+    "lifecycle": "graphstore.lifecycle",
+    "links": "graphstore.links",
+    "memory": "graphstore.memory",
+    "observer": "graphstore.observer",
+    "recall": "graphstore.recall",
+    "sessions": "graphstore.sessions",
+    "timeline": "graphstore.timeline",
+    "topics": "graphstore.topics",
+    "transcripts": "graphstore.transcripts",
+    "working": "graphstore.working",
+}  # modules whose functions take a view or a store
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
@@ -90,7 +106,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     # Names are fetched on first use: `graphstore --help` must not wait for pydantic.
     if name in _ROOMS:
-        return import_module(f"graphstore.{name}")
+        return import_module(_ROOMS[name])
     module = _MODULE_OF.get(name)
     if module is None:
         raise AttributeError(f"module 'graphstore' has no attribute {name!r}")

@@ -90,7 +90,7 @@ def import_gasoline(
     as_json: Json = False,
 ) -> None:
     """The event log of Gasoline, with its links and its retention."""
-    _import("import_gasoline", store, author, as_json, path, room="gasoline")
+    _import("import_gasoline", store, author, as_json, path, module="graphstore.gasoline")
 
 
 def import_otlp(
@@ -103,7 +103,7 @@ def import_otlp(
     as_json: Json = False,
 ) -> None:
     """Traces of OpenTelemetry: an event for each span."""
-    _import("import_otlp", store, author, as_json, path, room="otlp")
+    _import("import_otlp", store, author, as_json, path, module="graphstore.otlp")
 
 
 def import_messages(
@@ -116,7 +116,7 @@ def import_messages(
 ) -> None:
     """Messages of chats, with the dates, tags and supersessions written in them."""
     options = given(session=session, timezone=timezone)
-    _import("import_messages", store, author, as_json, path, room="memobrain", **options)
+    _import("import_messages", store, author, as_json, path, module="graphstore.memobrain", **options)
 
 
 def import_memobrain(
@@ -127,7 +127,15 @@ def import_memobrain(
     as_json: Json = False,
 ) -> None:
     """The thoughts of a MemoBrain graph, what they supersede, and its edges."""
-    _import("import_memobrain", store, author, as_json, path, room="memobrain", **given(timezone=timezone))
+    _import(
+        "import_memobrain",
+        store,
+        author,
+        as_json,
+        path,
+        module="graphstore.memobrain",
+        **given(timezone=timezone),
+    )
 
 
 def import_pi_brain(
@@ -137,7 +145,7 @@ def import_pi_brain(
     as_json: Json = False,
 ) -> None:
     """What is known of agent sessions, as JSON files: every version of each node, and the edges."""
-    _import("import_pi_brain", store, author, as_json, path, room="pi_brain")
+    _import("import_pi_brain", store, author, as_json, path, module="graphstore.pi_brain")
 
 
 def _import(
@@ -146,12 +154,12 @@ def _import(
     author: str | None,
     as_json: bool,
     *sources: Path,
-    room: str = "imports",
+    module: str = "graphstore.imports",
     **options: Any,
 ) -> None:
     from importlib import import_module
 
-    importers = import_module(f"graphstore.{room}")
+    importers = import_module(module)
     with (
         open_store(path, author=author, create=True) as opened,
         progress_bar(f"importing {sources[0]}") as progress,

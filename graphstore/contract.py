@@ -32,14 +32,27 @@ On = Literal["view", "store", "branch"]
 
 # ---- the calls --------------------------------------------------------------------------------
 
-_ROOMS = (
-    "recall", "topics", "patterns", "events", "timeline", "consolidation", "lifecycle", "working", "observer", "context", "imports", "gasoline", "otlp",
-    "pi_brain", "memobrain", "cloud_events", "links", "sessions", "memory", "indexers",
-)  # fmt: skip  # the modules that register functions; some of them need what may not be installed
-_HOME = {
-    "events": ("events", "patterns", "recorder"),
-    "memory": ("memory", "indexers"),
-}  # where it is not the module of that name
+_ROOMS: dict[str, tuple[str, ...]] = {
+    "cloud_events": ("graphstore.cloud_events",),
+    "consolidation": ("graphstore.consolidation",),
+    "context": ("graphstore.context",),
+    "events": ("graphstore.events", "graphstore.patterns", "graphstore.recorder"),
+    "gasoline": ("graphstore.gasoline",),
+    "imports": ("graphstore.imports",),
+    "lifecycle": ("graphstore.lifecycle",),
+    "links": ("graphstore.links",),
+    "memobrain": ("graphstore.memobrain",),
+    "memory": ("graphstore.memory", "graphstore.indexers"),
+    "observer": ("graphstore.observer",),
+    "otlp": ("graphstore.otlp",),
+    "pi_brain": ("graphstore.pi_brain",),
+    "recall": ("graphstore.recall",),
+    "sessions": ("graphstore.sessions",),
+    "timeline": ("graphstore.timeline",),
+    "topics": ("graphstore.topics",),
+    "working": ("graphstore.working",),
+}
+"""The modules that register the calls of each room; some of them need what may not be installed."""
 
 EXCEPTIONS: Mapping[str, str] = MappingProxyType(
     {
@@ -169,8 +182,8 @@ class _Calls(Mapping[str, Call]):
                 on,
             )
         room = name.partition(".")[0]
-        if name not in calls.registered() and room in (*_ROOMS, *_HOME):
-            for module in _HOME.get(room, (room,)):
+        if name not in calls.registered():
+            for module in _ROOMS.get(room, ()):
                 _imported(module)
         if name not in calls.registered():
             raise KeyError(name)
@@ -178,8 +191,9 @@ class _Calls(Mapping[str, Call]):
 
     def __iter__(self) -> Iterator[str]:
         if not self._whole:
-            for module in _ROOMS:
-                _imported(module)
+            for modules in _ROOMS.values():
+                for module in modules:
+                    _imported(module)
             for name in (*_READS, *_WHOLE_READS, *_WRITES, *calls.registered()):
                 self[name]
             self._whole = True
@@ -197,7 +211,7 @@ class _Calls(Mapping[str, Call]):
 
 def _imported(module: str) -> None:
     with suppress(GraphStoreError):  # what it needs is not installed: nobody here can be asked that
-        import_module(f"graphstore.{module}")
+        import_module(module)
 
 
 def _of_room(found: calls.Registered) -> Call:
@@ -361,7 +375,7 @@ def _taking(annotation: str, name: str) -> Callable[[Any], Any] | None:
         return lambda said: wire.reading(bytes)(said["base64"]) if isinstance(said, dict) else said  # type: ignore[misc]
     for word, (module, of) in MODELS.items():
         if word in annotation:
-            read = wire.reading(of(getattr(import_module(f"graphstore.{module}"), word)))
+            read = wire.reading(of(getattr(import_module(module), word)))
             assert read is not None
             readable = (int, float) if word == "timedelta" else (dict, list)
             return lambda said: (
@@ -378,18 +392,18 @@ def _list_of(cls: type) -> Any:
 
 
 MODELS: dict[str, tuple[str, Callable[[Any], Any]]] = {
-    "timedelta": ("layers", lambda cls: cls),
-    "Contradiction": ("models", lambda cls: cls),
-    "Note": ("conventions", lambda cls: cls),
-    "Layer": ("layers", lambda cls: cls),
-    "Decay": ("decay", lambda cls: cls),
-    "Group": ("consolidation", _list_of),
-    "Proposal": ("links", _list_of),
+    "timedelta": ("graphstore.layers", lambda cls: cls),
+    "Contradiction": ("graphstore.models", lambda cls: cls),
+    "Note": ("graphstore.conventions", lambda cls: cls),
+    "Layer": ("graphstore.layers", lambda cls: cls),
+    "Decay": ("graphstore.decay", lambda cls: cls),
+    "Group": ("graphstore.consolidation", _list_of),
+    "Proposal": ("graphstore.links", _list_of),
 }
 """The models that an argument may be, by the word of its annotation: each with its module, and what is read of it."""
 FUNCTIONS: dict[str, dict[str, str]] = {
-    "Analyser": {"builtin": "analysing"},
-    "Summarise": {"brief": "consolidation"},
+    "Analyser": {"builtin": "graphstore.analysing"},
+    "Summarise": {"brief": "graphstore.consolidation"},
     "Choice": {},  # a strategy has a name already
 }
 """The functions that an argument may name, by the word of its annotation: each with the module it is in."""
@@ -398,7 +412,7 @@ FUNCTIONS: dict[str, dict[str, str]] = {
 def _function(what: str, name: Any, named: Mapping[str, str]) -> Any:
     if not isinstance(name, str) or name not in named:
         raise InvalidError.choice(what, name, named)
-    return getattr(import_module(f"graphstore.{named[name]}"), name)
+    return getattr(import_module(named[name]), name)
 
 
 def _event(said: dict[str, Any]) -> Any:

@@ -33,17 +33,19 @@ class Format(NamedTuple):
 
 
 FORMATS = {
-    "parquet": Format("parquet", "export_parquet", "rows", history=True),
-    "graphml": Format("graph_files", "export_graphml", "nodes and links"),
-    "gexf": Format("graph_files", "export_gexf", "nodes and links"),
-    "gexf-timeline": Format("gexf_timeline", "export_gexf_timeline", "nodes and links", history=True),
-    "node-link": Format("graph_files", "export_node_link", "nodes and links"),
-    "prov-json": Format("prov_document", "export_prov", "records", True, {"syntax": "json"}),
-    "prov-xml": Format("prov_document", "export_prov", "records", True, {"syntax": "xml"}),
-    "prov-n": Format("prov_document", "export_prov", "records", True, {"syntax": "n"}),
-    "prov-o": Format("prov_document", "export_prov", "records", True, {"syntax": "o"}),
-    "neo4j-csv": Format("neo4j_files", "export_neo4j_csv", "rows"),
-    "neo4j-cypher": Format("neo4j_files", "export_neo4j_cypher", "statements"),
+    "parquet": Format("graphstore.parquet", "export_parquet", "rows", history=True),
+    "graphml": Format("graphstore.graph_files", "export_graphml", "nodes and links"),
+    "gexf": Format("graphstore.graph_files", "export_gexf", "nodes and links"),
+    "gexf-timeline": Format(
+        "graphstore.gexf_timeline", "export_gexf_timeline", "nodes and links", history=True
+    ),
+    "node-link": Format("graphstore.graph_files", "export_node_link", "nodes and links"),
+    "prov-json": Format("graphstore.prov_document", "export_prov", "records", True, {"syntax": "json"}),
+    "prov-xml": Format("graphstore.prov_document", "export_prov", "records", True, {"syntax": "xml"}),
+    "prov-n": Format("graphstore.prov_document", "export_prov", "records", True, {"syntax": "n"}),
+    "prov-o": Format("graphstore.prov_document", "export_prov", "records", True, {"syntax": "o"}),
+    "neo4j-csv": Format("graphstore.neo4j_files", "export_neo4j_csv", "rows"),
+    "neo4j-cypher": Format("graphstore.neo4j_files", "export_neo4j_cypher", "statements"),
 }
 
 
@@ -63,5 +65,5 @@ def export(source: Reader, path: str | os.PathLike[str], *, format: str, tx: Tim
         raise InvalidError(
             f"{format} is of one view. Give store.as_of(valid=…, tx=…) in place of the store and tx=."
         )
-    write = getattr(import_module(f"graphstore.{chosen.module}"), chosen.function)
+    write = getattr(import_module(chosen.module), chosen.function)
     return int(write(source, path, **options))
