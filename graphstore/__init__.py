@@ -15,6 +15,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from graphstore import painter
+
 if TYPE_CHECKING:
     from graphstore.branch import Branch
     from graphstore.consolidation import consolidate
@@ -101,6 +103,9 @@ __all__ = [
     "NotFoundError", "Problem", "QueryError", "Recorded", "Result", "Snapshot", "Step", "Supersession", "Verification", "Version", "View", "ViewDiff",
     "consolidate", "open", "restore", "verify",
 ]  # fmt: skip
+
+
+painter.use(lambda: import_module("graphstore.pictures"))
 
 
 def __getattr__(name: str) -> Any:

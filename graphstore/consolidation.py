@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from graphstore import calls, conflicts, pairing, statements
 from graphstore.errors import InvalidError
 from graphstore.inputs import json_object, text_of
-from graphstore.models import UPRIGHT, Event, Json, Node, Value
+from graphstore.models import UPRIGHT, Event, Json, Node, Value, words
 from graphstore.period import OPEN, Instant, TimeLike, instant, iso, moment
 from graphstore.sight import Sight, slot_name
 from graphstore.windows import plural
-from graphstore.wording import during, line, words
+from graphstore.wording import during, line
 
 if TYPE_CHECKING:
     from graphstore.store import GraphStore

@@ -25,9 +25,10 @@ from graphstore.models import (
     Standing,
     Value,
     Version,
+    words,
 )
 from graphstore.view import View
-from graphstore.wording import during, line, when, words
+from graphstore.wording import during, line, when
 
 STATEMENT = 400
 """Columns of a statement in a list; `get` tells all of it."""

@@ -40,12 +40,11 @@ from graphstore.mcp_answers import (
 )
 from graphstore.mcp_desk import BUDGET, Budget, Cursor, Desk, Later, Question, Tx, Valid, digest, parts
 from graphstore.mcp_reads import RESTS
-from graphstore.models import Event, Node, Version
+from graphstore.models import Event, Node, Version, words
 from graphstore.period import instant, iso, moment
 from graphstore.queries import text as query_text
 from graphstore.view import View
 from graphstore.windows import window
-from graphstore.wording import words
 
 _CELL = 2_000  # characters of a text in a row
 _SAMPLE = 50

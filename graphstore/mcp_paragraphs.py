@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from graphstore.mcp_answers import Done, Reached, StepLine, Thing
 from graphstore.mcp_meant import successors
-from graphstore.models import Event, Link, Node, Step, Supersession
-from graphstore.wording import during, line, when, words
+from graphstore.models import Event, Link, Node, Step, Supersession, words
+from graphstore.wording import during, line, when
 
 _SAID = 160
 _STEPS = 6

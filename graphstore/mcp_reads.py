@@ -32,10 +32,10 @@ from graphstore.mcp_desk import BUDGET, Budget, Cursor, Desk, Part, Tx, Valid, p
 from graphstore.mcp_meant import meant, ref, steps, successors, telling
 from graphstore.mcp_paragraphs import ambiguous, nearest, supersession, why
 from graphstore.models import Chain, Event, Json, Link, Node
+from graphstore.models import words as words_of
 from graphstore.search import words
 from graphstore.view import View
 from graphstore.wording import line
-from graphstore.wording import words as words_of
 
 RESTS = ("caused_by", "derived_from", "part_of", "supported_by")
 """Read from a thing, these kinds of link lead to what it rests on."""

@@ -7,6 +7,9 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
+from graphstore.painter import Painted, painter
+from graphstore.wording import described, line
+
 Standing = Literal["stands", "shaky", "superseded", "retracted", "ended", "not_yet", "evicted", "erased"]
 UPRIGHT = frozenset({"stands", "shaky"})
 Confidence = Literal["explicit", "inferred"]
@@ -41,26 +44,14 @@ class Value(BaseModel):
         return self
 
 
-class Shown(Value):
-    """A value that shows itself: as text, as a picture in time, as a graph. What draws is loaded when it is asked for."""
+class Shown(Painted, Value):
+    """A value that shows itself: as text, as a picture in time, as a graph."""
 
     def __repr__(self) -> str:
-        from graphstore import pictures
-
-        return pictures.plain(self)
+        return painter().plain(self)
 
     def __str__(self) -> str:
         return repr(self)
-
-    def _repr_html_(self) -> str:
-        from graphstore import pictures
-
-        return pictures.html(self)
-
-    def _repr_markdown_(self) -> str:
-        from graphstore import pictures
-
-        return pictures.markdown(self)
 
 
 class Coordinate(Value):
@@ -441,6 +432,13 @@ class Verification(Value):
     checked: tuple[str, ...] = ()
 
 
+def words(thing: Node | Event | Version) -> str:
+    """What a thing says, in its own words: its text or description, else what its content holds."""
+    if isinstance(thing, Event):
+        return thing.description
+    return described(thing.content, thing.text)
+
+
 def _show(at: datetime) -> str:
     text = at.isoformat().replace("+00:00", "Z")
     return text.removesuffix("T00:00:00Z")
@@ -458,8 +456,6 @@ def _said(thing: Node | Event | Link | None) -> str:
     if thing is None:
         return "nothing"
     if isinstance(thing, Node):
-        from graphstore.wording import described, line
-
         return line(described(thing.content, thing.text), _SAID)
     return thing.description if isinstance(thing, Event) else str(thing)
 

@@ -10,7 +10,8 @@ from html import escape
 from typing import Any
 
 from graphstore.drawing import drawing
-from graphstore.scenes import Arrow, Bar, Scene, Sheet, scene
+from graphstore.scenes import Arrow, Bar, Scene, Sheet, glance, scene
+from graphstore.view import Reader
 from graphstore.wording import line
 
 LIMIT = 50_000
@@ -87,7 +88,8 @@ def _ruled(sheet: Sheet) -> list[str]:
 
 def html(value: Any) -> str:
     """The value as a piece of HTML, well-formed XML as well: a headline, a drawing in time, tables."""
-    return _fitted(lambda most: _page(scene(value, most), most))
+    shown = glance(value, ROWS) if isinstance(value, Reader) else value
+    return _fitted(lambda most: _page(scene(shown, most), most))
 
 
 def table_plain(
@@ -180,7 +182,8 @@ def _safe(text: str, most: int) -> str:
 
 def markdown(value: Any) -> str:
     """The value as Markdown: a mermaid graph where it is one, else tables."""
-    return _fitted(lambda most: _document(scene(value, most), most))
+    shown = glance(value, ROWS) if isinstance(value, Reader) else value
+    return _fitted(lambda most: _document(scene(shown, most), most))
 
 
 def table_markdown(

@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from graphstore.errors import NotFoundError, QueryError
+from graphstore.painter import painter
 
 if TYPE_CHECKING:
     import networkx
@@ -203,19 +204,13 @@ class Result:
         return graph
 
     def __repr__(self) -> str:
-        from graphstore import pictures
-
-        return pictures.table_plain(self.columns, self._texts(), len(self), self.warnings)
+        return painter().table_plain(self.columns, self._texts(), len(self), self.warnings)
 
     def _repr_html_(self) -> str:
-        from graphstore import pictures
-
-        return pictures.table_html(self.columns, self._texts(), len(self), self.warnings)
+        return painter().table_html(self.columns, self._texts(), len(self), self.warnings)
 
     def _repr_markdown_(self) -> str:
-        from graphstore import pictures
-
-        return pictures.table_markdown(self.columns, self._texts(), len(self), self.warnings)
+        return painter().table_markdown(self.columns, self._texts(), len(self), self.warnings)
 
     def _texts(self) -> list[list[str]]:
         return [[_cell(value) for value in row] for row in self._head()]

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from graphstore import comparing, conflicts, glance, hops, walks
+from graphstore import comparing, conflicts, hops, walks
 from graphstore import diff as differences
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.inputs import whole_number
@@ -29,6 +29,7 @@ from graphstore.models import (
     Version,
     ViewDiff,
 )
+from graphstore.painter import Painted
 from graphstore.period import OPEN, Instant, TimeLike, instant, iso, moment
 from graphstore.sight import Core, Sight, slot_name
 from graphstore.succession import Succession
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from graphstore.engine import Result
 
 
-class Reader:
+class Reader(Painted):
     """The reads, at the coordinate that `_coordinate` gives. Each holds the store's lock while it looks."""
 
     _core: Core
@@ -388,12 +389,6 @@ class Reader:
                         graph.add_node(index.names[ent], **_attributes(sight.thing(ent)))
                 graph.add_edge(link.source, link.target, key=link.id, **link.model_dump())
         return graph
-
-    def _repr_html_(self) -> str:
-        return glance.html(self)
-
-    def _repr_markdown_(self) -> str:
-        return glance.markdown(self)
 
 
 class View(Reader):

@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from graphstore.models import Event, Node, Version
-
 LINE = 60
 """Columns of a line of text that is cut."""
 _READ = 4  # characters looked at for each column shown: enough for marks that take no column
@@ -61,13 +59,6 @@ def during(start: datetime, end: datetime | None) -> str:
     if " " in first and last.startswith(first[:11]):
         last = last[11:]
     return f"{first} → {last}"
-
-
-def words(thing: Node | Event | Version) -> str:
-    """What a thing says, in its own words: its text or description, else what its content holds."""
-    if isinstance(thing, Event):
-        return thing.description
-    return described(thing.content, thing.text)
 
 
 def described(content: Mapping[str, Any], text: str | None) -> str:

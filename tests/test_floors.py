@@ -81,7 +81,7 @@ FLOORS = {
     "core": {
         "accesses",
         "weighing",
-        "glance",
+        "painter",
         "search",
         "postings",
         "naming",
