@@ -28,11 +28,12 @@ if TYPE_CHECKING:
 
 Progress = Callable[..., None]
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(graphstore.__file__).resolve().parents[1]
 FIRST_STOP = "graphstore/models.py"
 COMMIT_FILES_MAX = 8
 """A commit with more files than this makes a dull answer."""
 SHOWN = 6
+TOO_SHORT = "there is no git history here that is long enough"
 
 
 @dataclass(slots=True)
@@ -75,9 +76,9 @@ class Plan:
 def run(repository: Path | None, folder: Path | None, progress: Progress) -> Tour:
     """Import the history of `repository` (or the one around here) below `folder` (or a temporary one), and ask."""
     with _folder(folder) as below:
-        return _git(repository, below, folder is not None, progress) or _example(
-            below, folder is not None, progress
-        )
+        kept = folder is not None
+        found = _git(repository, below, kept, progress)
+        return found if isinstance(found, Tour) else _example(found, below, kept, progress)
 
 
 @contextmanager
@@ -90,13 +91,13 @@ def _folder(folder: Path | None) -> Iterator[Path]:
             yield Path(made)
 
 
-def _git(repository: Path | None, below: Path, kept: bool, progress: Progress) -> Tour | None:
-    """The tour of a repository; None when there is none here, or nothing in it was ever changed."""
+def _git(repository: Path | None, below: Path, kept: bool, progress: Progress) -> Tour | str:
+    """The tour of a repository; or why there is none: no repository here, nothing in it was ever changed, no dulwich."""
     from graphstore.imports import import_git
 
     path = repository or next((one for one in (Path.cwd(), ROOT) if (one / ".git").exists()), None)
     if path is None:
-        return None
+        return TOO_SHORT
     try:
         with graphstore.open(below / "history.gs") as store:
             start = time.perf_counter()
@@ -104,26 +105,24 @@ def _git(repository: Path | None, below: Path, kept: bool, progress: Progress) -
             seconds = time.perf_counter() - start
             plan = _plan(store)
             if plan is None:
-                return None
+                return TOO_SHORT
             said = str(report) if getattr(report, "commits", 1) else "nothing new since the last time"
             title = f"The history of {path.resolve().name}"
             tour = Tour(title, str(store.path), kept, said, seconds, plan.subject, _ask(store, plan))
             tour.open_next = _open_next(store, plan)
             return tour
-    except GraphStoreError:
+    except GraphStoreError as error:
         if repository is not None:
             raise
-        return None
+        return f"the git history here cannot be read: {error}"
 
 
-def _example(below: Path, kept: bool, progress: Progress) -> Tour:
+def _example(reason: str, below: Path, kept: bool, progress: Progress) -> Tour:
+    """The tour of the made-up team, with the reason why it is not a tour of the history here."""
     from graphstore.imports import import_jsonl
 
-    lines = next(
-        (one for one in (ROOT / "examples", Path(__file__).parent / "_examples") if one.is_dir()), None
-    )
-    if lines is None:
-        raise NotFoundError("no git history here and no examples. Give a repository: graphstore demo PATH.")
+    installed = Path(graphstore.__file__).with_name("_examples")
+    lines = installed if installed.is_dir() else ROOT / "examples"
     with graphstore.open(below / "team.gs") as store:
         start = time.perf_counter()
         said = "nothing new since the last time"
@@ -139,9 +138,9 @@ def _example(below: Path, kept: bool, progress: Progress) -> Tour:
             known_at=at("2026-02-17T00:00:00+00:00"),
             cypher=text("demo_led_to"),
         )
-        title = "What a small team knew (there is no git history here that is long enough)"
+        title = f"What a small team knew ({reason})"
         tour = Tour(title, str(store.path), kept, said, seconds, plan.subject, _ask(store, plan))
-        tour.open_next = "examples/team.jsonl (the ten lines this came from), then graphstore/models.py"
+        tour.open_next = f"{lines / 'team.jsonl'}, the lines this came from"
         return tour
 
 

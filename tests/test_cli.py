@@ -632,6 +632,14 @@ def test_demo_without_history_tells_the_example(tmp_path: Path, monkeypatch: pyt
     assert max(map(len, said.splitlines())) <= 160
 
 
+def test_demo_without_dulwich_names_the_extra(repository: Path) -> None:
+    bare = "import sys; sys.modules['dulwich'] = None; from graphstore.cli import main; main()"
+    command = [sys.executable, "-c", bare, "demo", "--json"]
+    tour = json.loads(subprocess.run(command, cwd=repository, capture_output=True, check=True).stdout)
+    assert "graphstore[git]" in tour["title"]
+    assert Path(tour["open_next"].partition(",")[0]).is_file()
+
+
 # ---- what goes wrong --------------------------------------------------------------------------
 
 
