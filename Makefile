@@ -12,7 +12,7 @@ DRIVEN = $(shell grep -l GRAPHSTORE_DRIVER tests/test_*.py)
 SERVED = $(shell sed -n 's/^    "\(test_[a-z_]*\)",.*/tests\/\1.py/p' tests/doors.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-quick test-ladybug test-http fuzz bench bench-large lint format references clean
+.PHONY: help demo test test-quick test-ladybug test-http fuzz bench bench-large lint format references pictures clean
 
 help:  ## this list
 	@echo "graphstore: what was true, what did we believe, what superseded it, and why"
@@ -54,6 +54,9 @@ format: $(VENV)/dev  ## let ruff lay out and mend what it can
 
 references: $(VENV)/dev  ## write the reference pages of docs/ anew
 	$(BIN)/python docs/references.py
+
+pictures: $(VENV)/dev  ## draw the pictures of README anew
+	$(BIN)/python docs/pictures/make.py
 
 clean:  ## remove what was made here
 	rm -rf $(VENV) .demo dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks

@@ -1,10 +1,11 @@
-"""The reference pages of docs/ say what the program does: each is what `make references` writes, and nothing is missing."""
+"""The reference pages and pictures of docs/ say what the program does: each is what `make` writes, and nothing is missing."""
 
 from __future__ import annotations
 
 import importlib.util
 from pathlib import Path
 from types import ModuleType
+from xml.etree import ElementTree
 
 import pytest
 
@@ -15,13 +16,18 @@ DOCS = Path(__file__).parents[1] / "docs"
 NAMES = ("commands.md", "tools.md", "calls.md", "formats.md")
 
 
-@pytest.fixture(scope="module")
-def references() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("references", DOCS / "references.py")
+def script(name: str) -> ModuleType:
+    """A script of docs/ as a module."""
+    spec = importlib.util.spec_from_file_location(Path(name).stem, DOCS / name)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def references() -> ModuleType:
+    return script("references.py")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -46,3 +52,11 @@ def test_every_format_of_export_has_a_line() -> None:
     assert [] == [
         each for each in DumpFormat if each.value != "graphstore" and f"| `{each.value}` |" not in page
     ]
+
+
+@pytest.mark.parametrize("name", ["plane.svg", "chain.svg"])
+def test_picture_is_up_to_date(name: str) -> None:
+    drawn = script("pictures/make.py").PICTURES[name]()
+
+    assert drawn == (DOCS / "pictures" / name).read_text(encoding="utf-8"), "run `make pictures`"
+    ElementTree.fromstring(drawn)
