@@ -12,7 +12,7 @@ DRIVEN = $(shell grep -l GRAPHSTORE_DRIVER tests/test_*.py)
 SERVED = $(shell sed -n 's/^    "\(test_[a-z_]*\)",.*/tests\/\1.py/p' tests/doors.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-quick test-ladybug test-http fuzz bench bench-large lint format references pictures clean
+.PHONY: help demo test test-quick test-ladybug test-http fuzz bench bench-large lint format references pictures notebook clean
 
 help:  ## this list
 	@echo "graphstore: what was true, what did we believe, what superseded it, and why"
@@ -57,6 +57,9 @@ references: $(VENV)/dev  ## write the reference pages of docs/ anew
 
 pictures: $(VENV)/dev  ## draw the pictures of README anew
 	$(BIN)/python docs/pictures/make.py
+
+notebook: $(VENV)/dev  ## run the example notebook and keep its outputs
+	$(BIN)/python docs/notebook.py
 
 clean:  ## remove what was made here
 	rm -rf $(VENV) .demo dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
