@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from graphstore.index_columns import Columns
 from graphstore.period import OPEN, Instant
-
-if TYPE_CHECKING:
-    from graphstore.index import Index
 
 
 class Birth(NamedTuple):
@@ -27,7 +25,7 @@ class Birth(NamedTuple):
     why_length: int
 
 
-def bear(index: Index, tx: Instant, author: str | None, things: Sequence[Birth]) -> None:
+def bear(index: Columns, tx: Instant, author: str | None, things: Sequence[Birth]) -> None:
     """Add things that are not in the index, each with its operation, its first description and the one period of that."""
     columns = zip(*things, strict=True)
     verbs, names, events, kinds, scopes, starts, stops, places, lengths, whys, why_lengths = columns

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from graphstore.cutting import Mark
+from graphstore.index_columns import Mark
 from graphstore.period import end_moment, moment
 
 if TYPE_CHECKING:

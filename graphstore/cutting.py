@@ -4,33 +4,17 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right, insort
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, TypeVar
 
+from graphstore.index_columns import Columns, Mark
 from graphstore.line import FORGETTING
 from graphstore.period import OPEN, Instant
 
-if TYPE_CHECKING:
-    from graphstore.index import Index
-
+C = TypeVar("C", bound=Columns)
 _OWN = {"_blocks": dict, "_runs": dict, "_sorted": list}  # caches that each index makes for itself
 
 
-class Mark(NamedTuple):
-    """How long each group of columns is: the state of an index, or how far a projection has followed."""
-
-    entities: int = 0
-    versions: int = 0
-    rows: int = 0
-    closings: int = 0
-    links: int = 0
-    claims: int = 0
-    link_rows: int = 0
-    link_closings: int = 0
-    ops: int = 0
-    seen: int = 0
-
-
-def mark_at(index: Index, tx: Instant) -> Mark:
+def mark_at(index: Columns, tx: Instant) -> Mark:
     """The committed lengths of an index as they were at an instant."""
     end, first = index.r_end.__getitem__, index.rows_of_link.__getitem__
     link_rows = bisect_right(index.k_tx, tx)
@@ -49,7 +33,7 @@ def mark_at(index: Index, tx: Instant) -> Mark:
     )
 
 
-def twin(index: Index) -> Index:
+def twin(index: C) -> C:
     """The same index once more, sharing nothing that grows."""
     fresh = object.__new__(type(index))
     for name, value in vars(index).items():
@@ -68,7 +52,7 @@ def _copied(value: Any) -> Any:
     return value.copy() if isinstance(value, set) else value
 
 
-def cut_to(index: Index, tx: Instant) -> Mark:
+def cut_to(index: Columns, tx: Instant) -> Mark:
     """Cut an index back to how it was at an instant. Gives how long it is now."""
     mark = mark_at(index, tx)
     while index.retaken and index.retaken[-1][0] > tx:
@@ -92,7 +76,7 @@ def cut_to(index: Index, tx: Instant) -> Mark:
     return mark
 
 
-def cut_back(index: Index, mark: Mark) -> None:
+def cut_back(index: Columns, mark: Mark) -> None:
     """Cut every column back to `mark`, and what leads to its rows."""
     _undo_links(index, mark)
     _undo_rows(index, mark)
@@ -119,7 +103,7 @@ def cut_back(index: Index, mark: Mark) -> None:
     index._sorted.clear()
 
 
-def _undo_rows(index: Index, mark: Mark) -> None:
+def _undo_rows(index: Columns, mark: Mark) -> None:
     for at in range(len(index.closings) - 1, mark.closings - 1, -1):
         row = index.closings[at]
         index.r_end[row], index.r_close[row] = OPEN, -1
@@ -139,7 +123,7 @@ def _undo_rows(index: Index, mark: Mark) -> None:
         del column[mark.versions :]
 
 
-def _undo_links(index: Index, mark: Mark) -> None:
+def _undo_links(index: Columns, mark: Mark) -> None:
     there = len(index.l_name), len(index.k_link), len(index.link_closings)
     if there != (mark.links, mark.link_rows, mark.link_closings):
         index._runs.clear()
@@ -186,7 +170,7 @@ def _undo_links(index: Index, mark: Mark) -> None:
         del links[mark.links :]
 
 
-def _undo_seen(index: Index, mark: Mark) -> None:
+def _undo_seen(index: Columns, mark: Mark) -> None:
     for row in range(len(index.s_ent) - 1, mark.seen - 1, -1):
         rows = index.seen_of[index.s_ent[row]]
         rows.pop()
@@ -199,7 +183,7 @@ def _undo_seen(index: Index, mark: Mark) -> None:
     index.looked = min(index.looked, mark.entities)
 
 
-def _drop_slot(index: Index, ent: int) -> None:
+def _drop_slot(index: Columns, ent: int) -> None:
     key = index.key[ent]
     if key is not None:
         index.slots[index.kind[ent], key, index.scope[ent]].pop()

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 import graphstore
 from graphstore.errors import GraphStoreError, NotFoundError
 from graphstore.models import Chain, Event, Node, Step, Supersession
-from graphstore.queries import text
 from graphstore.tell import console, label, table, walked, when
+from graphstore.texts import text
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -36,8 +36,8 @@ from graphstore.guard import (
     widened,
 )
 from graphstore.libraries import DRIVERS, HEARS_SIGNALS_EVERY
-from graphstore.queries import text
 from graphstore.result import Entity, Reader, Result, arrow_out, arrow_type
+from graphstore.texts import text
 
 if TYPE_CHECKING:
     import pyarrow

@@ -118,7 +118,7 @@ class Graphs:
     def nodes_arrow(self, valid: Instant, tx: Instant, pending: Sequence[bytes] = ()) -> Any:
         """The nodes that stand at (valid, tx) as an Arrow table, from the tables; from the view's own graph while a transaction is open."""
         if self._index.pending:
-            from graphstore.queries import text
+            from graphstore.texts import text
 
             return self.view(valid, tx, pending).arrow(text("view_nodes", driver=self.driver))
         return self.projection.nodes_at(valid, tx)

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from graphstore.errors import InvalidError
 from graphstore.period import TimeLike
-from graphstore.queries import sections
+from graphstore.texts import sections
 from graphstore.view import Reader
 
 if TYPE_CHECKING:

@@ -42,7 +42,7 @@ from graphstore.mcp_desk import BUDGET, Budget, Cursor, Desk, Later, Question, T
 from graphstore.mcp_reads import RESTS
 from graphstore.models import Event, Node, Version, words
 from graphstore.period import instant, iso, moment
-from graphstore.queries import text as query_text
+from graphstore.texts import text as query_text
 from graphstore.view import View
 from graphstore.windows import window
 

@@ -8,7 +8,6 @@ from typing import Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict
 
 from graphstore.painter import Painted, painter
-from graphstore.wording import described, line
 
 Standing = Literal["stands", "shaky", "superseded", "retracted", "ended", "not_yet", "evicted", "erased"]
 UPRIGHT = frozenset({"stands", "shaky"})
@@ -436,6 +435,8 @@ def words(thing: Node | Event | Version) -> str:
     """What a thing says, in its own words: its text or description, else what its content holds."""
     if isinstance(thing, Event):
         return thing.description
+    from graphstore.wording import described
+
     return described(thing.content, thing.text)
 
 
@@ -456,6 +457,8 @@ def _said(thing: Node | Event | Link | None) -> str:
     if thing is None:
         return "nothing"
     if isinstance(thing, Node):
+        from graphstore.wording import described, line
+
         return line(described(thing.content, thing.text), _SAID)
     return thing.description if isinstance(thing, Event) else str(thing)
 

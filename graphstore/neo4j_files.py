@@ -22,7 +22,7 @@ from graphstore.flat_graph import (
     written,
 )
 from graphstore.new_file import new_file, new_folder
-from graphstore.queries import text
+from graphstore.texts import text
 from graphstore.view import Reader
 
 __all__ = ["export_neo4j_csv", "export_neo4j_cypher"]

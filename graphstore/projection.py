@@ -32,17 +32,17 @@ from graphstore.columns import (
     read_contents,
     texts,
 )
-from graphstore.cutting import Mark
 from graphstore.engine import Engine
 from graphstore.errors import EngineError, LockedError, QueryError
 from graphstore.graph_file import NOTE, GraphFile, Unusable
 from graphstore.index import Index
+from graphstore.index_columns import Mark
 from graphstore.journal import Journal
 from graphstore.links import KINDS
 from graphstore.models import Json, Problem
 from graphstore.period import OPEN, Instant, moment
 from graphstore.places import Position
-from graphstore.queries import schema, text
+from graphstore.texts import schema, text
 
 SCHEMA = 3
 CHUNK = 2 * 131_072

@@ -12,9 +12,9 @@ from heapq import heappop, heappush
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-from graphstore.cutting import Mark
 from graphstore.fingerprints import CONFIRMATION
-from graphstore.index import RESTED, RESTING, Index
+from graphstore.index import Index
+from graphstore.index_columns import RESTED, RESTING, Mark
 from graphstore.line import FORGETTING
 from graphstore.period import OPEN, Instant
 

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import orjson
 
 from graphstore.collecting import no_collecting
-from graphstore.cutting import Mark
 from graphstore.index import Index
+from graphstore.index_columns import Mark
 from graphstore.models import Json
 from graphstore.period import OPEN, Instant
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from graphstore.queries import text
 from graphstore.result import Result
 from graphstore.shell_answers import Answer
+from graphstore.texts import text
 
 if TYPE_CHECKING:
     from graphstore.store import GraphStore

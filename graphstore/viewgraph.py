@@ -37,8 +37,8 @@ from graphstore.links import Vocabulary
 from graphstore.models import Json
 from graphstore.period import Instant
 from graphstore.projection import POOL, Pen, fill, link_table
-from graphstore.queries import text
 from graphstore.resting import Resting
+from graphstore.texts import text
 
 Ends = tuple[str, str]
 Waiting = dict[str, list[tuple[Ends, list[int]]]]

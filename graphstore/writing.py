@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from graphstore.composing import Composer, Line
-from graphstore.cutting import Mark
 from graphstore.errors import ConflictError
 from graphstore.index import Index
+from graphstore.index_columns import Mark
 from graphstore.inputs import text_of
 from graphstore.line import dumps
 from graphstore.models import Json

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import graphstore
-from graphstore import GraphStore, queries, sessions
+from graphstore import GraphStore, sessions, texts
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.session_nodes import UNPRICED
 from tests.conftest import Clock, day, shared_data
@@ -353,7 +353,7 @@ def told(request: pytest.FixtureRequest) -> GraphStore:
 
 
 def rows(store: GraphStore, name: str, **params: Any) -> list[dict[str, Any]]:
-    return store.query(queries.text(name), **params).rows()
+    return store.query(texts.text(name), **params).rows()
 
 
 def test_work_is_the_same_in_cypher(told: GraphStore) -> None:

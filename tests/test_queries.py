@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 import graphstore
-from graphstore import queries
+from graphstore import queries, texts
 from graphstore.engine import Engine
 from graphstore.errors import InvalidError, QueryError
 from graphstore.guard import check_aggregates, guard, parse
@@ -36,13 +36,13 @@ def day(number: int) -> datetime:
 
 
 def test_every_named_text_has_a_sentence() -> None:
-    for section in queries.sections().values():
+    for section in texts.sections().values():
         assert section.doc.endswith("."), section.name
         assert section.text, section.name
 
 
 def test_no_macro_and_no_comment_mark_is_left_in_a_text() -> None:
-    for section in queries.sections().values():
+    for section in texts.sections().values():
         for macro in ("AS_OF(", "BELIEVED(", "KNOWN(", "TX_TO(", "_COLUMNS("):
             assert macro not in section.text, section.name
 
@@ -50,17 +50,17 @@ def test_no_macro_and_no_comment_mark_is_left_in_a_text() -> None:
 def test_the_temporal_filter_is_written_once() -> None:
     written = [
         path.name
-        for path in queries.folder().rglob("*.cypher")
+        for path in texts.folder().rglob("*.cypher")
         if "<= $valid" in path.read_text(encoding="utf-8")
     ]
 
     assert sorted(written) == ["as_of.cypher", "schema.cypher"]  # the second tells it to a reader
-    assert "v.valid_from <= $valid AND $valid < v.valid_to" in queries.text("node_as_of")
-    assert queries.text("node_as_of").count("CASE WHEN v.valid_from") == 1
+    assert "v.valid_from <= $valid AND $valid < v.valid_to" in texts.text("node_as_of")
+    assert texts.text("node_as_of").count("CASE WHEN v.valid_from") == 1
 
 
 def test_shipped_reads_only_read_and_keep_their_aggregates_in_order() -> None:
-    for section in queries.sections().values():
+    for section in texts.sections().values():
         if section.file in READING:
             guard(parse(section.text))
             check_aggregates(parse(section.text))
@@ -68,7 +68,7 @@ def test_shipped_reads_only_read_and_keep_their_aggregates_in_order() -> None:
 
 def test_an_unknown_name_is_refused_with_the_nearest() -> None:
     with pytest.raises(InvalidError, match="Did you mean 'links_from'"):
-        queries.text("link_from")
+        texts.text("link_from")
     with pytest.raises(InvalidError, match="unknown query"):
         queries.query("nothing_like_it", queries.LinkRow)
 
@@ -76,11 +76,11 @@ def test_an_unknown_name_is_refused_with_the_nearest() -> None:
 @pytest.mark.parametrize("filling", ["", "A`B", "A B", "A; DROP TABLE Node", "1A", "Ä", "A\n"])
 def test_a_hole_takes_plain_names_only(filling: str) -> None:
     with pytest.raises(InvalidError, match="kind of a query"):
-        queries.text("link_table", KIND=filling)
+        texts.text("link_table", KIND=filling)
 
 
 def test_a_hole_is_filled_wherever_it_stands() -> None:
-    text = queries.text("close_links", KIND="SUPERSEDES", SOURCE="Node", TARGET="Event")
+    text = texts.text("close_links", KIND="SUPERSEDES", SOURCE="Node", TARGET="Event")
 
     assert "MATCH (a:`Node` {id: source})-[l:`SUPERSEDES`]->(b:`Event` {id: target})" in text
     assert "__" not in text
@@ -94,23 +94,23 @@ def test_another_dialect_has_its_own_text_of_the_same_name(
     )
     (tmp_path / "ladybug").mkdir()
     (tmp_path / "ladybug" / "a.cypher").write_text("// name: one\n// What is one.\nRETURN ONE(2) AS x\n")
-    monkeypatch.setattr(queries, "folder", lambda: tmp_path)
-    queries.sections.cache_clear()
+    monkeypatch.setattr(texts, "folder", lambda: tmp_path)
+    texts.sections.cache_clear()
     try:
-        assert queries.text("one") == "RETURN 1 + 1 * 2 AS x"
-        assert queries.text("one", driver="ladybug") == "RETURN 2 + 2 * 2 AS x"
+        assert texts.text("one") == "RETURN 1 + 1 * 2 AS x"
+        assert texts.text("one", driver="ladybug") == "RETURN 2 + 2 * 2 AS x"
     finally:
         monkeypatch.undo()
-        queries.sections.cache_clear()
+        texts.sections.cache_clear()
 
 
 def test_texts_inside_a_wheel_come_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "graphstore" / "_cypher").mkdir(parents=True)
-    monkeypatch.setattr(queries, "__file__", str(tmp_path / "graphstore" / "queries.py"))
+    monkeypatch.setattr(texts, "__file__", str(tmp_path / "graphstore" / "texts.py"))
 
-    assert queries.folder() == tmp_path / "graphstore" / "_cypher"
+    assert texts.folder() == tmp_path / "graphstore" / "_cypher"
     (tmp_path / "graphstore" / "_cypher").rmdir()
-    assert queries.folder() == tmp_path / "cypher"
+    assert texts.folder() == tmp_path / "cypher"
 
 
 def test_every_kind_people_write_has_a_table_from_the_start(tables: Engine) -> None:
@@ -159,7 +159,7 @@ def make(engine: Engine) -> None:
     The cookies were first said to expire in an hour; on the 5th that was described better. On the 20th the link to the
     outage was taken back, as of tx.
     """
-    for statement in queries.schema(DRIVER):
+    for statement in texts.schema(DRIVER):
         engine.run(statement)
     add(engine, "Op", "id tx verb subject author reason",
         ("0", day(1), "add", "cookies", "ann", "setup"), ("1", day(5), "revise", "cookies", "bob", "measured"),
@@ -390,9 +390,9 @@ def test_closing_statements_close_what_they_name() -> None:
     with Engine(None, driver=DRIVER) as engine:
         make(engine)
         closing = {"closed_at": instants([day(25)]), "op": ["9"]}
-        engine.load(queries.text("close_versions"), pa.table({"row": ["3"], **closing}))
-        engine.load(queries.text("close_events"), pa.table({"id": ["evt"], **closing}))
-        text = queries.text("close_links", KIND="SUPERSEDES", SOURCE="Node", TARGET="Node")
+        engine.load(texts.text("close_versions"), pa.table({"row": ["3"], **closing}))
+        engine.load(texts.text("close_events"), pa.table({"id": ["evt"], **closing}))
+        text = texts.text("close_links", KIND="SUPERSEDES", SOURCE="Node", TARGET="Node")
         engine.load(text, pa.table({"source": ["redis"], "target": ["cookies"], "row": ["0"], **closing}))
 
         assert engine.run("MATCH (v:Version) WHERE v.closed_by = '9' RETURN v.row, v.tx_to") == [
@@ -451,7 +451,7 @@ def write(store: graphstore.GraphStore, dice: random.Random) -> None:
 
 
 def test_the_symmetric_kinds_the_text_names_are_those_of_the_vocabulary() -> None:
-    summary = queries.sections(DRIVER)["links_from"].doc
+    summary = texts.sections(DRIVER)["links_from"].doc
     listed = re.search(r"\[([^\]]+)\]", summary)
     assert listed is not None
     assert SYMMETRIC == re.findall(r"\w+", listed[1])
@@ -469,8 +469,8 @@ def test_one_hop_reads_in_cypher_say_what_the_store_says(seed: int) -> None:
         last = clock.now
 
         def ask(named: queries.Query[Any], **params: Any) -> list[dict[str, Any]]:
-            result = store.query_tables(queries.text(named.name, driver=DRIVER), **params)
-            order = queries.sections(DRIVER)[named.name].order
+            result = store.query_tables(texts.text(named.name, driver=DRIVER), **params)
+            order = texts.sections(DRIVER)[named.name].order
             rows = sorted(result, key=lambda row: [row[column] for column in order])
             return [named.model.model_validate(row).model_dump() for row in rows]
 
