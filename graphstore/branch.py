@@ -10,13 +10,13 @@ from graphstore.errors import InvalidError
 from graphstore.graphs import Graphs
 from graphstore.index import Index
 from graphstore.line import FORGETTING
-from graphstore.links import Vocabulary
 from graphstore.models import BranchInfo, Verification
 from graphstore.period import Instant, moment
 from graphstore.search import Search
 from graphstore.sight import Core
 from graphstore.store import GraphStore
 from graphstore.strands import Strand
+from graphstore.vocabulary import Vocabulary
 
 
 class Branch(GraphStore):

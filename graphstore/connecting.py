@@ -18,12 +18,12 @@ from graphstore import calls
 from graphstore.errors import ConflictError, InvalidError
 from graphstore.inputs import at_least_one
 from graphstore.likeness import Connection, Lesson, Limits, Subject, connections, names_in, plain, telling
-from graphstore.links import KINDS
 from graphstore.models import Json, Value
 from graphstore.period import Instant, TimeLike, instant, iso, moment
 from graphstore.pieces import Piece, pieces
 from graphstore.session_nodes import Trigger
 from graphstore.sight import Sight
+from graphstore.vocabulary import KINDS
 from graphstore.windows import plural
 
 if TYPE_CHECKING:

@@ -20,11 +20,11 @@ import orjson
 from graphstore import calls, errors, wire
 from graphstore.branch import Branch
 from graphstore.errors import GraphStoreError, InvalidError
-from graphstore.links import Vocabulary
 from graphstore.models import BranchInfo, Chain, Coordinate, Event, Recorded, Value
 from graphstore.period import TimeLike
 from graphstore.store import GraphStore
 from graphstore.view import Reader, View
+from graphstore.vocabulary import Vocabulary
 from graphstore.walks import By, Direction
 
 Scope = Literal["read", "write"]

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from graphstore import libraries
 from graphstore.index import Index
 from graphstore.journal import Journal
-from graphstore.links import Vocabulary
 from graphstore.period import OPEN, Instant
+from graphstore.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from graphstore.engine import Engine

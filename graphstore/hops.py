@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from typing import NamedTuple, get_args
 
 from graphstore.errors import InvalidError
-from graphstore.links import Group, Vocabulary, strength_of
 from graphstore.models import Link
 from graphstore.sight import Side, Sight
+from graphstore.vocabulary import Group, Vocabulary, strength_of
 
 GROUPS: tuple[str, ...] = get_args(Group)
 UNSAID = 3  # the strength of a link that has none

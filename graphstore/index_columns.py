@@ -15,9 +15,9 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from graphstore.blocks import Blocks, Runs
-from graphstore.links import KINDS
 from graphstore.period import OPEN, Instant, Period
 from graphstore.strands import Strands
+from graphstore.vocabulary import KINDS
 
 SYMMETRIC = frozenset(name for name, kind in KINDS.items() if kind.symmetric)
 RESTING = frozenset({"derived_from", "caused_by", "part_of"})  # kinds whose source rests on its target

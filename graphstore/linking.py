@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 from graphstore.errors import ConflictError, InvalidError
 from graphstore.index import Index
-from graphstore.links import Kind
 from graphstore.models import Json
 from graphstore.period import OPEN, Instant, Period, iso, overlap
 from graphstore.sight import Core, in_time
+from graphstore.vocabulary import Kind
 from graphstore.writing import Transaction
 
 CONTROL = re.compile(r"[\x00-\x1f\x7f]")

@@ -38,11 +38,11 @@ from graphstore.graph_file import NOTE, GraphFile, Unusable
 from graphstore.index import Index
 from graphstore.index_columns import Mark
 from graphstore.journal import Journal
-from graphstore.links import KINDS
 from graphstore.models import Json, Problem
 from graphstore.period import OPEN, Instant, moment
 from graphstore.places import Position
 from graphstore.texts import schema, text
+from graphstore.vocabulary import KINDS
 
 SCHEMA = 3
 CHUNK = 2 * 131_072

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
 
-from graphstore.links import KINDS
 from graphstore.models import (
     Chain,
     Event,
@@ -24,6 +23,7 @@ from graphstore.models import (
 from graphstore.period import moment
 from graphstore.sight import Sight
 from graphstore.view import Reader
+from graphstore.vocabulary import KINDS
 from graphstore.wording import during, line, said, when
 
 Manner = Literal["cause", "succession", "other"]

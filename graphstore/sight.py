@@ -17,13 +17,13 @@ from graphstore.index import Index
 from graphstore.inputs import authorized_of
 from graphstore.journal import Journal
 from graphstore.line import FORGETTING
-from graphstore.links import Vocabulary
 from graphstore.models import Change, Event, Json, Link, Node, Shaky, Version
 from graphstore.naming import Naming
 from graphstore.period import OPEN, Instant, end_moment, iso, moment
 from graphstore.postings import Postings
 from graphstore.resting import Resting, Shaken, resting_at, within_reach
 from graphstore.search import Search
+from graphstore.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from graphstore.graphs import Graphs

@@ -25,7 +25,6 @@ from graphstore.inputs import (
     version_body,
 )
 from graphstore.linking import CONTROL, Claim, Ends, Linking, beside
-from graphstore.links import Extractor, new_kind, strength_of
 from graphstore.models import Contradiction, Json, Link, Node, Recorded
 from graphstore.period import (
     BEGINNING,
@@ -39,11 +38,13 @@ from graphstore.period import (
     moment,
     period,
 )
+from graphstore.proposals import Extractor
 from graphstore.recording import Recording, Report
 from graphstore.sight import Sight, slot_name
 from graphstore.slots import TRUST, Filling, Slot, confirm
 from graphstore.sweeping import Swept
 from graphstore.transacting import Clock
+from graphstore.vocabulary import new_kind, strength_of
 from graphstore.whole import Progress
 from graphstore.writing import Transaction, refuse_forgotten, refuse_taken_slot
 

@@ -11,9 +11,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
-from graphstore.links import Extractor, Proposal, Proposed, Refusal, decided, propose
 from graphstore.models import Link
 from graphstore.period import TimeLike, instant, moment
+from graphstore.proposals import Extractor, Proposal, Proposed, Refusal, decided, propose
 
 if TYPE_CHECKING:
     from graphstore.store import GraphStore

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from graphstore.errors import InvalidError
 from graphstore.guard import split
-from graphstore.links import KINDS
+from graphstore.vocabulary import KINDS
 
 _SECTION = re.compile(r"^// (name|macro): *(.+?) *$", re.MULTILINE)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")

@@ -22,12 +22,12 @@ from graphstore.errors import DamageError, EngineError, GraphStoreError, Invalid
 from graphstore.graphs import Graphs
 from graphstore.inputs import text_of
 from graphstore.journal import Journal, Ticket
-from graphstore.links import Vocabulary
 from graphstore.period import OPEN, Instant, TimeLike, instant, iso
 from graphstore.postings import Postings
 from graphstore.search import Search
 from graphstore.sight import Core
 from graphstore.view import Reader, View
+from graphstore.vocabulary import Vocabulary
 from graphstore.waiting import Waiting
 from graphstore.writing import Transaction
 

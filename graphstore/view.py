@@ -13,7 +13,6 @@ from graphstore import comparing, conflicts, hops, walks
 from graphstore import diff as differences
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.inputs import whole_number
-from graphstore.links import Vocabulary
 from graphstore.models import (
     Chain,
     Change,
@@ -33,6 +32,7 @@ from graphstore.painter import Painted
 from graphstore.period import OPEN, Instant, TimeLike, instant, iso, moment
 from graphstore.sight import Core, Sight, slot_name
 from graphstore.succession import Succession
+from graphstore.vocabulary import Vocabulary
 from graphstore.walks import By, Direction
 
 if TYPE_CHECKING:

@@ -33,12 +33,12 @@ from graphstore.happened import Happened, Raw, tombstone
 from graphstore.index import Index
 from graphstore.journal import Journal
 from graphstore.line import dumps
-from graphstore.links import Vocabulary
 from graphstore.models import Json
 from graphstore.period import Instant
 from graphstore.projection import POOL, Pen, fill, link_table
 from graphstore.resting import Resting
 from graphstore.texts import text
+from graphstore.vocabulary import Vocabulary
 
 Ends = tuple[str, str]
 Waiting = dict[str, list[tuple[Ends, list[int]]]]

@@ -24,9 +24,9 @@ from uuid import UUID
 
 import orjson
 
-from graphstore.links import Vocabulary
 from graphstore.models import Value
 from graphstore.result import Entity, Result
+from graphstore.vocabulary import Vocabulary
 
 Read = Callable[[Any], Any]
 ARROW = "application/vnd.apache.arrow.stream"

@@ -14,9 +14,9 @@ from graphstore import GraphStore, sessions
 from graphstore.connecting import FOUND
 from graphstore.errors import InvalidError
 from graphstore.likeness import Limits, Subject, connections, names_in
-from graphstore.links import KINDS
 from graphstore.models import Link
 from graphstore.sessions import SessionNode, connect
+from graphstore.vocabulary import KINDS
 from tests.conftest import Clock, day, shared_data
 
 DAY = 86_400 * 1_000_000

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphstore.errors import InvalidError
-from graphstore.links import ALIASES, KINDS, Vocabulary, new_kind, strength_of
+from graphstore.vocabulary import ALIASES, KINDS, Vocabulary, new_kind, strength_of
 
 # The kinds the five sources name, each with the way it reads from the other end.
 PAIRS = [

@@ -13,7 +13,8 @@ from typer.testing import CliRunner
 import graphstore
 from graphstore import InvalidError, links
 from graphstore.cli import app
-from graphstore.links import KINDS, Proposal, propose
+from graphstore.proposals import Proposal, propose
+from graphstore.vocabulary import KINDS
 
 GOOD = Proposal("node-a", "caused_by", "node-b", reason="the log says so", basis="line 7", strength=4)
 NAMES = ("node-a", "node-b", "node-c", "node-d", "node-e")
@@ -309,8 +310,7 @@ def folder(tmp_path, monkeypatch):
     """A store with two facts on the day of deploys, in the working folder, with a module of rules beside it."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "my_rules.py").write_text(
-        "from graphstore.links import Proposal\n"
-        "def pairs(view, ids):\n"
+        "from graphstore.links import Proposal\n\ndef pairs(view, ids):\n"
         "    yield Proposal(ids[0], 'uses', ids[1], 'both are on deploys', 'the word')\n"
         "    yield Proposal(ids[0], 'uses', 'nobody', 'so', 'so')\n"
     )

@@ -19,7 +19,7 @@ from graphstore import queries, texts
 from graphstore.engine import Engine
 from graphstore.errors import InvalidError, QueryError
 from graphstore.guard import check_aggregates, guard, parse
-from graphstore.links import KINDS
+from graphstore.vocabulary import KINDS
 
 SYMMETRIC = [kind.name for kind in KINDS.values() if kind.symmetric]
 DRIVER = os.environ.get("GRAPHSTORE_DRIVER", "kuzu")

@@ -22,9 +22,9 @@ from test_search import bm25
 
 import graphstore
 from graphstore import InvalidError, meanings, vectors
-from graphstore.links import KINDS
 from graphstore.memory import Memory
 from graphstore.recall import fuse
+from graphstore.vocabulary import KINDS
 
 WORKER = Path(__file__).with_name("reembed_worker.py")
 

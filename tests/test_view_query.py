@@ -15,9 +15,9 @@ from test_projection import known, open_store, wander
 import graphstore
 from graphstore import GraphStore, View
 from graphstore.errors import QueryError
-from graphstore.links import KINDS
 from graphstore.models import Event, Node
 from graphstore.viewgraph import asked_tables
+from graphstore.vocabulary import KINDS
 
 BASE = [
     "id",
