@@ -7,15 +7,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from graphstore.index import Index
 from graphstore.line import COUNTS, TOUCH
 from graphstore.period import Instant
-
-if TYPE_CHECKING:
-    from graphstore.sight import Core
-    from graphstore.writing import Transaction
+from graphstore.source import Source
 
 EVERY = 15 * 60 * 1_000_000
 """With the first commit so many microseconds after the last time, what was counted is told along."""
@@ -51,12 +47,10 @@ class Accesses:
             self._last = tx
         return tx - self._last >= EVERY
 
-    def tell(self, work: Transaction) -> dict[str, int]:
-        """Write what waits as an operation of a transaction. Gives it: when the transaction fails it goes `back`."""
-        told = {name: count for name, count in self.waiting.items() if name in work.index.ids}
-        self.waiting, self._last = {}, work.tx
-        if told:
-            work.index.add_op(work.tx, TOUCH, "", work.author, *work.body({COUNTS: told}))
+    def take(self, index: Index, tx: Instant) -> dict[str, int]:
+        """What waits is written by a transaction at `tx`. When that fails it goes `back`."""
+        told = {name: count for name, count in self.waiting.items() if name in index.ids}
+        self.waiting, self._last = {}, tx
         return told
 
     def back(self, told: dict[str, int]) -> None:
@@ -72,7 +66,7 @@ class Accesses:
         known = bisect_right(found[0], tx)
         return found[1][known - 1] if known else 0
 
-    def follow(self, core: Core) -> None:
+    def follow(self, core: Source) -> None:
         """Read what was committed since."""
         index = core.index
         goal = index.mark().ops

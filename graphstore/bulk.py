@@ -21,10 +21,10 @@ from graphstore.inputs import (
     json_object,
     text_of,
 )
+from graphstore.keys import slot_name
 from graphstore.models import Json
 from graphstore.period import OPEN, Instant, Period, instant, moment, period, without_all
 from graphstore.recording import Recording, Report, may_repeat
-from graphstore.sight import slot_name
 from graphstore.slots import Filling, Slot
 from graphstore.writing import Transaction, refuse_taken_slot
 

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from graphstore import calls, conflicts, pairing, statements
 from graphstore.errors import InvalidError
 from graphstore.inputs import json_object, text_of
+from graphstore.keys import slot_name
 from graphstore.models import UPRIGHT, Event, Json, Node, Value, words
 from graphstore.period import OPEN, Instant, TimeLike, instant, iso, moment
-from graphstore.sight import Sight, slot_name
+from graphstore.sight import Sight
 from graphstore.windows import plural
 from graphstore.wording import during, line
 

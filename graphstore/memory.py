@@ -17,12 +17,13 @@ from graphstore import calls, statements
 from graphstore import layers as tables
 from graphstore.errors import ConflictError, GraphStoreError, InvalidError
 from graphstore.inputs import at_least_one, ids, json_object, optional_text, tags_of, text_of
+from graphstore.keys import slot_name
 from graphstore.layers import CHUNK, Layer
 from graphstore.meanings import Embedder, Meanings
 from graphstore.models import Json, Node, Standing, Value
 from graphstore.period import Instant, TimeLike, instant, moment
 from graphstore.recall import Hit, Recalled, recall
-from graphstore.sight import Sight, slot_name
+from graphstore.sight import Sight
 from graphstore.store import GraphStore
 from graphstore.view import Reader
 

@@ -5,29 +5,15 @@ Keys and tags of a version never change, so each is noted once for all coordinat
 
 from __future__ import annotations
 
-import re
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 import orjson
 
 from graphstore.index import Index
-from graphstore.strategies import version_of
-
-if TYPE_CHECKING:
-    from graphstore.sight import Core
-
-_GAP = re.compile(r"\W+")
-
-
-def topic_name(text: str) -> str:
-    """The normal form by which keys, tags and topics are compared: that of a key. What holds no letter or digit is itself."""
-    plain = text.strip().lower()
-    if plain.isascii() and plain.isidentifier() and plain[0] != "_" != plain[-1]:
-        return plain  # as most are
-    return _GAP.sub("_", plain).strip("_") or plain
+from graphstore.keys import topic_name, version_of
+from graphstore.source import Source
 
 
 class Naming:
@@ -42,7 +28,7 @@ class Naming:
         self._tagged: dict[str, array[int]] = {}  # name -> versions
         self._entities = self._versions = self._gone = 0
 
-    def keyed(self, core: Core, name: str) -> list[int]:
+    def keyed(self, core: Source, name: str) -> list[int]:
         """The nodes whose key is `name` or a version of it, in the order they were first known."""
         index = core.index
         self._follow(index)
@@ -60,7 +46,7 @@ class Naming:
             return found + pending.get(name, [])
         return found
 
-    def tagged(self, core: Core, name: str) -> Sequence[int]:
+    def tagged(self, core: Source, name: str) -> Sequence[int]:
         """The versions that bear the tag `name`, in the order they were told."""
         index = core.index
         self._follow(index)
@@ -78,7 +64,7 @@ class Naming:
             found += pending.get(name, ())
         return found
 
-    def known(self, core: Core, tx: int) -> Iterator[str]:
+    def known(self, core: Source, tx: int) -> Iterator[str]:
         """The names that something known at `tx` bears, each once."""
         self.keyed(core, ""), self.tagged(core, "")
         index = core.index
@@ -119,7 +105,7 @@ def _note_keys(index: Index, ents: Iterable[int], keyed: dict[str, list[int]]) -
                 keyed.setdefault(name, []).append(ent)
 
 
-def _note_tags(core: Core, versions: Iterable[int], tagged: dict[str, array[int]]) -> None:
+def _note_tags(core: Source, versions: Iterable[int], tagged: dict[str, array[int]]) -> None:
     index, is_event = core.index, core.index.is_event
     for ver in versions:
         length, ent = index.v_len[ver], index.v_ent[ver]

@@ -11,7 +11,7 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator, Mapping
 from heapq import merge
 from itertools import compress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 
@@ -22,9 +22,7 @@ from graphstore.inputs import authorized_of
 from graphstore.line import FORGETTING
 from graphstore.models import Json
 from graphstore.period import Instant
-
-if TYPE_CHECKING:
-    from graphstore.sight import Core, Sight
+from graphstore.source import At, Source
 
 FIELDS = ("trace", "sender", "thread", "type", "classification", "authorized")
 """What messages are found by. By their trace other events are found too."""
@@ -57,7 +55,7 @@ class Postings:
 
     def messages(
         self,
-        sight: Sight,
+        sight: At,
         wanted: Mapping[str, Any],
         since: Instant,
         until: Instant,
@@ -73,10 +71,10 @@ class Postings:
         rows = merge(committed, pending, key=place, reverse=True) if pending else committed
         told = bisect_right(index.r_tx, sight.tx)
         for row in rows:
-            if row < told and sight.find(index.r_ent[row]) == row:
+            if row < told and index.find(index.r_ent[row], sight.valid, sight.tx) == row:
                 yield row
 
-    def trace(self, sight: Sight, trace_id: str) -> list[int]:
+    def trace(self, sight: At, trace_id: str) -> list[int]:
         """The events of a trace that have happened here, and the evicted ones that had, in the order they were first known."""
         index, core = sight.index, sight.core
         self._follow(core)
@@ -86,7 +84,7 @@ class Postings:
         known = {index.r_ent[row] for row in rows}
         return [ent for ent in sorted(known) if index.born[ent] <= sight.tx and _stood(sight, ent)]
 
-    def traces(self, sight: Sight) -> list[str]:
+    def traces(self, sight: At) -> list[str]:
         """The ids of all traces there is something of, in the order they were first known."""
         self._follow(sight.core)
         numbers, lists = self._numbers["trace"], self._lists["trace"]
@@ -115,7 +113,7 @@ class Postings:
             yield from _passing_many(rows, tests) if len(rows) > _MANY else _passing(rows, tests)
 
     def _pending(
-        self, core: Core, wanted: Mapping[str, Any], since: Instant, until: Instant, before: _Place | None
+        self, core: Source, wanted: Mapping[str, Any], since: Instant, until: Instant, before: _Place | None
     ) -> list[int]:
         index = core.index
         place = _placing(index)
@@ -129,14 +127,14 @@ class Postings:
         ]
         return sorted(rows, key=place, reverse=True)
 
-    def _said_pending(self, core: Core) -> list[tuple[int, Said]]:
+    def _said_pending(self, core: Source) -> list[tuple[int, Said]]:
         """What a transaction still open says: looked at each time, for it may be taken back."""
         rows = range(core.index.mark().rows, len(core.index.r_ent))
         return list(_said(core, rows)) if rows else []
 
     # ------------------------------------------------------------------ following
 
-    def _follow(self, core: Core) -> None:
+    def _follow(self, core: Source) -> None:
         """Note what was committed since, and let go of what was forgotten."""
         index = core.index
         if self._index is not index:
@@ -153,7 +151,7 @@ class Postings:
                 self._index = None  # interrupted between two columns: begin again
                 raise
 
-    def _note(self, core: Core, rows: range) -> None:
+    def _note(self, core: Source, rows: range) -> None:
         place, more = _placing(core.index), bytes(4 * len(rows))
         for column in self._columns.values():
             column.frombytes(more)
@@ -221,7 +219,7 @@ def _passing_many(rows: array[int], tests: list[_Test]) -> array[int]:
     return found
 
 
-def _said(core: Core, rows: range) -> Iterator[tuple[int, Said]]:
+def _said(core: Source, rows: range) -> Iterator[tuple[int, Said]]:
     """The rows of messages and of events in a trace, each with what it says."""
     index = core.index
     wanted, raw = [], []
@@ -253,11 +251,11 @@ def said_by(type: str, body: Json) -> Said:
     return said
 
 
-def _stood(sight: Sight, ent: int) -> bool:
+def _stood(sight: At, ent: int) -> bool:
     """Whether an event has happened and is believed here, or was before it was evicted."""
     index = sight.index
     if index.word(ent) != "evicted":
-        return sight.find(ent) >= 0
+        return index.find(ent, sight.valid, sight.tx) >= 0
     before = min(sight.tx, index.o_tx[index.gone[ent]] - 1)
     return index.stood(ent, sight.valid, before) in ("stands", "superseded")
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from heapq import heappush, heapreplace, nlargest
 from itertools import chain, compress, islice
 from math import log
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import orjson
 
@@ -24,9 +24,7 @@ from graphstore.index import Index
 from graphstore.index_columns import Mark
 from graphstore.models import Json
 from graphstore.period import OPEN, Instant
-
-if TYPE_CHECKING:
-    from graphstore.sight import Core, Sight
+from graphstore.source import At, Source
 
 K1, B = 1.2, 0.75
 """BM25: how soon a word said again adds nothing more, and how much a long text is held to its length."""
@@ -100,7 +98,7 @@ class Search:
 
     def find(
         self,
-        sight: Sight,
+        sight: At,
         text: str,
         most: int,
         kinds: frozenset[str] = frozenset(),
@@ -127,7 +125,7 @@ class Search:
         return Found(_best_weighed(scores, index, most, weigh), unknown)
 
     def find_known(
-        self, sight: Sight, text: str, kinds: frozenset[str] = frozenset()
+        self, sight: At, text: str, kinds: frozenset[str] = frozenset()
     ) -> list[tuple[int, float]]:
         """The versions told by the sight's tx that say a word of the text, whatever became of them, each with its score, best first.
 
@@ -149,7 +147,7 @@ class Search:
             scores.items(), key=lambda match: (-match[1], index.names[index.v_ent[match[0]]], -match[0])
         )
 
-    def standing(self, sight: Sight) -> Standing:
+    def standing(self, sight: At) -> Standing:
         """What stands at a coordinate."""
         index, valid, tx = sight.index, sight.valid, sight.tx
         self._follow(sight.core)
@@ -181,7 +179,7 @@ class Search:
             del remembered[REMEMBERED:]
         return standing
 
-    def _follow(self, core: Core) -> None:
+    def _follow(self, core: Source) -> None:
         """Note what was committed since, and let go of what was forgotten."""
         index = core.index
         if self._index is not index:
@@ -266,7 +264,7 @@ class _Said:
                 self.lengths[ver] = 0
 
 
-def _said(core: Core, versions: range) -> _Said:
+def _said(core: Source, versions: range) -> _Said:
     index, found = core.index, _Said(versions.start)
     v_ent, v_pos, v_len = index.v_ent, index.v_pos, index.v_len
     with no_collecting():

@@ -15,7 +15,6 @@ from graphstore.errors import InvalidError, NotFoundError
 from graphstore.happened import Happened, tombstone
 from graphstore.index import Index
 from graphstore.inputs import authorized_of
-from graphstore.journal import Journal
 from graphstore.line import FORGETTING
 from graphstore.models import Change, Event, Json, Link, Node, Shaky, Version
 from graphstore.naming import Naming
@@ -23,6 +22,7 @@ from graphstore.period import OPEN, Instant, end_moment, iso, moment
 from graphstore.postings import Postings
 from graphstore.resting import Resting, Shaken, resting_at, within_reach
 from graphstore.search import Search
+from graphstore.source import Source
 from graphstore.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -37,17 +37,12 @@ _NOTHING: Json = {}
 
 
 @dataclass
-class Core:
+class Core(Source):
     """What the readers and the writer of one store share. `lock` guards every look at the index."""
 
-    index: Index
-    journal: Journal
     vocabulary: Vocabulary
     graphs: Graphs
     lock: threading.RLock = field(default_factory=threading.RLock)
-    pending: list[bytes] = field(
-        default_factory=list
-    )  # bodies of the open transaction: place -1 is the first
     closed: str | None = None  # why nothing can be read any more
     memo: dict[Any, Any] = field(default_factory=dict)  # answers that serve again until the next write
     search: Search = field(default_factory=Search)
@@ -59,17 +54,6 @@ class Core:
         """What the store keeps under a name, None when nothing was ever set. Nothing is cut back while it looks."""
         with self.lock:
             return self.index.setting(name)
-
-    def body(self, pos: int, length: int, holding: bytes = b"") -> Json:
-        """A body by its place; one that has no place, or that does not hold those bytes, is empty."""
-        if length == 0:
-            return {}
-        raw = self.raw(pos, length)
-        return orjson.loads(raw) if holding in raw else {}
-
-    def raw(self, pos: int, length: int) -> bytes:
-        """The bytes of a body by its place."""
-        return self.pending[-pos - 1] if pos < 0 else self.journal.raw(pos, length)
 
 
 class Sight:
@@ -536,13 +520,3 @@ def in_time(index: Index, effect: int, cause: int, since: Instant, tx: Instant) 
         return True
     shown = index.start(effect, tx)
     return shown is None or begun <= shown
-
-
-def slot_name(key: str) -> str:
-    """The normal form of a key: lower case, runs of other characters become `_`."""
-    if not isinstance(key, str):
-        raise InvalidError(f"key {key!r} is no text.")
-    name = re.sub(r"\W+", "_", key.strip().lower()).strip("_")
-    if not name:
-        raise InvalidError(f"key {key!r} holds no letter or digit.")
-    return name

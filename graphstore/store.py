@@ -24,6 +24,7 @@ from graphstore.inputs import (
     text_of,
     version_body,
 )
+from graphstore.keys import slot_name
 from graphstore.linking import CONTROL, Claim, Ends, Linking, beside
 from graphstore.models import Contradiction, Json, Link, Node, Recorded
 from graphstore.period import (
@@ -40,7 +41,7 @@ from graphstore.period import (
 )
 from graphstore.proposals import Extractor
 from graphstore.recording import Recording, Report
-from graphstore.sight import Sight, slot_name
+from graphstore.sight import Sight
 from graphstore.slots import TRUST, Filling, Slot, confirm
 from graphstore.sweeping import Swept
 from graphstore.transacting import Clock

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
 from graphstore.errors import InvalidError
+from graphstore.keys import version_of
 from graphstore.models import Value
 
 OVERRIDING = frozenset({"supersedes", "transition", "corrects"})
 """Kinds of link by which one statement says that it replaces another."""
 DEFAULT = "latest_wins"
-_VERSION = re.compile(r"(?P<topic>.+)_v(?P<number>[0-9]+)\Z")
 
 
 class Statement(Protocol):
@@ -105,16 +104,6 @@ STRATEGIES: Mapping[str, Strategy] = {
     "explicit_override": explicit_override,
     "versioned_topics": versioned_topics,
 }
-
-
-def version_of(key: str | None) -> tuple[str | None, int | None]:
-    """The topic of a key and its version number, if it has one.
-
-    >>> version_of("auth_v2"), version_of("auth")
-    (('auth', 2), ('auth', None))
-    """
-    found = None if key is None else _VERSION.match(key)
-    return (found["topic"], int(found["number"])) if found else (key, None)
 
 
 def strategy_for(

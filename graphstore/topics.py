@@ -15,8 +15,8 @@ from graphstore import calls
 from graphstore.conventions import EVIDENCE, Note, note_of
 from graphstore.errors import InvalidError, NotFoundError, closest
 from graphstore.inputs import optional_text, text_of, whole_number
+from graphstore.keys import topic_name, version_of
 from graphstore.models import UPRIGHT, Json, Link, Node, Standing, Value
-from graphstore.naming import topic_name
 from graphstore.period import Instant, end_moment, moment
 from graphstore.sight import Sight
 from graphstore.strategies import (
@@ -27,7 +27,6 @@ from graphstore.strategies import (
     explicit_override,
     latest_wins,
     strategy_for,
-    version_of,
     versioned_topics,
 )
 from graphstore.view import Reader

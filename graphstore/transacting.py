@@ -22,6 +22,7 @@ from graphstore.errors import DamageError, EngineError, GraphStoreError, Invalid
 from graphstore.graphs import Graphs
 from graphstore.inputs import text_of
 from graphstore.journal import Journal, Ticket
+from graphstore.line import COUNTS, TOUCH
 from graphstore.period import OPEN, Instant, TimeLike, instant, iso
 from graphstore.postings import Postings
 from graphstore.search import Search
@@ -235,7 +236,7 @@ class Writer(Reader):
                 work.abandon()
             return
         with core.lock:
-            told = core.accesses.tell(work) if core.accesses.due(work.tx) else {}
+            told = _touch(core, work) if core.accesses.due(work.tx) else {}
         lines, dropped = work.lines()
         before = core.journal.state
         try:
@@ -278,7 +279,7 @@ class Writer(Reader):
             told: dict[str, int] = {}
             try:
                 with self._transact(None, None, None) as work, core.lock:
-                    told = core.accesses.tell(work)
+                    told = _touch(core, work)
             except EngineError:
                 with core.lock:
                     core.accesses.back(told)
@@ -523,6 +524,14 @@ class Writer(Reader):
                 raise
             return False
         return True
+
+
+def _touch(core: Core, work: Transaction) -> dict[str, int]:
+    """Write how often things were looked up since that was written last. Gives it."""
+    told = core.accesses.take(work.index, work.tx)
+    if told:
+        work.index.add_op(work.tx, TOUCH, "", work.author, *work.body({COUNTS: told}))
+    return told
 
 
 class _Verb:

@@ -13,6 +13,7 @@ from graphstore import comparing, conflicts, hops, walks
 from graphstore import diff as differences
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.inputs import whole_number
+from graphstore.keys import slot_name
 from graphstore.models import (
     Chain,
     Change,
@@ -30,7 +31,7 @@ from graphstore.models import (
 )
 from graphstore.painter import Painted
 from graphstore.period import OPEN, Instant, TimeLike, instant, iso, moment
-from graphstore.sight import Core, Sight, slot_name
+from graphstore.sight import Core, Sight
 from graphstore.succession import Succession
 from graphstore.vocabulary import Vocabulary
 from graphstore.walks import By, Direction

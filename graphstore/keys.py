@@ -1,0 +1,38 @@
+"""Keys, and the names that things are compared by: the slot a key names, the topic a key, a tag or a text names."""
+
+from __future__ import annotations
+
+import re
+
+from graphstore.errors import InvalidError
+
+_VERSION = re.compile(r"(?P<topic>.+)_v(?P<number>[0-9]+)\Z")
+_GAP = re.compile(r"\W+")
+
+
+def topic_name(text: str) -> str:
+    """The normal form by which keys, tags and topics are compared: that of a key. What holds no letter or digit is itself."""
+    plain = text.strip().lower()
+    if plain.isascii() and plain.isidentifier() and plain[0] != "_" != plain[-1]:
+        return plain  # as most are
+    return _GAP.sub("_", plain).strip("_") or plain
+
+
+def slot_name(key: str) -> str:
+    """The normal form of a key: lower case, runs of other characters become `_`."""
+    if not isinstance(key, str):
+        raise InvalidError(f"key {key!r} is no text.")
+    name = re.sub(r"\W+", "_", key.strip().lower()).strip("_")
+    if not name:
+        raise InvalidError(f"key {key!r} holds no letter or digit.")
+    return name
+
+
+def version_of(key: str | None) -> tuple[str | None, int | None]:
+    """The topic of a key and its version number, if it has one.
+
+    >>> version_of("auth_v2"), version_of("auth")
+    (('auth', 2), ('auth', None))
+    """
+    found = None if key is None else _VERSION.match(key)
+    return (found["topic"], int(found["number"])) if found else (key, None)
