@@ -5,18 +5,23 @@ Every page is one function here; `PAGES` names the file it fills.
 
 from __future__ import annotations
 
+import inspect
 import textwrap
+from collections import abc
 from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
 from pathlib import Path
-from typing import Any
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin
 
 import anyio
 import typer
 from mcp import Client
 
 import graphstore
-from graphstore import contract, interchange, mcp
+from graphstore import cli_signatures, contract, interchange, mcp
 from graphstore.cli import app
+from graphstore.cli_commands import COMMANDS
 
 HERE = Path(__file__).parent
 WIDTH = 112
@@ -25,7 +30,8 @@ MADE = "<!-- Made by `make references`. Change the program, not this page. -->"
 
 
 def write() -> None:
-    """Write every page."""
+    """Write every page, and the signatures before them: the commands are made of these."""
+    Path(cli_signatures.__file__).write_text(signatures(), encoding="utf-8")
     for name, page in PAGES.items():
         (HERE / name).write_text(page(), encoding="utf-8")
 
@@ -234,6 +240,69 @@ _NOTES = """
 `parquet`, `neo4j-csv` and `pi-brain` write a folder, the others a file. The library that owns a format reads it back in the tests.
 [Files for other tools](semantics/interchange.md) says what each format cannot hold.
 """
+
+# ---- the signatures of the command line -------------------------------------------------------
+
+
+def signatures() -> str:
+    """The calls that commands are made of: what they do, what they are asked of, and each parameter that words can give."""
+    found = sorted({command.call for command in COMMANDS.values() if command.call})
+    lines = [
+        f'    "{name}": ("{call.scope}", "{call.on}", "{_parameters(call)}"),'
+        for name in found
+        for call in [contract.CALLS[name]]
+    ]
+    return "\n".join([_SIGNATURES, *lines, "}  # fmt: skip", ""])
+
+
+def _parameters(call: contract.Call) -> str:
+    told = []
+    for name, each in call.parameters.items():
+        type = _type(call.hints[name], each)
+        if type is not None and not name.startswith("its_"):
+            by_name = "--" if name in call.required and each.kind is each.KEYWORD_ONLY else ""
+            default = (
+                f"={each.default}" if each.default and isinstance(each.default, str | int | float) else ""
+            )
+            told.append(
+                f"{by_name}{name}{'!' if name in call.required else ''}{'' if type == 'text' else ':' + type}{default}"
+            )
+    return " ".join(told)
+
+
+def _type(hint: Any, each: inspect.Parameter) -> str | None:
+    """What the command line takes for a parameter; None for what words cannot give."""
+    options = [
+        one
+        for one in (get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,))
+        if one is not NoneType
+    ]
+    kinds = [get_origin(one) or one for one in options]
+    if Literal in kinds:
+        return "|".join(get_args(options[kinds.index(Literal)]))
+    for type, kind in (
+        ("many", abc.Iterable),
+        ("time", datetime),
+        ("path", Path),
+        ("bool", bool),
+        ("int", int),
+        ("float", float),
+    ):
+        if kind in kinds:
+            return "side" if type == "bool" and each.default is None else type
+    if str in kinds or (hint is Any and isinstance(each.default, str)):
+        return "text"
+    if abc.Mapping in kinds or dict in kinds:
+        return "json"
+    return "function" if "Analyser" in str(hint) else None
+
+
+_SIGNATURES = '''"""The calls that commands are made of, so that help needs no store. Made by `make references`: change the call, not this table.
+
+Of each: whether it reads or writes, what it is asked of, and its parameters as `name:type=default`, with `!` where it is required and `--` where by name.
+"""
+
+SIGNATURES: dict[str, tuple[str, str, str]] = {'''
 
 PAGES: dict[str, Callable[[], str]] = {
     "commands.md": commands,

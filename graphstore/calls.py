@@ -19,12 +19,14 @@ Scope = Literal["read", "write"]
 
 
 class Registered(NamedTuple):
-    """A function that has a name to call it by. `files`: the names of its parameters that are paths where it runs."""
+    """A function that has a name to call it by. `files`: the names of its parameters that are paths where it runs. `anywhere`: the function that asks
+    where the store lies."""
 
     name: str
     function: Callable[..., Any]
     scope: Scope
     files: frozenset[str]
+    anywhere: Callable[..., Any]
 
 
 class Elsewhere:
@@ -63,7 +65,6 @@ def _register(
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     def mark(function: Callable[P, R]) -> Callable[P, R]:
         name = f"{room}.{function.__name__}"
-        _registered[name] = Registered(name, function, scope, frozenset(files))
         first = next(iter(inspect.signature(function).parameters))
 
         @wraps(function)
@@ -74,6 +75,7 @@ def _register(
                 return reader._ask(name, args[1:], rest)  # type: ignore[no-any-return]
             return function(*args, **kwargs)
 
+        _registered[name] = Registered(name, function, scope, frozenset(files), call)
         return call
 
     return mark
@@ -110,7 +112,7 @@ def of(
             for each, annotation in settings.items()
         ]
         direct.__signature__ = signature.replace(parameters=[store, *own, *more])  # type: ignore[attr-defined]
-        _registered[name] = Registered(name, direct, scope, frozenset())
+        _registered[name] = Registered(name, direct, scope, frozenset(), direct)
 
         @wraps(method)
         def call(*args: P.args, **kwargs: P.kwargs) -> R:

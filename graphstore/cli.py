@@ -10,23 +10,32 @@ from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
-from typer.main import get_command_from_info, get_command_name
+from typer.main import get_command_from_info
 from typer.models import CommandInfo
 
-from graphstore import (
-    cli_branches,
-    cli_common,
-    cli_context,
-    cli_doors,
-    cli_files,
-    cli_memory,
-    cli_read,
-    cli_sessions,
-    cli_timeline,
-    cli_topics,
-    cli_write,
-)  # fmt: skip
-from graphstore.cli_common import with_as_of
+from graphstore import cli_commands, cli_common, cli_doors, cli_files, cli_made
+from graphstore.cli_commands import FILES, GROUPS, SERVE, SESSIONS
+
+# What is no call: the command, its group, what it does.
+BY_HAND: dict[str, tuple[Callable[..., None], str]] = {
+    "sessions stats": (cli_files.session_stats, SESSIONS),
+    "export": (cli_files.export, FILES),
+    "restore": (cli_files.restore, FILES),
+    "verify": (cli_files.verify, FILES),
+    "demo": (cli_files.demo, FILES),
+    "serve": (cli_doors.serve, SERVE),
+    "mcp": (cli_doors.mcp, SERVE),
+    "shell": (cli_doors.shell, SERVE),
+}
+UNDER = {
+    "import": "Bring in history from elsewhere.",
+    "sessions": "Sessions of coding agents.",
+    "memory": "Look into memory.",
+    "index": "Fill memory from files.",
+}
+"""The commands that have commands below them."""
+UNLISTED: dict[str, str] = {}
+"""Names that are understood and not listed: those of the methods, and those that commands had before."""
 
 
 class Door(TyperGroup):
@@ -37,6 +46,22 @@ class Door(TyperGroup):
         if option is not None:
             option.default = False  # typer would import pydantic (60 ms) to make sense of a None here
         return option
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        whole = cmd_name if ctx.parent is None else f"{self.name} {cmd_name}"
+        known = UNLISTED.get(whole, whole).rpartition(" ")[2] if cmd_name not in self.commands else cmd_name
+        return self.commands.get(known)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        wide = max(map(len, self.commands)) + 2
+        for group in GROUPS if ctx.parent is None else ("commands",):
+            rows = [
+                (name.ljust(wide), command.help or "")
+                for name, command in self.commands.items()
+                if ctx.parent is not None or GROUP_OF[name] == group
+            ]
+            with formatter.section(group):
+                formatter.write_dl(rows, col_max=wide, col_spacing=0)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         # not an option of typer's: that would import pydantic for any option that has a value
@@ -65,13 +90,13 @@ class Later(TyperCommand):
     Typer would look at the annotations of each command whichever is asked for: a third of the time that `--help` took.
     """
 
-    def __init__(self, command: Callable[..., None], **attrs: Any) -> None:
+    def __init__(self, command: Callable[[], Callable[..., None]], **attrs: Any) -> None:
         self._command = command
         super().__init__(**attrs)
 
     @cached_property
     def _made(self) -> Any:
-        info = CommandInfo(name=self.name, callback=with_as_of(self._command))
+        info = CommandInfo(name=self.name, callback=self._command())
         return get_command_from_info(info, pretty_exceptions_short=True, rich_markup_mode=None)
 
     @property
@@ -95,10 +120,10 @@ def _not_yet() -> None:
     """What typer sees of a command until it is asked for."""
 
 
-def _offer(group: typer.Typer, command: Callable[..., None], name: str = "") -> None:
-    """Make a command part of a group, under its own name or another."""
+def _offer(group: typer.Typer, name: str, says: str, command: Callable[[], Callable[..., None]]) -> None:
+    """Make a command part of a group."""
     later: Any = partial(Later, command)  # typer only ever calls it
-    group.command(name or get_command_name(command.__name__), cls=later, help=command.__doc__)(_not_yet)
+    group.command(name, cls=later, help=says)(_not_yet)
 
 
 app = typer.Typer(
@@ -112,98 +137,6 @@ app = typer.Typer(
     epilog="graphstore --branch NAME COMMAND … reads and writes on a branch (or set GRAPHSTORE_BRANCH). Times are dates (midnight UTC) or ISO 8601 instants such as 2026-01-30T12:00:00Z. "
     "Exit codes: 0 done, 1 refused or problems found, 2 wrong usage.",
 )
-# In the order of --help.
-COMMANDS: tuple[Callable[..., None], ...] = (
-    cli_files.demo,
-    cli_write.init,
-    cli_write.add,
-    cli_write.revise,
-    cli_write.supersede,
-    cli_write.end,
-    cli_write.retract,
-    cli_write.confirm,
-    cli_write.fold,
-    cli_write.consolidate,
-    cli_write.link,
-    cli_write.unlink,
-    cli_write.event,
-    cli_timeline.message,
-    cli_write.resolve,
-    cli_topics.memorize,
-    cli_write.sweep,
-    cli_sessions.reanalyze,
-    cli_sessions.connect,
-    cli_write.evict,
-    cli_write.erase,
-    cli_memory.remember,
-    cli_memory.lifecycle,
-    cli_memory.reembed,
-    cli_read.show,
-    cli_read.links,
-    cli_read.history,
-    cli_read.superseded,
-    cli_read.causes,
-    cli_read.effects,
-    cli_read.walk,
-    cli_read.path,
-    cli_read.recall,
-    cli_topics.topic,
-    cli_topics.latest,
-    cli_context.working,
-    cli_context.context,
-    cli_read.diff,
-    cli_read.query,
-    cli_doors.shell,
-    cli_read.changes,
-    cli_read.events,
-    cli_timeline.timeline,
-    cli_timeline.trace,
-    cli_read.review,
-    cli_read.shaky,
-    cli_write.snapshot,
-    cli_read.snapshots,
-    cli_branches.branch,
-    cli_branches.branches,
-    cli_branches.compare,
-    cli_branches.merge,
-    cli_branches.delete_branch,
-    cli_files.export,
-    cli_files.restore,
-    cli_files.verify,
-    cli_files.stats,
-    cli_files.retention,
-    cli_files.trust,
-    cli_doors.serve,
-    cli_doors.mcp,
-)
-IMPORTS: dict[str, Callable[..., None]] = {
-    "git": cli_files.import_git,
-    "jsonl": cli_files.import_jsonl,
-    "csv": cli_files.import_csv,
-    "gasoline": cli_files.import_gasoline,
-    "otlp": cli_files.import_otlp,
-    "messages": cli_files.import_messages,
-    "memobrain": cli_files.import_memobrain,
-    "pi-brain": cli_files.import_pi_brain,
-    "pi": cli_sessions.import_pi,
-    "claude": cli_sessions.import_claude,
-}
-SESSIONS: dict[str, Callable[..., None]] = {
-    "list": cli_sessions.list_sessions,
-    "work": cli_sessions.work,
-    "decisions": cli_sessions.decisions,
-    "lessons": cli_sessions.lessons,
-    "errors": cli_sessions.errors,
-    "lineage": cli_sessions.lineage,
-    "costs": cli_sessions.costs,
-    "stats": cli_sessions.stats,
-}
-GROUPS: dict[str, tuple[str, dict[str, Callable[..., None]]]] = {
-    "import": ("Bring in history from elsewhere.", IMPORTS),
-    "sessions": ("Sessions of coding agents.", SESSIONS),
-    "memory": ("Look into memory.", {"stats": cli_memory.stats}),
-    "index": ("Fill memory from files.", {"soul": cli_context.index_soul}),
-}
 
 
 def _version(asked: bool) -> None:
@@ -223,13 +156,43 @@ def root(
     pass
 
 
-for _command in COMMANDS:
-    _offer(app, _command)
-for _group, (_help, _commands) in GROUPS.items():
-    _typer = typer.Typer(cls=Door, help=_help, no_args_is_help=True, rich_markup_mode=None)
-    for _name, _command in _commands.items():
-        _offer(_typer, _command, _name)
-    app.add_typer(_typer, name=_group)
+GROUP_OF: dict[str, str] = {}
+"""The group of --help that each command is in."""
+
+
+def _offer_all() -> None:
+    below = {
+        name: typer.Typer(cls=Door, help=says, no_args_is_help=True, rich_markup_mode=None)
+        for name, says in UNDER.items()
+    }
+    by_hand = [
+        (
+            name,
+            group,
+            (command.__doc__ or "").partition(". ")[0].rstrip(".") + ".",
+            partial(cli_common.with_as_of, command),
+        )
+        for name, (command, group) in BY_HAND.items()
+    ]
+    of_calls = [
+        (one.name, one.group, one.says, partial(cli_made.function, one))
+        for one in cli_commands.COMMANDS.values()
+    ]
+    for whole, group, says, command in [*of_calls, *by_hand]:
+        over, _, name = whole.rpartition(" ")
+        if over and over not in GROUP_OF:
+            app.add_typer(below[over], name=over)
+        GROUP_OF.setdefault(over or name, group)
+        _offer(below[over] if over else app, name, says, command)
+    for one in cli_commands.COMMANDS.values():
+        over = one.name.rpartition(" ")[0]
+        room, _, method = one.call.rpartition(".")
+        names = [*one.old.split(), *([method] if over in ("", room) and room != one.name else [])]
+        told = {f"{over} {name.replace('_', '-')}".strip(): one.name for name in names}
+        UNLISTED.update({name: of for name, of in told.items() if name and name not in cli_commands.COMMANDS})
+
+
+_offer_all()
 
 
 def main() -> None:

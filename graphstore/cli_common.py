@@ -5,6 +5,7 @@ As in every module of the command line, nothing heavy is imported before a comma
 
 import inspect
 import os
+import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -18,17 +19,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from graphstore.models import Node
     from graphstore.store import GraphStore
     from graphstore.view import View
-
-
-class Format(StrEnum):
-    """How rows are printed."""
-
-    table = "table"
-    json = "json"
-    csv = "csv"
 
 
 class DumpFormat(StrEnum):
@@ -51,50 +43,7 @@ class DumpFormat(StrEnum):
     neo4j_cypher = "neo4j-cypher"
 
 
-class ChangeFormat(StrEnum):
-    """How changes are printed."""
-
-    table = "table"
-    cloudevents = "cloudevents"
-
-
-class Along(StrEnum):
-    """Which way links are walked."""
-
-    out = "out"
-    into = "in"
-    both = "both"
-
-
-class Best(StrEnum):
-    """What makes one path better than another."""
-
-    hops = "hops"
-    arrival = "arrival"
-
-
-class Side(StrEnum):
-    """Whose word holds in a merge."""
-
-    trunk = "trunk"
-    branch = "branch"
-
-
-class Direction(StrEnum):
-    """Which way links are read."""
-
-    out = "out"
-    back = "back"
-    both = "both"
-
-
 Store = Annotated[Path, typer.Argument(metavar="STORE", help="The store's folder, such as memory.gs.")]
-Id = Annotated[
-    str, typer.Argument(metavar="ID", help="An id, a unique beginning of one (6 characters or more).")
-]
-Content = Annotated[
-    str, typer.Argument(metavar="CONTENT", help="A JSON object; @FILE reads a file, - standard input.")
-]
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
 Valid = Annotated[
     str | None, typer.Option("--valid", metavar="TIME", help="As it was in the world then. [now]")
@@ -104,29 +53,17 @@ AsOf = Annotated[
     str | None,
     typer.Option("--as-of", metavar="TIME|NAME", help="Both at once: a time, or a snapshot by its name."),
 ]
-Text = Annotated[str | None, typer.Option("--text", help="What to show and search.")]
-From = Annotated[str | None, typer.Option("--valid-from", metavar="TIME", help="It holds from here on.")]
-To = Annotated[str | None, typer.Option("--valid-to", metavar="TIME", help="It holds until here.")]
-Reason = Annotated[str | None, typer.Option("--reason", help="Why, in your words.")]
-Source = Annotated[str | None, typer.Option("--source", help="Where it is from.")]
-Trigger = Annotated[str | None, typer.Option("--trigger", help="What made this version come about.")]
 Author = Annotated[
     str | None, typer.Option("--author", envvar="GRAPHSTORE_AUTHOR", help="Who says so. [the user's name]")
 ]
-Mapping = Annotated[
-    Path,
-    typer.Option("--mapping", metavar="FILE", exists=True, dir_okay=False, help="Which column is what."),
+Embed = Annotated[
+    str | None,
+    typer.Option(
+        "--embedder",
+        metavar="EMBEDDER",
+        help="wordllama, fastembed, openai (with a model), or module:function.",
+    ),
 ]
-Session = Annotated[
-    str | None, typer.Option("--session", help="The session of messages that name none, such as 'Sprint 3'.")
-]
-Timezone = Annotated[
-    str | None, typer.Option("--timezone", metavar="ZONE", help="Of times that name none: Europe/Berlin.")
-]
-Metadata = Annotated[str | None, typer.Option("--metadata", help="A JSON object.")]
-Kinds = Annotated[list[str] | None, typer.Option("--kind", help="Only links of this kind (may be repeated).")]
-Way = Annotated[Along, typer.Option("--direction", help="Along the links, against them, or either way.")]
-Depth = Annotated[int, typer.Option("--depth", help="How many steps to follow.")]
 
 
 # ---- opening and answering --------------------------------------------------------------------
@@ -188,12 +125,6 @@ def place_of(store: Path) -> str:
     return f"{scheme}://{host.lstrip('/')}"
 
 
-@contextmanager
-def reading(path: Path, valid: str | None = None, tx: str | None = None) -> Iterator["View"]:
-    with open_store(path, read_only=True) as store:
-        yield view_at(store, valid, tx)
-
-
 def with_as_of(command: Callable[..., None]) -> Callable[..., None]:
     """A command that is asked at a coordinate takes `--as-of` too, which says both its axes; any other is left as it is."""
     signature = inspect.signature(command)
@@ -245,17 +176,6 @@ def answer(value: object, as_json: bool, said: str | None = None) -> None:
         tell.tell(value if said is None else said)
 
 
-def answer_node(word: str, node: "Node", as_json: bool) -> None:
-    from graphstore.tell import label, when
-
-    period = f"valid {when(node.valid_from)} → {when(node.valid_to)}"
-    answer(node, as_json, f"{word} {node.ref}, {period}: {label(node)}")
-
-
-def standing_now(node: Any) -> str:
-    return "still stands now" if node.standing == "stands" else f"is {node.standing} now"
-
-
 _OBJECT = 'Give an object, such as \'{"text": "…"}\'.'
 
 
@@ -291,11 +211,6 @@ def parameters(pairs: Iterable[str]) -> dict[str, Any]:
     return params
 
 
-def given(**options: Any) -> dict[str, Any]:
-    """The options that were given, so that the others keep the method's own defaults."""
-    return {name: value for name, value in options.items() if value not in (None, (), [])}
-
-
 def function(name: str) -> Callable[..., Any]:
     """The function that `module:function` names; modules of the working folder are found too."""
     from importlib import import_module
@@ -326,3 +241,21 @@ def progress_bar(what: str) -> Iterator[Callable[..., None]]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=None)
         yield lambda done=0, total=None, *_: bar.update(task, completed=done, total=total)
+
+
+def embedder(name: str) -> Any:
+    """The embedder of that name; of a name with another module, its function."""
+    from graphstore import embedders
+
+    kind, colon, _ = name.partition(":")
+    return function(name) if colon and kind not in embedders.NAMES else embedders.named(name)
+
+
+def begin(since: str, now: Any) -> Any:
+    """The beginning of an age such as 2h; a time as it is."""
+    if not re.fullmatch(r"[0-9]{1,9}[mhdw]", since):
+        return since
+    from graphstore.period import instant, moment
+    from graphstore.windows import window
+
+    return moment(window(since, instant(now))[0])

@@ -8,8 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from graphstore.cli_common import CHOSEN, Store, Tx, Valid, function, open_store
-from graphstore.cli_memory import Embed, embedder
+from graphstore.cli_common import CHOSEN, Embed, Store, Tx, Valid, embedder, function, open_store
 
 
 class Profile(StrEnum):

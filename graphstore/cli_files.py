@@ -1,22 +1,18 @@
-"""Commands about whole stores and files: the demo, history from elsewhere, dumps, checks."""
+"""Commands about whole stores and files: the demo, dumps, checks, what a session file holds."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from graphstore.cli_common import (
-    Author,
     DumpFormat,
     Json,
-    Mapping,
-    Session,
     Store,
-    Timezone,
     Tx,
     Valid,
     answer,
-    given,
     open_store,
     place_of,
     progress_bar,
@@ -25,6 +21,7 @@ from graphstore.cli_common import (
 
 if TYPE_CHECKING:
     from graphstore.store import GraphStore
+    from graphstore.transcripts import SessionStatistics
 
 
 def demo(
@@ -47,131 +44,6 @@ def demo(
         answer(tours.as_dict(tour), as_json)
     else:
         tours.tell(tour)
-
-
-def import_git(
-    store: Store,
-    path: Annotated[Path, typer.Argument(metavar="PATH", help="The repository.")],
-    author: Author = None,
-    as_json: Json = False,
-) -> None:
-    """A repository's history: a node per file, a version per change, an event per commit."""
-    _import("import_git", store, author, as_json, path)
-
-
-def import_jsonl(
-    store: Store,
-    path: Annotated[Path, typer.Argument(metavar="FILE", help="One JSON object a line.")],
-    mapping: Mapping,
-    author: Author = None,
-    as_json: Json = False,
-) -> None:
-    """Records, one JSON object a line."""
-    _import("import_jsonl", store, author, as_json, path, mapping)
-
-
-def import_csv(
-    store: Store,
-    path: Annotated[Path, typer.Argument(metavar="FILE", help="A table with a header.")],
-    mapping: Mapping,
-    author: Author = None,
-    as_json: Json = False,
-) -> None:
-    """Records, one row each."""
-    _import("import_csv", store, author, as_json, path, mapping)
-
-
-def import_gasoline(
-    store: Store,
-    path: Annotated[
-        Path, typer.Argument(metavar="PATH", help="An events.jsonl, or a folder with .gasoline.")
-    ],
-    author: Author = None,
-    as_json: Json = False,
-) -> None:
-    """The event log of Gasoline, with its links and its retention."""
-    _import("import_gasoline", store, author, as_json, path, module="graphstore.gasoline")
-
-
-def import_otlp(
-    store: Store,
-    path: Annotated[
-        Path,
-        typer.Argument(metavar="FILE", help="OTLP/JSON, or protobuf bytes.", exists=True, dir_okay=False),
-    ],
-    author: Author = None,
-    as_json: Json = False,
-) -> None:
-    """Traces of OpenTelemetry: an event for each span."""
-    _import("import_otlp", store, author, as_json, path, module="graphstore.otlp")
-
-
-def import_messages(
-    store: Store,
-    path: Annotated[Path, typer.Argument(metavar="FILE", help="Messages: a JSON list, or an object a line.")],
-    session: Session = None,
-    timezone: Timezone = None,
-    author: Author = None,
-    as_json: Json = False,
-) -> None:
-    """Messages of chats, with the dates, tags and supersessions written in them."""
-    options = given(session=session, timezone=timezone)
-    _import("import_messages", store, author, as_json, path, module="graphstore.memobrain", **options)
-
-
-def import_memobrain(
-    store: Store,
-    path: Annotated[Path, typer.Argument(metavar="FILE", help="A graph that MemoBrain saved as JSON.")],
-    timezone: Timezone = None,
-    author: Author = None,
-    as_json: Json = False,
-) -> None:
-    """The thoughts of a MemoBrain graph, what they supersede, and its edges."""
-    _import(
-        "import_memobrain",
-        store,
-        author,
-        as_json,
-        path,
-        module="graphstore.memobrain",
-        **given(timezone=timezone),
-    )
-
-
-def import_pi_brain(
-    store: Store,
-    path: Annotated[Path, typer.Argument(metavar="FOLDER", help="One with YYYY/MM/…-v1.json files.")],
-    author: Author = None,
-    as_json: Json = False,
-) -> None:
-    """What is known of agent sessions, as JSON files: every version of each node, and the edges."""
-    _import("import_pi_brain", store, author, as_json, path, module="graphstore.pi_brain")
-
-
-def _import(
-    name: str,
-    path: Path,
-    author: str | None,
-    as_json: bool,
-    *sources: Path,
-    module: str = "graphstore.imports",
-    **options: Any,
-) -> None:
-    from importlib import import_module
-
-    importers = import_module(module)
-    with (
-        open_store(path, author=author, create=True) as opened,
-        progress_bar(f"importing {sources[0]}") as progress,
-    ):
-        done = getattr(importers, name)(opened, *sources, progress=progress, **options)
-    for damage in getattr(done, "damaged", ()):
-        typer.echo(f"left out: {damage}", err=True)
-    for place in getattr(done, "unknown", ()):
-        typer.echo(f"unknown field left out: {place}", err=True)
-    for warning in getattr(done, "warnings", ()):
-        typer.echo(f"warning: {warning}", err=True)
-    answer(done, as_json, str(done))
 
 
 def export(
@@ -272,55 +144,60 @@ def verify(store: Store, as_json: Json = False) -> None:
         raise typer.Exit(1)
 
 
-def stats(store: Store, as_json: Json = False) -> None:
-    """How much a store holds."""
-    with open_store(store, read_only=True) as opened:
-        answer(opened.stats(), as_json)
-
-
-def retention(
-    store: Store,
-    days: Annotated[int | None, typer.Option("--days", help="Keep events for so many days.")] = None,
-    bytes: Annotated[int | None, typer.Option("--bytes", help="Keep the journal below this size.")] = None,
-    forget_none: Annotated[bool, typer.Option("--forget-none", help="Keep everything for ever.")] = False,
-    author: Author = None,
-    as_json: Json = False,
-) -> None:
-    """How long events are kept: shown, or set anew. What is older goes at the next opening for writing."""
-    given_now = given(days=days, bytes=bytes)
-    if forget_none and given_now:
-        raise typer.BadParameter("--forget-none lifts every limit; it takes no --days and no --bytes.")
-    from graphstore.windows import plural
-
-    with open_store(store, author=author, read_only=not (given_now or forget_none)) as opened:
-        if given_now:
-            opened.set_retention(**{**opened.retention, **given_now})
-        elif forget_none:
-            opened.set_retention()
-        kept = opened.retention
-    limits = [] if kept["days"] is None else [f"for {plural(kept['days'], 'day')}"]
-    if kept["bytes"] is not None:
-        limits.append(f"while the journal is within {kept['bytes']:,} bytes")
-    answer(kept, as_json, f"events are kept {' and '.join(limits)}." if limits else "everything is kept.")
-
-
-def trust(
-    store: Store,
-    ranks: Annotated[
-        list[str] | None, typer.Argument(metavar="CLASS=RANK...", help="Rank these source classes anew.")
+def session_stats(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE", exists=True, dir_okay=False, help="A session file of pi or Claude Code."
+        ),
+    ],
+    parent: Annotated[
+        Path | None,
+        typer.Option("--parent", exists=True, dir_okay=False, help="The file it was forked from."),
     ] = None,
-    author: Author = None,
     as_json: Json = False,
 ) -> None:
-    """How far each class of sources is trusted: shown, or set anew. Who ranks lower may not replace what a higher one said in a slot."""
-    wanted = {}
-    for pair in ranks or ():
-        name, equals, rank = pair.partition("=")
-        if not equals or not rank.lstrip("-").isdigit():
-            raise typer.BadParameter(f"{pair!r} is no rank. Give CLASS=NUMBER, such as user=3.")
-        wanted[name] = int(rank)
-    with open_store(store, author=author, read_only=not wanted) as opened:
-        if wanted:
-            opened.set_trust({**opened.trust, **wanted})
-        kept = opened.trust
-    answer(kept, as_json, None if kept else "every source is trusted alike.")
+    """What a session file holds, and what the session took. What it copied from its parent is counted apart."""
+    from graphstore import transcripts
+
+    with progress_bar("reading") as progress:
+        found = transcripts.statistics(transcripts.read(file, parent=parent, progress=progress))
+    answer(found, as_json, _told(found))
+
+
+def _told(found: "SessionStatistics") -> str:
+    """The statistics, a line for each that there is something to say of."""
+    from graphstore.tell import when
+
+    version = f" {found.version}" if found.version is not None else ""
+    counted = (
+        f"{found.entries:,}, {found.content_entries:,} of content, in {_many(found.segments, 'segment')}"
+    )
+    lasted = "" if found.duration_minutes is None else f", {found.duration_minutes:,} minutes"
+    said = {
+        "session": f"{found.session_id} ({found.format}{version})",
+        "name": found.name,
+        "folder": found.cwd,
+        "forked from": found.parent_session,
+        "copied": f"{_many(found.copied, 'entry', 'entries')}, not counted below" if found.copied else None,
+        "entries": counted,
+        "time": f"{when(found.started_at)} → {when(found.ended_at)}{lasted}",
+        "boundaries": _counts(found.boundaries),
+        "types": _counts(found.types),
+        "messages": _counts(found.messages),
+        "tools": _counts(found.tools),
+        "tool errors": found.tool_errors and str(found.tool_errors),
+        "models": _counts(found.models),
+        "tokens": _counts({name.replace("_", " "): count for name, count in found.tokens if count}),
+        "cost": None if found.cost is None else f"${found.cost:,.4f}",
+        "warnings": _counts(found.warnings) or "none",
+    }
+    return "\n".join(f"{name:<12} {value}" for name, value in said.items() if value)
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {count:,}" for name, count in counts.items())
+
+
+def _many(count: int, one: str, more: str | None = None) -> str:
+    return f"{count:,} {one if count == 1 else more or f'{one}s'}"

@@ -12,8 +12,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
-from types import MappingProxyType
-from typing import Any, Literal
+from types import MappingProxyType, SimpleNamespace
+from typing import Any, Literal, get_type_hints
 
 import orjson
 
@@ -22,6 +22,7 @@ from graphstore.branch import Branch
 from graphstore.errors import GraphStoreError, InvalidError
 from graphstore.models import BranchInfo, Chain, Coordinate, Event, Recorded, Value
 from graphstore.period import TimeLike
+from graphstore.result import Result
 from graphstore.store import GraphStore
 from graphstore.view import Reader, View
 from graphstore.vocabulary import Vocabulary
@@ -146,12 +147,27 @@ class Call:
         )
 
     @cached_property
+    def hints(self) -> Mapping[str, Any]:
+        """The types of the parameters by name, resolved."""
+        module = vars(import_module(self.function.__module__))
+        written = {name: each.annotation for name, each in self.parameters.items()}
+        return get_type_hints(SimpleNamespace(__annotations__=written), _UNIMPORTED | module)
+
+    @cached_property
     def _converted(self) -> dict[str, Callable[[Any], Any]]:
         """What has to be made of the JSON of an argument, by its name."""
         found = {name: _taking(str(each.annotation), name) for name, each in self.parameters.items()}
         return {name: taking for name, taking in found.items() if taking is not None}
 
 
+_UNIMPORTED = {
+    "Branch": Branch,
+    "GraphStore": GraphStore,
+    "Reader": Reader,
+    "Result": Result,
+    "TimeLike": TimeLike,
+}
+"""Types that modules below these import for annotations alone."""
 UNTOLD = frozenset({"progress", "lens", "tokens", "extractor"})
 """Parameters that are functions of the caller's, and never told."""
 
@@ -221,6 +237,14 @@ def _of_room(found: calls.Registered) -> Call:
 
 
 CALLS: Mapping[str, Call] = _Calls()
+
+
+def ask(name: str, reader: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """The answer of a view or a store to a call by its name, wherever the store lies."""
+    if "." not in name:
+        return getattr(reader, name)(*args, **kwargs)
+    assert name in CALLS  # its room is imported then
+    return calls.registered()[name].anywhere(reader, *args, **kwargs)
 
 
 # ---- those that give something other than a value ----------------------------------------------

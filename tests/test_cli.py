@@ -20,15 +20,16 @@ import typer
 from typer.testing import CliRunner
 
 import graphstore
-from graphstore.cli import app
+from graphstore.cli import UNLISTED, app
+from graphstore.cli_commands import GROUPS
 
 ROOT = Path(__file__).parents[1]
 
 COMMANDS = [
-    "demo", "init", "add", "revise", "supersede", "end", "retract", "link", "unlink", "event", "show", "links", "history",
-    "superseded", "causes", "effects", "walk", "path", "diff", "query", "changes", "import", "export", "restore", "verify", "stats",
-    "events", "message", "timeline", "trace", "evict", "erase", "retention", "review", "resolve", "sweep", "confirm", "shaky", "recall", "fold", "trust",
-    "memorize", "topic", "latest", "snapshot", "snapshots", "consolidate",
+    "demo", "init", "add-node", "revise", "supersede", "end", "retract", "link", "unlink", "record-event", "get", "links", "history",
+    "what-superseded", "why", "effects", "walk", "path", "diff", "query", "changes", "import", "export", "restore", "verify", "stats",
+    "events", "record-message", "timeline", "trace", "evict", "erase", "retention", "review", "resolve", "sweep", "confirm", "shaky", "search", "fold", "trust",
+    "memorize", "topic", "latest-on", "snapshot", "snapshots", "consolidate",
     "sessions", "reanalyze",
     "connect",
     "remember", "lifecycle", "reembed", "memory", "working", "context", "index",
@@ -112,7 +113,16 @@ def test_every_command_is_there() -> None:
         ["import", "memobrain"],
         *(
             ["sessions", one]
-            for one in ("list", "work", "decisions", "lessons", "errors", "lineage", "costs", "stats")
+            for one in (
+                "list",
+                "work-on",
+                "decisions",
+                "lessons",
+                "recurring-errors",
+                "lineage",
+                "costs",
+                "stats",
+            )
         ),
         ["import", "pi-brain"],
         ["import", "pi"],
@@ -123,6 +133,31 @@ def test_every_command_has_help(command: list[str]) -> None:
     said = run(*command, "--help")
     assert "Usage:" in said
     assert len(said.splitlines()) > 5
+
+
+@pytest.mark.parametrize("command", [name.split() for name in UNLISTED], ids=" ".join)
+def test_names_of_methods_and_former_names_are_understood_and_not_listed(command: list[str]) -> None:
+    listed = UNLISTED[" ".join(command)].split()
+
+    said = [line.split()[0] for line in run(*command[:-1], "--help").splitlines() if line.startswith("  ")]
+    assert command[-1] not in said or command == listed
+    assert run(*command, "--help").splitlines()[1:] == run(*listed, "--help").splitlines()[1:]
+
+
+def test_every_former_name_is_understood() -> None:
+    former = "add event message show superseded causes recall latest".split()
+    assert {*former, "sessions work", "sessions errors"} <= set(UNLISTED)
+
+
+def test_help_is_grouped_and_no_line_is_cut_in_80_columns() -> None:
+    said = CliRunner().invoke(app, ["--help"], env={"COLUMNS": "80"}).stdout
+    groups = re.findall(r"^(\w+):$", said, re.MULTILINE)
+    listed = re.findall(r"^  ([a-z][a-z-]+)  ", said, re.MULTILINE)
+
+    assert ["Options", *GROUPS] == groups
+    assert sorted(COMMANDS) == sorted(listed)
+    assert max(map(len, said.splitlines())) <= 80
+    assert [] == [line for line in said.splitlines()[1:] if line.endswith(("...", "…"))]
 
 
 def test_help_imports_nothing_heavy() -> None:
@@ -147,7 +182,7 @@ def test_help_makes_no_command_but_the_one_it_is_asked_about() -> None:
     for words in (["--help"], ["add", "--help"]):
         group.main(words, standalone_mode=False)
 
-    assert ["add"] == [name for name, command in group.commands.items() if "_made" in vars(command)]
+    assert ["add-node"] == [name for name, command in group.commands.items() if "_made" in vars(command)]
 
 
 def test_help_answers_at_once(capsys: pytest.CaptureFixture[str]) -> None:

@@ -164,11 +164,8 @@ FLOORS = {
         "ticking",
     },
     "doors": {"tell", "git_history", "imports", "demo", "mcp", "notebook", "server", "__main__", "cli"}
-    | {"cli_branches", "cli_common", "cli_context", "cli_files", "cli_memory", "cli_read", "cli_sessions"}
+    | {"cli_commands", "cli_common", "cli_files", "cli_made", "cli_signatures", "cli_words"}
     | {
-        "cli_timeline",
-        "cli_topics",
-        "cli_write",
         "gasoline",
         "gasoline_lines",
         "otlp",

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from graphstore import contract
+from graphstore import cli_signatures, contract
 from graphstore.cli_common import DumpFormat
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -33,6 +33,10 @@ def references() -> ModuleType:
 @pytest.mark.parametrize("name", NAMES)
 def test_page_is_up_to_date(references: ModuleType, name: str) -> None:
     assert references.PAGES[name]() == (DOCS / name).read_text(encoding="utf-8"), "run `make references`"
+
+
+def test_signatures_of_the_command_line_are_up_to_date(references: ModuleType) -> None:
+    assert references.signatures() == Path(cli_signatures.__file__).read_text(), "run `make references`"
 
 
 def test_every_page_is_tested(references: ModuleType) -> None:
