@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, overload
 from graphstore import comparing, folder, laying, retention
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
 from graphstore.index import Index
-from graphstore.inputs import text_of
+from graphstore.inputs import printable, text_of
 from graphstore.line import FORGETTING
-from graphstore.linking import CONTROL
 from graphstore.merging import Decide, Planning
 from graphstore.models import BranchInfo, Merge, Problem, Verification, ViewDiff
 from graphstore.period import Instant, TimeLike, moment
@@ -38,9 +37,7 @@ class Branching(WholeStore):
         """
         if self.read_only:
             return self.on(name)
-        name = text_of("branch name", name)
-        if CONTROL.search(name):
-            raise InvalidError(f"branch name {name!r} holds control characters. Use printable text.")
+        name = printable("branch name", text_of("branch name", name))
         with self._by_itself("branch()"), self._core.lock:
             fork = self._fork(at, tx)
             if self._strand(name) is not None:

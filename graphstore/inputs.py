@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -21,6 +22,7 @@ MESSAGE_TEXTS = ("sender", "sender_name", "thread", "classification", "media_pat
 EVENT_TEXTS = ("source", "agent", "fingerprint", "trace_id", "span_id", "parent_span_id", *MESSAGE_TEXTS)
 EVENT_FIELDS = ("type", "description", "id", "occurred_at", "source", "origin", "agent", "related_to", "metadata",
                 "fingerprint", "trace_id", "span_id", "parent_span_id", "authorized", *MESSAGE_TEXTS)  # fmt: skip
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 # dates, dataclasses and subclasses would change kind on the way through JSON: refused, not converted
 _STRICT = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_SUBCLASS
 
@@ -39,6 +41,13 @@ def text_of(what: str, value: Any, *, empty: bool = False) -> str:
                 f"{what} {value!r} holds a lone surrogate, which is no character. Remove it."
             ) from None
     return value
+
+
+def printable(what: str, text: str) -> str:
+    """The text. Raises InvalidError where it holds control characters."""
+    if _CONTROL.search(text):
+        raise InvalidError(f"{what} {text!r} holds control characters. Use printable text.")
+    return text
 
 
 def optional_text(what: str, value: Any) -> str | None:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import os
-import re
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from graphstore.errors import ConflictError, InvalidError
 from graphstore.index import Index
+from graphstore.inputs import printable
 from graphstore.models import Json
 from graphstore.period import OPEN, Instant, Period, iso, overlap
 from graphstore.sight import Core, in_time
 from graphstore.vocabulary import Kind
 from graphstore.writing import Transaction
-
-CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 class Ends(NamedTuple):
@@ -248,8 +246,7 @@ class Linking:
         return name
 
     def _free_link_id(self, name: str) -> str:
-        if CONTROL.search(name):
-            raise InvalidError(f"link id {name!r} holds control characters. Use printable text.")
+        printable("link id", name)
         if name in self.index.link_ids:
             raise ConflictError(f"link {name!r} is known already. Choose another id.")
         return name

@@ -10,8 +10,7 @@ from typing import Any
 
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
 from graphstore.index import Index
-from graphstore.inputs import text_of
-from graphstore.linking import CONTROL
+from graphstore.inputs import printable, text_of
 from graphstore.models import Snapshot
 from graphstore.period import Instant, instant, iso, moment
 
@@ -28,9 +27,7 @@ def looks_like_time(text: str) -> bool:
 
 def name_of(name: object) -> str:
     """The checked name of a new snapshot, without spaces around it. Raises InvalidError for one that reads as a time."""
-    plain = text_of("snapshot name", name).strip()
-    if CONTROL.search(plain):
-        raise InvalidError(f"snapshot name {plain!r} holds control characters. Use printable text.")
+    plain = printable("snapshot name", text_of("snapshot name", name).strip())
     if looks_like_time(plain):
         raise InvalidError(
             f"snapshot name {plain!r} looks like a time, and would be read as one. Put a word first, such as {'before-' + plain!r}."

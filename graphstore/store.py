@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from graphstore import bulk, conflicts, inputs, retention, sweeping
+from graphstore import bulk, inputs, retention, sweeping
 from graphstore.branching import Branching
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
 from graphstore.inputs import (
@@ -20,12 +20,13 @@ from graphstore.inputs import (
     json_object,
     optional_text,
     part,
+    printable,
     span,
     text_of,
     version_body,
 )
 from graphstore.keys import slot_name
-from graphstore.linking import CONTROL, Claim, Ends, Linking, beside
+from graphstore.linking import Claim, Ends, Linking, beside
 from graphstore.models import Contradiction, Json, Link, Node, Recorded
 from graphstore.period import (
     BEGINNING,
@@ -41,6 +42,7 @@ from graphstore.period import (
 )
 from graphstore.proposals import Extractor
 from graphstore.recording import Recording, Report
+from graphstore.resolving import resolve
 from graphstore.sight import Sight
 from graphstore.slots import TRUST, Filling, Slot, confirm
 from graphstore.sweeping import Swept
@@ -420,7 +422,7 @@ class GraphStore(Branching):
         """
         text_of("reason", reason)
         with self._verb() as work:
-            return conflicts.resolve(self._core, work, contradiction, keep, reason)
+            return resolve(self._core, work, contradiction, keep, reason)
 
     def define_kind(
         self,
@@ -655,9 +657,7 @@ class GraphStore(Branching):
         return name
 
     def _free_id(self, id: str) -> str:
-        name = text_of("id", id)
-        if CONTROL.search(name):
-            raise InvalidError(f"id {name!r} holds control characters. Use printable text.")
+        name = printable("id", text_of("id", id))
         if name in self._core.index.ids:
             raise ConflictError(
                 f"{name!r} is known already. Use revise({name!r}, …) to describe it anew, or choose another id."

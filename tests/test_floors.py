@@ -95,6 +95,7 @@ FLOORS = {
         "recording",
         "linking",
         "conflicts",
+        "resolving",
         "proposals",
         "links",
         "sweeping",
