@@ -5,12 +5,6 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip -qq --disable-pip-version-check
 
-# The tests that ask which driver they are to run on.
-DRIVEN = $(shell grep -l GRAPHSTORE_DRIVER tests/test_*.py)
-
-# The tests that speak the public methods alone, and so hold through a server too.
-SERVED = $(shell sed -n 's/^    "\(test_[a-z_]*\)",.*/tests\/\1.py/p' tests/doors.py)
-
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-quick test-ladybug test-http fuzz bench bench-large lint format references pictures notebook clean
 
@@ -29,10 +23,10 @@ test-quick: $(VENV)/dev  ## every test but the slow ones
 	HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -m "not slow" $(ARGS)
 
 test-ladybug: $(VENV)/ladybug  ## the tests of the graph tables on the other driver
-	GRAPHSTORE_DRIVER=ladybug HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest $(DRIVEN) $(ARGS)
+	GRAPHSTORE_DRIVER=ladybug HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -m driver $(ARGS)
 
 test-http: $(VENV)/dev  ## the tests of the public methods, through a server
-	GRAPHSTORE_DOOR=http HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -m "not slow" $(SERVED) $(ARGS)
+	GRAPHSTORE_DOOR=http HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -m "served and not slow" $(ARGS)
 
 fuzz: $(VENV)/dev  ## random histories against the oracle, for long
 	HYPOTHESIS_PROFILE=fuzz $(BIN)/python -m pytest tests/test_model.py $(ARGS)

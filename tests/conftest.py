@@ -78,15 +78,17 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def store(clock: Clock) -> Iterator[GraphStore]:
+def store(clock: Clock, request: pytest.FixtureRequest) -> Iterator[GraphStore]:
     """An empty store in memory."""
+    doors.check(request)
     with graphstore.open(":memory:", clock=clock) as opened, doors.reached(opened) as given:
         yield given
 
 
 @pytest.fixture
-def disk_store(tmp_path: Path, clock: Clock) -> Iterator[GraphStore]:
+def disk_store(tmp_path: Path, clock: Clock, request: pytest.FixtureRequest) -> Iterator[GraphStore]:
     """An empty store in a folder, `disk_store.path`."""
+    doors.check(request)
     with graphstore.open(tmp_path / "memory.gs", clock=clock) as opened, doors.reached(opened) as given:
         yield given
 

@@ -1,6 +1,7 @@
 """The stores of the fixtures behind a real server, when GRAPHSTORE_DOOR=http: one server for the whole run, each store behind a token of its own.
 
-What cannot hold through a server is named below, with the reason. It must fail there: what begins to hold is to be taken off the list.
+A file of tests that speak the public methods is marked `served`, and runs through a server too (`make test-http`). A file that uses the stores and is not
+is marked `in_process` with the reason. So is a test of a `served` file that cannot hold through a server. It must fail there: take the mark off when it holds.
 """
 
 from __future__ import annotations
@@ -23,91 +24,21 @@ from graphstore.server_requests import Heads
 
 THROUGH_A_SERVER = os.environ.get("GRAPHSTORE_DOOR") == "http"
 
-FILES = (
-    "test_api",
-    "test_asking",
-    "test_bad_input",
-    "test_branches",
-    "test_cloud_events",
-    "test_conflicts",
-    "test_connecting",
-    "test_consolidation",
-    "test_decay",
-    "test_event_log",
-    "test_folding",
-    "test_gasoline",
-    "test_hops",
-    "test_imports",
-    "test_lifecycle",
-    "test_memobrain",
-    "test_memory",
-    "test_otlp",
-    "test_pi_brain",
-    "test_proposals",
-    "test_recall",
-    "test_recorder",
-    "test_resting",
-    "test_retention",
-    "test_session_nodes",
-    "test_slots",
-    "test_snapshots",
-    "test_timeline",
-    "test_topics",
-    "test_traces",
-    "test_view_query",
-    "test_walks",
-    "test_working",
-)
-"""The tests that speak the public methods, and run through a server too (`make test-http`)."""
-
-LEFT_OUT = {
-    "test_accesses": "counts what waits in the store's memory",
-    "test_cascade": "is long, and reads as test_resting does",
-    "test_context": "its conversations are compressed by functions of the test",
-    "test_embedders": "its embedders are objects of the test",
-    "test_events": "looks at what is laid aside in the store",
-    "test_following": "follows files in the process of the store",
-    "test_forgetting": "looks at the files of the store while it is open",
-    "test_indexers": "its sources are objects of the test",
-    "test_ingesting": "its analysers are functions of the test",
-    "test_kept_settings": "writes settings underneath the public verbs",
-    "test_observer": "its compressors are functions of the test",
-    "test_occurrences": "looks into the index",
-    "test_pictures": "draws without a server",
-    "test_projection": "looks into the graph tables",
-    "test_search": "asks the parts of the store that search",
-    "test_vectors": "its embedders are objects of the test",
-}
-"""Files that use the store's fixtures and stay in process, each with the reason."""
-
-FUNCTION = "gives a function of its own, which cannot be sent"
-INSIDE = "looks into the store"
-CANNOT: dict[str, str] = {
-    "test_connecting::test_what_is_analysed_again_keeps_its_connections": FUNCTION,
-    "test_consolidation::test_another_summary_can_be_plugged_in": FUNCTION,
-    "test_consolidation::test_summary_is_drafted_with_no_lock_held_and_the_earliest_first": FUNCTION,
-    "test_consolidation::test_bad_input_is_refused[wrong6]": "a function goes by its name there",
-    "test_imports::test_progress_is_told": "progress is told at the end",
-    "test_proposals::test_a_sweep_writes_what_is_admitted_as_inferred_links_of_the_extractor": FUNCTION,
-    "test_proposals::test_the_extractor_is_asked_about_what_was_told_since_the_last_sweep": FUNCTION,
-    "test_proposals::test_since_asks_again": FUNCTION,
-    "test_proposals::test_an_extractor_that_raises_leaves_nothing_and_is_asked_again": FUNCTION,
-    "test_proposals::test_what_the_store_will_not_have_is_refused_with_its_words": FUNCTION,
-    "test_proposals::test_a_sweep_is_remembered_across_openings": FUNCTION,
-    "test_proposals::test_what_is_told_while_the_extractor_thinks_is_asked_about_next_time": FUNCTION,
-    "test_proposals::test_without_an_extractor_only_the_upkeep_is_done": FUNCTION,
-    "test_proposals::test_an_extractor_must_be_a_function": "no extractor is sent, whatever it is",
-}
-
 
 def mark(items: list[pytest.Item]) -> None:
-    """Expect of each test that is named that it fails through a server."""
+    """Expect of each test that is `in_process`, in a file that is `served`, that it fails through a server."""
     for item in items:
-        file = item.path.stem
-        name = item.name.partition("[")[0]
-        reason = CANNOT.get(f"{file}::{name}") or CANNOT.get(f"{file}::{item.name}")
-        if reason is not None:
-            item.add_marker(pytest.mark.xfail(reason=reason, strict=True))
+        inside = item.get_closest_marker("in_process")
+        if inside is not None and item.get_closest_marker("served") is not None:
+            item.add_marker(pytest.mark.xfail(reason=inside.args[0], strict=True))
+
+
+def check(request: pytest.FixtureRequest) -> None:
+    """Refuse a store to a test that does not say whether it holds through a server."""
+    if not any(request.node.get_closest_marker(name) for name in ("served", "in_process")):
+        pytest.fail(
+            f"{request.node.path.name} uses a store: mark it `served`, or `in_process` with the reason"
+        )
 
 
 @contextlib.contextmanager

@@ -14,6 +14,8 @@ from graphstore import EngineError, InvalidError, NotFoundError
 from graphstore.decay import Decay, weight
 from graphstore.recall import recall
 
+pytestmark = pytest.mark.in_process("counts what waits in the store's memory")
+
 
 def touches(store) -> list[str]:
     return [change.verb for change in store.changes() if change.verb == "touch"]

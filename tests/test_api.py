@@ -16,6 +16,8 @@ from conftest import Clock, day
 import graphstore
 from graphstore import ConflictError, EngineError, InvalidError, NotFoundError
 
+pytestmark = pytest.mark.served
+
 
 def ids(things) -> list[str]:
     return [thing.id for thing in things]

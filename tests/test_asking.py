@@ -16,6 +16,8 @@ from graphstore.session_nodes import UNPRICED
 from tests.conftest import Clock, day, shared_data
 from tests.test_connecting import work
 
+pytestmark = pytest.mark.served
+
 SHOP, SITE = "/home/ana/shop", "/home/ana/site"
 ALWAYS = {"since": datetime(1990, 1, 1, tzinfo=UTC), "until": datetime(2100, 1, 1, tzinfo=UTC)}
 

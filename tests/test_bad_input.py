@@ -16,6 +16,8 @@ from conftest import Clock
 import graphstore
 from graphstore import ConflictError, EngineError, GraphStoreError, InvalidError, NotFoundError, QueryError
 
+pytestmark = pytest.mark.served
+
 NAIVE = datetime(2026, 1, 10)
 
 

@@ -12,6 +12,8 @@ from test_forgetting import files_with
 import graphstore
 from graphstore import ConflictError, GraphStore, InvalidError, NotFoundError
 
+pytestmark = pytest.mark.served
+
 TUESDAYS, THURSDAYS, FRIDAYS = (
     {"says": f"releases go out on {word}s"} for word in ("Tuesday", "Thursday", "Friday")
 )

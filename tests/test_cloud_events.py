@@ -18,6 +18,8 @@ from cloudevents.core.formats.json import JSONFormat
 
 from graphstore.cloud_events import cloud_events, structured
 
+pytestmark = pytest.mark.served
+
 
 @pytest.fixture
 def told(disk_store: GraphStore, clock: Clock) -> GraphStore:

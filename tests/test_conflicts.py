@@ -15,6 +15,8 @@ from graphstore import ConflictError, InvalidError, NotFoundError
 from graphstore.pairing import alike
 from graphstore.statements import jaccard
 
+pytestmark = pytest.mark.served
+
 
 def told(found):
     """The pairs, the newer (or the source) first."""

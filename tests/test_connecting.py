@@ -19,6 +19,8 @@ from graphstore.sessions import SessionNode, connect
 from graphstore.vocabulary import KINDS
 from tests.conftest import Clock, day, shared_data
 
+pytestmark = pytest.mark.served
+
 DAY = 86_400 * 1_000_000
 LIMITS = Limits(30 * DAY, 0.2, 50)
 LEVELS = ("project", "task", "user", "model", "tool", "skill", "subagent")
@@ -642,6 +644,7 @@ def test_sessions_told_in_any_order_have_the_same_connections(clock: Clock) -> N
     assert len(found[0]) > 4
 
 
+@pytest.mark.in_process("gives a function of its own, which cannot be sent")
 def test_what_is_analysed_again_keeps_its_connections(store: GraphStore, clock: Clock) -> None:
     clock.set("2026-06-01")
 

@@ -11,6 +11,8 @@ import graphstore
 from graphstore import ConflictError, InvalidError, NotFoundError
 from graphstore.consolidation import brief, consolidate, consolidations, fold
 
+pytestmark = pytest.mark.served
+
 
 def ids(groups) -> list[tuple[str, ...]]:
     return [group.ids for group in groups]
@@ -168,12 +170,14 @@ def test_at_least_so_many_make_a_group(auth):
     assert [] == consolidate(auth, at_least=3)
 
 
+@pytest.mark.in_process("gives a function of its own, which cannot be sent")
 def test_another_summary_can_be_plugged_in(auth):
     (group,) = consolidate(auth, summarise=lambda nodes: {"was": [node.id for node in nodes]})
 
     assert {"was": ["sessions", "basic"]} == group.content
 
 
+@pytest.mark.in_process("gives a function of its own, which cannot be sent")
 def test_summary_is_drafted_with_no_lock_held_and_the_earliest_first(auth):
     seen = []
 
@@ -189,7 +193,8 @@ def test_summary_is_drafted_with_no_lock_held_and_the_earliest_first(auth):
 @pytest.mark.parametrize(
     "wrong",
     [{"similar": 0.1}, {"similar": 1.5}, {"similar": True}, {"similar": "0.5"}, {"at_least": 1}, {"at_least": 2.0},
-     {"summarise": "brief"}, {"kind": ""}, {"topic": " "}, {"topic": 7}, {"before": "soon"}, {"summarise": lambda nodes: "text"}],
+     pytest.param({"summarise": "brief"}, marks=pytest.mark.in_process("a function goes by its name there")),
+     {"kind": ""}, {"topic": " "}, {"topic": 7}, {"before": "soon"}, {"summarise": lambda nodes: "text"}],
 )  # fmt: skip
 def test_bad_input_is_refused(auth, wrong):
     with pytest.raises(InvalidError):

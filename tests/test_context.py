@@ -15,6 +15,8 @@ from graphstore.indexers import SoulFileIndexer
 from graphstore.memory import Memory
 from graphstore.observer import Observer
 
+pytestmark = pytest.mark.in_process("its conversations are compressed by functions of the test")
+
 NAMES = ["identity", "bootstrap", "working", "observations", "skills", "memory", "conversation"]
 SAID = "## 2026-01-29\n- [LOW] lunch is at noon\n## 2026-01-30\n- [HIGH] the login broke\n  - sessions were lost\n"
 ASKED = ("ada", "t1", "what about the login?")

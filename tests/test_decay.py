@@ -15,6 +15,8 @@ from graphstore import InvalidError
 from graphstore.decay import Decay, weight
 from graphstore.recall import recall
 
+pytestmark = pytest.mark.served
+
 SLACK = 1e-12
 
 shares = st.floats(0, 1)

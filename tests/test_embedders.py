@@ -17,6 +17,8 @@ from embedding import signs
 from graphstore import InvalidError, embedders
 from graphstore.memory import Memory
 
+pytestmark = pytest.mark.in_process("its embedders are objects of the test")
+
 OFFLINE = """
 import socket
 

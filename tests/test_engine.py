@@ -26,6 +26,8 @@ from graphstore.engine import Engine, Entity, Result, bind, check_read_only, sto
 from graphstore.errors import EngineError, InvalidError, LockedError, NotFoundError, QueryError
 from graphstore.guard import parse, split
 
+pytestmark = pytest.mark.driver
+
 DRIVER = os.environ.get("GRAPHSTORE_DRIVER", "kuzu")
 OTHER = {"kuzu": "ladybug", "ladybug": "kuzu"}[DRIVER]
 JANUARY, MARCH = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 3, 1, tzinfo=UTC)

@@ -12,6 +12,8 @@ from conftest import BOOM, after, day
 import graphstore
 from graphstore import InvalidError, events
 
+pytestmark = pytest.mark.served
+
 
 def reported(store, **filters):
     """The events of a report, by id."""

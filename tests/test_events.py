@@ -37,6 +37,8 @@ from graphstore.patterns import (
 from graphstore.period import instant, iso
 from graphstore.windows import plural, said, told, window
 
+pytestmark = pytest.mark.in_process("looks at what is laid aside in the store")
+
 SECOND, MINUTE, HOUR, DAY = 1_000_000, 60_000_000, 3_600_000_000, 86_400_000_000
 NOW = instant("2026-02-01")
 UTC_ZONE = ZoneInfo("UTC")

@@ -6,6 +6,8 @@ import pytest
 
 from graphstore import InvalidError, NotFoundError
 
+pytestmark = pytest.mark.served
+
 
 @pytest.fixture
 def days(store):

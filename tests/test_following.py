@@ -23,6 +23,8 @@ import graphstore
 from graphstore import GraphStore, InvalidError, sessions
 from graphstore.sessions import segment_node, session_node
 
+pytestmark = pytest.mark.in_process("follows files in the process of the store")
+
 ROOT = Path(__file__).parents[1]
 
 

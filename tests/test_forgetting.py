@@ -26,6 +26,8 @@ from graphstore import (
 from graphstore import journal as journals
 from graphstore.journal import Journal
 
+pytestmark = pytest.mark.in_process("looks at the files of the store while it is open")
+
 SECRET = "SECRET"  # in everything that was said of what is forgotten
 PLACE = "whereabouts"  # in what stays of an evicted event: its place in its trace
 OPEN_WORDS = "plainly"  # in everything that was said of the rest

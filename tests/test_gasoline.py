@@ -16,6 +16,8 @@ import graphstore
 from graphstore import ConflictError, GraphStore, InvalidError, NotFoundError
 from graphstore.gasoline import Imported, export_gasoline, import_gasoline
 
+pytestmark = pytest.mark.served
+
 Row = dict[str, Any]
 Write = Callable[..., Path]
 

@@ -14,6 +14,8 @@ from graphstore import ConflictError, Coordinate, GraphStore, Link, NotFoundErro
 from graphstore.errors import InvalidError
 from graphstore.view import Reader
 
+pytestmark = pytest.mark.served
+
 
 def sentences(links: list[Link] | tuple[Link, ...]) -> list[tuple[str, str, str]]:
     return [(link.source, link.kind, link.target) for link in links]

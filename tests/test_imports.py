@@ -13,6 +13,8 @@ from graphstore import GraphStore, InvalidError, NotFoundError
 from graphstore.imports import Damage, import_csv, import_jsonl, import_rows
 from tests.conftest import day
 
+pytestmark = pytest.mark.served
+
 RELEASES = """\
 product,cycle,released,ends,latest,successor,note
 python,3.11,2022-10-24,2027-10-31,3.11.9,,
@@ -445,6 +447,7 @@ def test_files_that_are_no_tables(store, tmp_path):
     assert 0 == import_csv(store, written(tmp_path / "header.csv", "product,cycle\n"), MAPPING).rows
 
 
+@pytest.mark.in_process("progress is told at the end")
 def test_progress_is_told(store: GraphStore):
     told: list[tuple[int, int]] = []
     rows = [{"id": f"node-{number}", "seen": f"2024-01-01T00:00:{number % 60:02}Z"} for number in range(600)]

@@ -17,6 +17,8 @@ from graphstore import EngineError, InvalidError, NotFoundError, indexers
 from graphstore.indexers import AutoIndexer, SoulFileIndexer, Sync, sections
 from graphstore.memory import Memory
 
+pytestmark = pytest.mark.in_process("its sources are objects of the test")
+
 LONG = "the deploy of Tuesday broke the login"
 REPLY = "It was the new session cookie, which expires at once."
 

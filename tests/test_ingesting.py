@@ -18,6 +18,8 @@ import graphstore
 from graphstore import GraphStore, InvalidError, sessions
 from graphstore.sessions import segment_node, session_node
 
+pytestmark = pytest.mark.in_process("its analysers are functions of the test")
+
 EVER = "9999-12-31"
 
 

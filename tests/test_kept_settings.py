@@ -15,6 +15,8 @@ from graphstore.index import Index
 from graphstore.layers import Layer
 from graphstore.memory import Memory
 
+pytestmark = pytest.mark.in_process("writes settings underneath the public verbs")
+
 
 def scanned(index: Index) -> dict[str, object]:
     """The last value of each name, looked for through all of them."""

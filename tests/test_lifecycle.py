@@ -21,6 +21,8 @@ from graphstore import InvalidError, lifecycle, timeline, vectors
 from graphstore.layers import Layer
 from graphstore.memory import Memory
 
+pytestmark = pytest.mark.served
+
 WORKER = Path(__file__).with_name("lifecycle_worker.py")
 LAYERS = ("soul", "conversation", "tool", "group", "er1", "observation")
 

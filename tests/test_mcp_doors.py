@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -118,7 +119,7 @@ def test_a_reader_follows_what_another_process_writes(folder):
             assert ["first"] == [hit["id"] for hit in reader.ask("search", query="first")["hits"]]
             store.add_node("fact", {"says": "second"}, id="second")
             assert "second" == reader.ask("get", id="second")["thing"]["id"]
-            now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+            now = datetime.now(UTC).isoformat()  # later than all that was followed
             assert "at" in reader.ask("get", id="first", tx=now)
 
 

@@ -14,6 +14,8 @@ import graphstore
 from graphstore import InvalidError, topics
 from graphstore.memobrain import import_memobrain, import_messages
 
+pytestmark = pytest.mark.served
+
 GRAPH: dict[str, Any] = {
     "nodes": {
         "1": {"node_id": 1, "kind": "task", "thought": "Build WB Repricer", "related_turn_ids": [0, 1], "active": True,

@@ -12,6 +12,8 @@ from graphstore import ConflictError, InvalidError
 from graphstore.layers import BUILT_IN, Layer
 from graphstore.memory import Memory
 
+pytestmark = pytest.mark.served
+
 
 @pytest.fixture
 def memory(store):

@@ -12,6 +12,8 @@ from graphstore import InvalidError, lifecycle, observer, timeline
 from graphstore.memory import Memory
 from graphstore.observer import Observer
 
+pytestmark = pytest.mark.in_process("its compressors are functions of the test")
+
 
 class Compressor:
     """Notices one thing of each batch; remembers what it was given."""

@@ -14,6 +14,8 @@ from graphstore import GraphStore, InvalidError, NotFoundError
 from graphstore.happened import Happened
 from graphstore.period import instant, moment
 
+pytestmark = pytest.mark.in_process("looks into the index")
+
 ERROR = ("error", "TypeError at 0x7ffe21: request 123456 failed")
 SAME = ("error", "TypeError at 0x00bf19: request 987654321 failed")
 OTHER = ("error", "TypeError at 0x7ffe21: request 404 failed")

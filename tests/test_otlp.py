@@ -25,6 +25,8 @@ from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
 from graphstore.otlp import export_otlp, import_otlp, traces_data
 from graphstore.otlp_json import from_json, to_json
 
+pytestmark = pytest.mark.served
+
 TRACE, SPAN = "5b8efff798038103d269b633813fc60c", "eee19b7ec3c1b174"
 
 

@@ -21,6 +21,8 @@ from graphstore.cli import app
 from graphstore.pi_brain import Exported, export_pi_brain, import_pi_brain
 from graphstore.session_nodes import SEGMENT, SESSION, SessionNode, loaded, stored
 
+pytestmark = pytest.mark.served
+
 FIRST, SECOND, THIRD = NODE["id"], "1111111111111111", "2222222222222222"
 
 

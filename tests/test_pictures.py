@@ -20,6 +20,8 @@ from graphstore.result import Result
 from graphstore.wording import line, when
 from tests.conftest import Clock, day
 
+pytestmark = pytest.mark.in_process("draws without a server")
+
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = (
     '<script>alert("1")</script> <img src=http://x.y/z onerror=x> ]]> --> "quoted" \'s\' & &lt; \n\r\t\x00\x1b[31m'

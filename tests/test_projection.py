@@ -19,6 +19,8 @@ import graphstore
 from graphstore import GraphStore
 from graphstore.errors import GraphStoreError
 
+pytestmark = [pytest.mark.in_process("looks into the graph tables"), pytest.mark.driver]
+
 DRIVER = os.environ.get("GRAPHSTORE_DRIVER", "kuzu")
 open_store = partial(graphstore.open, driver=DRIVER)
 KINDS = ("supersedes", "caused_by", "contradicts", "continuation", "related_to", "uses", "blocks")

@@ -16,6 +16,8 @@ from graphstore.cli import app
 from graphstore.proposals import Proposal, propose
 from graphstore.vocabulary import KINDS
 
+pytestmark = pytest.mark.served
+
 GOOD = Proposal("node-a", "caused_by", "node-b", reason="the log says so", basis="line 7", strength=4)
 NAMES = ("node-a", "node-b", "node-c", "node-d", "node-e")
 
@@ -195,6 +197,7 @@ class Rules:
         return iter(self.proposals)
 
 
+@pytest.mark.in_process("gives a function of its own, which cannot be sent")
 def test_a_sweep_writes_what_is_admitted_as_inferred_links_of_the_extractor(facts, clock):
     clock.set("2026-02-02")
     before = facts.stats()["transactions"]
@@ -213,6 +216,7 @@ def test_a_sweep_writes_what_is_admitted_as_inferred_links_of_the_extractor(fact
     assert 1 == facts.stats()["transactions"] - before
 
 
+@pytest.mark.in_process("gives a function of its own, which cannot be sent")
 def test_the_extractor_is_asked_about_what_was_told_since_the_last_sweep(facts, clock):
     rules = Rules()
     facts.retract("node-e", reason="wrong")
@@ -228,6 +232,7 @@ def test_the_extractor_is_asked_about_what_was_told_since_the_last_sweep(facts, 
     assert (2, ()) == (swept.asked, swept.admitted)
 
 
+@pytest.mark.in_process("gives a function of its own, which cannot be sent")
 def test_since_asks_again(facts, clock):
     rules = Rules()
     facts.sweep(rules)
@@ -236,6 +241,7 @@ def test_since_asks_again(facts, clock):
     assert [list(NAMES), list(NAMES)] == rules.asked
 
 
+@pytest.mark.in_process("gives a function of its own, which cannot be sent")
 def test_an_extractor_that_raises_leaves_nothing_and_is_asked_again(facts):
     def broken(view, ids):
         yield GOOD
@@ -248,6 +254,7 @@ def test_an_extractor_that_raises_leaves_nothing_and_is_asked_again(facts):
     assert [GOOD.target] == [link.target for link in facts.sweep(Rules(GOOD)).admitted]
 
 
+@pytest.mark.in_process("gives a function of its own, which cannot be sent")
 def test_what_the_store_will_not_have_is_refused_with_its_words(facts):
     facts.add_node("fact", {}, id="node-f", valid_from="2027-01-01")
     late = replace(GOOD, target="node-f")
@@ -258,6 +265,7 @@ def test_what_the_store_will_not_have_is_refused_with_its_words(facts):
     assert "a cause may not start after its effect" in swept.refused[0].detail
 
 
+@pytest.mark.in_process("gives a function of its own, which cannot be sent")
 def test_a_sweep_is_remembered_across_openings(disk_store, clock):
     disk_store.add_node("fact", {}, id="node-a")
     rules = Rules()
@@ -270,6 +278,7 @@ def test_a_sweep_is_remembered_across_openings(disk_store, clock):
     assert [["node-a"], ["node-b"]] == rules.asked
 
 
+@pytest.mark.in_process("gives a function of its own, which cannot be sent")
 def test_what_is_told_while_the_extractor_thinks_is_asked_about_next_time(facts):
     asked = []
 
@@ -284,6 +293,7 @@ def test_what_is_told_while_the_extractor_thinks_is_asked_about_next_time(facts)
     assert [list(NAMES), ["meanwhile"]] == asked
 
 
+@pytest.mark.in_process("gives a function of its own, which cannot be sent")
 def test_without_an_extractor_only_the_upkeep_is_done(store, clock):
     store.record_event("error", "it broke", id="event-1", occurred_at="2025-12-01")
     store.add_node("fact", {}, text="deploys run on Friday")
@@ -297,6 +307,7 @@ def test_without_an_extractor_only_the_upkeep_is_done(store, clock):
     assert 2 == len(rules.asked[0])
 
 
+@pytest.mark.in_process("no extractor is sent, whatever it is")
 def test_an_extractor_must_be_a_function(facts):
     with pytest.raises(InvalidError, match="cannot be called"):
         facts.sweep("module:function")

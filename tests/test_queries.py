@@ -21,6 +21,8 @@ from graphstore.errors import InvalidError, QueryError
 from graphstore.guard import check_aggregates, guard, parse
 from graphstore.vocabulary import KINDS
 
+pytestmark = pytest.mark.driver
+
 SYMMETRIC = [kind.name for kind in KINDS.values() if kind.symmetric]
 DRIVER = os.environ.get("GRAPHSTORE_DRIVER", "kuzu")
 FOREVER = datetime.max.replace(tzinfo=UTC)

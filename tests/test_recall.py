@@ -19,6 +19,8 @@ from graphstore import GraphStoreError, InvalidError
 from graphstore.recall import Recalled, fuse, mentions, recall, spread
 from graphstore.search import Search
 
+pytestmark = pytest.mark.served
+
 
 def names(recalled: Recalled) -> list[str]:
     return [hit.node.id for hit in recalled]

@@ -13,6 +13,8 @@ import graphstore
 from graphstore import InvalidError, events
 from graphstore.recorder import changed_resources, deploy_description, is_code
 
+pytestmark = pytest.mark.served
+
 
 def links_of(store, kind: str) -> list[tuple[str, str, str]]:
     """Source, target and confidence of every link of a kind."""

@@ -11,6 +11,8 @@ import graphstore
 from graphstore import GraphStore, View
 from graphstore.errors import InvalidError, NotFoundError
 
+pytestmark = pytest.mark.served
+
 
 @pytest.fixture
 def rumour(store: GraphStore, clock: Clock) -> GraphStore:

@@ -12,6 +12,8 @@ import graphstore
 from graphstore import InvalidError
 from graphstore.journal import Journal
 
+pytestmark = pytest.mark.served
+
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:

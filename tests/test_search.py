@@ -18,6 +18,8 @@ import graphstore
 from graphstore import Event, GraphStoreError, Node
 from graphstore.search import words
 
+pytestmark = pytest.mark.in_process("asks the parts of the store that search")
+
 POOL = ("login", "token", "cache", "8080", "Straße", "auth_v1", "deploy", "ключ")
 NAMES = ("a", "b", "c", "d", "e")
 

@@ -14,6 +14,8 @@ from session_example import NODE, node
 from graphstore import GraphStore, InvalidError
 from graphstore.session_nodes import LEVELS, SEGMENT, SessionNode, carry_corrections, loaded, stored
 
+pytestmark = pytest.mark.served
+
 
 def kept(store: GraphStore, given: dict) -> str:
     """The node told to a store; its id."""

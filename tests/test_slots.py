@@ -12,6 +12,8 @@ import graphstore
 from graphstore import GraphStore
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
 
+pytestmark = pytest.mark.served
+
 MINTED = ["contradicts", "supersedes", "transition"]
 
 

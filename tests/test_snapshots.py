@@ -8,6 +8,8 @@ from conftest import day
 import graphstore
 from graphstore import ConflictError, InvalidError, NotFoundError, Snapshot
 
+pytestmark = pytest.mark.served
+
 
 @pytest.fixture
 def release(store, clock):

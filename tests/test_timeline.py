@@ -16,6 +16,8 @@ import graphstore
 from graphstore import ConflictError, Event, GraphStore, InvalidError, timeline
 from graphstore.timeline import messages, record_message
 
+pytestmark = pytest.mark.served
+
 
 def says(page: timeline.Page) -> list[str]:
     return [event.description for event in page]

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 import graphstore
 from graphstore import ConflictError, InvalidError, NotFoundError, topics
 
+pytestmark = pytest.mark.served
+
 
 def names(mentions):
     return [each.id for each in mentions]

@@ -13,6 +13,8 @@ from graphstore import GraphStore, NotFoundError, spans, timeline
 from graphstore.spans import Told
 from graphstore.timeline import Trace, record_message
 
+pytestmark = pytest.mark.served
+
 
 def tell(store: GraphStore, span: str | None, at: float, parent: str | None = None, **more: Any) -> str:
     """One event of the trace `request`, so many seconds after the start."""

@@ -26,6 +26,8 @@ from graphstore.memory import Memory
 from graphstore.recall import fuse
 from graphstore.vocabulary import KINDS
 
+pytestmark = pytest.mark.in_process("its embedders are objects of the test")
+
 WORKER = Path(__file__).with_name("reembed_worker.py")
 
 

@@ -19,6 +19,8 @@ from graphstore.models import Event, Node
 from graphstore.viewgraph import asked_tables
 from graphstore.vocabulary import KINDS
 
+pytestmark = [pytest.mark.served, pytest.mark.driver]
+
 BASE = [
     "id",
     "kind",

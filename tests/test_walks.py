@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 import graphstore
 from graphstore import Chain, GraphStore, InvalidError, Link, NotFoundError, View
 
+pytestmark = pytest.mark.served
+
 FIRST = datetime(2026, 1, 1, tzinfo=UTC)
 LAST = 6
 

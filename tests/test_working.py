@@ -10,6 +10,8 @@ from conftest import day
 from graphstore import InvalidError, working
 from graphstore.working import ExpertiseTracker
 
+pytestmark = pytest.mark.served
+
 
 def pad(view, *whose):
     found = working.get(view, *whose)
