@@ -20,8 +20,8 @@ from mcp import Client
 
 import graphstore
 from graphstore import cli_signatures, contract, interchange, mcp
-from graphstore.cli import app
-from graphstore.cli_commands import COMMANDS
+from graphstore.cli import GROUP_OF, app
+from graphstore.cli_commands import COMMANDS, GROUPS
 
 HERE = Path(__file__).parent
 WIDTH = 112
@@ -66,14 +66,16 @@ def _called(name: str, needed: Iterable[str], free: Iterable[str]) -> list[str]:
 
 def commands() -> str:
     """Every command with its arguments, its options and what it is for."""
-    lines: list[str] = []
+    lines: dict[str, list[str]] = {group: [] for group in GROUPS}
     for name, command in _commands(typer.main.get_command(app)):
         arguments = [_argument(one) for one in command.params if one.param_type_name == "argument"]
         options = [one for one in command.params if one.param_type_name == "option" and not one.hidden]
         needed = [f"{one.opts[0]} {_metavar(one)}" for one in options if one.required]
         free = [one.opts[0] for one in options if not one.required and one.opts[0] not in EVERYWHERE]
-        lines += _called(name, [*arguments, *needed], free) + _said(command.help or "")
-    return _page("Commands", _COMMANDS, _block(lines))
+        group = lines[GROUP_OF[name.split()[1]]]
+        group += _called(name, [*arguments, *needed], free) + _said(command.help or "")
+    parts = [f"## {group.capitalize()}\n\n{_block(each)}" for group, each in lines.items()]
+    return _page("Commands", _COMMANDS, *parts)
 
 
 def _commands(group: Any, prefix: str = "graphstore") -> Iterator[tuple[str, Any]]:
