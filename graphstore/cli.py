@@ -14,7 +14,7 @@ from typer.main import get_command_from_info
 from typer.models import CommandInfo
 
 from graphstore import cli_commands, cli_common, cli_doors, cli_files, cli_made
-from graphstore.cli_commands import FILES, GROUPS, SERVE, SESSIONS
+from graphstore.cli_commands import FILES, GROUPS, SERVE, SESSIONS, UNLISTED
 
 # What is no call: the command, its group, what it does.
 BY_HAND: dict[str, tuple[Callable[..., None], str]] = {
@@ -34,8 +34,6 @@ UNDER = {
     "index": "Fill memory from files.",
 }
 """The commands that have commands below them."""
-UNLISTED: dict[str, str] = {}
-"""Names that are understood and not listed: those of the methods, and those that commands had before."""
 
 
 class Door(TyperGroup):
@@ -184,12 +182,6 @@ def _offer_all() -> None:
             app.add_typer(below[over], name=over)
         GROUP_OF.setdefault(over or name, group)
         _offer(below[over] if over else app, name, says, command)
-    for one in cli_commands.COMMANDS.values():
-        over = one.name.rpartition(" ")[0]
-        room, _, method = one.call.rpartition(".")
-        names = [*one.old.split(), *([method] if over in ("", room) and room != one.name else [])]
-        told = {f"{over} {name.replace('_', '-')}".strip(): one.name for name in names}
-        UNLISTED.update({name: of for name, of in told.items() if name and name not in cli_commands.COMMANDS})
 
 
 _offer_all()

@@ -6,7 +6,7 @@ and names that a command had before, are understood too, and not listed.
 
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -657,3 +657,17 @@ _LISTED = (
         without="format", words=_SESSION_FILES),
 )  # fmt: skip
 COMMANDS: dict[str, Command] = {command.name: command for command in _LISTED}
+
+
+def _unlisted() -> Iterator[tuple[str, str]]:
+    for one in COMMANDS.values():
+        over, room, method = one.name.rpartition(" ")[0], *one.call.rpartition(".")[::2]
+        of_method = [method] if over in ("", room) and room != one.name else []
+        for name in (*one.old.split(), *of_method):
+            whole = f"{over} {name.replace('_', '-')}".strip()
+            if whole and whole not in COMMANDS:
+                yield whole, one.name
+
+
+UNLISTED: dict[str, str] = dict(_unlisted())
+"""Names that are understood and not listed: those of the methods, and those that commands had before."""

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.main import get_command_from_info
+from typer.models import CommandInfo
 
 from graphstore import cli_common as common
 from graphstore.cli_signatures import SIGNATURES
@@ -292,6 +294,20 @@ def function(command: Command) -> Callable[..., None]:
     run.__signature__ = made.replace(parameters=[*made.parameters.values(), *options])  # type: ignore[attr-defined]
     run.__doc__, run.__name__ = command.says, command.name
     return common.with_as_of(run)
+
+
+def parsed(command: Command, words: list[str]) -> dict[str, Any]:
+    """The values that words give to a command, with no store before them. Raises typer's usage errors."""
+    told: dict[str, Any] = {}
+
+    def take(**values: Any) -> None:
+        told.update(values)
+
+    take.__signature__ = command.signature()  # type: ignore[attr-defined]
+    info = CommandInfo(name=command.name, callback=take, add_help_option=False)
+    made = get_command_from_info(info, pretty_exceptions_short=True, rich_markup_mode=None)
+    made.main(words, prog_name=command.name, standalone_mode=False)
+    return command.values(told)
 
 
 def _common(name: str, annotation: Any, default: Any = None) -> inspect.Parameter:

@@ -19,21 +19,18 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from graphstore import cli_common, recall, shell_schema, shell_text
+from graphstore import cli_commands, cli_common, cli_made, shell_schema, shell_text
 from graphstore.errors import GraphStoreError, InvalidError, QueryError
 from graphstore.guard import WRITES, parse, pieces
-from graphstore.models import BranchInfo, FieldChange, Link, Snapshot, Version
+from graphstore.models import BranchInfo
 from graphstore.result import Result
 from graphstore.shell_answers import (
     Answer,
     Mode,
     Output,
-    of_chain,
     of_difference,
-    of_inspection,
     of_models,
-    of_recalled,
-    of_supersession,
+    of_value,
     write,
 )
 
@@ -45,9 +42,7 @@ if TYPE_CHECKING:
 _EVERY_WORD = re.compile(r" expecting \{[^}]{60,}\}")
 PATIENCE = 1.0
 """Seconds from one Ctrl-C to the next that is raised: a query takes a moment to stop."""
-WRITING = (
-    "The shell only reads. Write with a command, such as graphstore add or graphstore revise, or in Python."
-)
+WRITING = "The shell only reads. Write with a command, such as graphstore add-node or graphstore revise, or in Python."
 
 
 class Leave(Exception):
@@ -275,10 +270,6 @@ def _view(shell: Shell, _: str) -> None:
     shell.output.remark(f"Cypher sees the graph {shell.view().at}.")
 
 
-def _snapshots(shell: Shell, _: str) -> Answer:
-    return of_models(Snapshot, shell.store.snapshots())
-
-
 def _branch(shell: Shell, name: str) -> Answer | None:
     if not name:
         return of_models(BranchInfo, shell.store.branches())
@@ -292,35 +283,59 @@ def _refresh(shell: Shell, _: str) -> None:
     shell.output.remark(f"{told:,} new transaction{'' if told == 1 else 's'}.")
 
 
-# ---------------------------------------------------------------- what is asked of one thing
+# ---------------------------------------------------------------- what the command line asks too
+
+_UsageError: Any = typer.BadParameter.__base__
 
 
-def _get(shell: Shell, id: str) -> Answer:
-    return of_inspection(shell.view().inspect(id))
+def _asking(command: cli_made.Command) -> Command:
+    """A command of the command line that only reads, asked where the shell looks."""
+
+    def act(shell: Shell, rest: str) -> Answer:
+        one = command.arguments[0] if len(command.arguments) == 1 else None
+        if one is not None and one.type == "text" and rest and "--" not in rest:
+            values = {one.name: rest}  # it may have spaces
+        else:
+            try:
+                values = cli_made.parsed(command, _words(rest))
+            except _UsageError as error:
+                raise InvalidError(f"{usage!r} cannot be asked so: {error.format_message()}") from None
+        if command.check is not None:
+            command.check(values)
+        asked = cli_made.Asked(command, shell.store, values, {"valid": shell.valid, "tx": shell.tx})
+        asked.view = shell.view()
+        found = asked.answer()
+        return of_value(
+            found, None if command.show is None and asked.words is None else lambda: asked.shown(found)
+        )
+
+    usage = f":{command.name} {command.usage}".strip()
+    takes = tuple("id" if one.name in _IDS else one.type for one in command.arguments)
+    least = sum(one.is_required for one in command.arguments)
+    return Command(usage, command.says, act, takes or ("option",), least)
 
 
-def _why(shell: Shell, id: str) -> Answer:
-    return of_chain(shell.view().causes(id))
+def _below(over: str, names: list[str]) -> Command:
+    """The commands of a group as one that takes their name first."""
+
+    def act(shell: Shell, rest: str) -> Answer | None:
+        name, _, words = rest.partition(" ")
+        name = cli_commands.UNLISTED.get(f"{over} {name}", f"{over} {name}")
+        if name not in names:
+            raise InvalidError.choice("command", name, names)
+        return _READS[name].act(shell, words)
+
+    listed = "|".join(name.removeprefix(f"{over} ") for name in names)
+    return Command(f":{over} {listed}", f"what is known of {over}", act, (over,), 1)
 
 
-def _superseded(shell: Shell, id: str) -> Answer:
-    return of_supersession(shell.view().what_superseded(id))
-
-
-def _history(shell: Shell, id: str) -> Answer:
-    return of_models(Version, shell.view().history(id))
-
-
-def _links(shell: Shell, id: str) -> Answer:
-    view = shell.view()
-    both = {link.id: link for link in [*view.links_from(id), *view.backlinks_to(id)]}
-    return of_models(Link, both.values())
+_IDS = ("id", "ids", "source", "target")
 
 
 def _diff(shell: Shell, rest: str) -> Answer:
     match _words(rest):
-        case [id, old, new] if old.isdecimal() and new.isdecimal():
-            return of_models(FieldChange, shell.view().diff(id, int(old), int(new)))
+        case [_, old, new] if old.isdecimal() and new.isdecimal():
+            return _asking(cli_commands.COMMANDS["diff"]).act(shell, rest) or Answer(Result((), []))
         case [before, after]:
             one, other = (shell.view_at(None if at == NOW else at) for at in (before, after))
             return of_difference(one.compare(other))
@@ -336,10 +351,6 @@ def _words(rest: str) -> list[str]:
         return shlex.split(rest)
     except ValueError:  # an apostrophe of its own
         return rest.split()
-
-
-def _search(shell: Shell, text: str) -> Answer:
-    return of_recalled(recall.recall(shell.view(), text))
 
 
 def _schema(shell: Shell, _: str) -> Answer:
@@ -406,15 +417,8 @@ _LISTED = (
     Command(":valid TIME", "look at the world as it was then", _valid, ("coordinate",)),
     Command(":tx TIME", "look at what the store knew then", _tx, ("coordinate",)),
     Command(":now", "look at the present again, and follow the writer", _now),
-    Command(":snapshots", "the coordinates that have a name, for :asof", _snapshots),
     Command(":branch [NAME]", "turn to a branch, or to the trunk; alone: the branches there are", _branch, ("branch",)),
-    Command(":get ID", "one thing with all that touches it", _get, ("id",), 1),
-    Command(":why ID", "what led to it", _why, ("id",), 1),
-    Command(":superseded ID", "what took its place, who said so and why", _superseded, ("id",), 1),
-    Command(":history ID", "every version of a node over all valid time", _history, ("id",), 1),
-    Command(":links ID", "what it is linked to, both ways", _links, ("id",), 1),
     Command(":diff ID 1 3", "what changed between two versions; :diff TIME TIME: between two times", _diff, ("id|coordinate", "coordinate"), 2),
-    Command(":search TEXT", "what a text calls to mind", _search, ("text",), 1),
     Command(":schema", "labels, kinds, types, links and properties there are", _schema),
     Command(":tables", "ask the whole history, periods as columns", _tables),
     Command(":view", "ask the graph of the coordinate again", _view),
@@ -426,14 +430,24 @@ _LISTED = (
     Command(":help [COMMAND]", "this", _help, ("command",)),
     Command(":quit", "leave, as Ctrl-D does", _quit),
 )  # fmt: skip
-COMMANDS: dict[str, Command] = {one.usage.split()[0]: one for one in _LISTED}
+_OWN = {one.usage.split()[0]: one for one in _LISTED}
+_READS = {
+    one.name: _asking(one)
+    for one in cli_commands.COMMANDS.values()
+    if not one.is_write and one.name != "query"
+}
+_BELOW = {over: [name for name in _READS if name.startswith(over + " ")] for over in ("sessions", "memory")}
+_GROUPED = {over: _below(over, names) for over, names in _BELOW.items()}
+COMMANDS: dict[str, Command] = {
+    f":{name}": one for name, one in (_READS | _GROUPED).items() if " " not in name
+} | _OWN
 _SHORT = {":q": ":quit", ":exit": ":quit", ":?": ":help", ":h": ":help"}
 
 
 def find(name: str) -> Command:
     """The command of that name, with or without its colon. Raises InvalidError with the nearest."""
-    plain = ":" + name.strip().lower().lstrip(":")
-    plain = _SHORT.get(plain, plain)
+    plain = ":" + " ".join(name.lower().lstrip(": ").split())
+    plain = _SHORT.get(plain, ":" + cli_commands.UNLISTED.get(plain[1:], plain[1:]))
     if plain not in COMMANDS:
         raise InvalidError.choice("command", name, COMMANDS)
     return COMMANDS[plain]
@@ -442,7 +456,8 @@ def find(name: str) -> Command:
 def obey(shell: Shell, line: str) -> Answer | None:
     """Do what a line says. Raises Leave when that is to end."""
     name, *more = line.strip().rstrip(";").split(maxsplit=1)
-    command, rest = find(name), "".join(more)
+    rest = "".join(more)
+    command = find(name)
     if len(rest.split()) < command.least or (rest and not command.takes and not command.least):
         raise InvalidError(f"{line.strip()!r} cannot be done. Write {command.usage}")
     return command.act(shell, rest)

@@ -53,6 +53,35 @@ class Answer:
 # ---------------------------------------------------------------- answers of values
 
 
+def of_value(found: Any, words: Callable[[], object] | None = None) -> Answer:
+    """The answer of any value, as rows where it has some. `words`: prints it, or gives what is printed."""
+    match found:
+        case Inspection():
+            return of_inspection(found)
+        case Supersession():
+            return of_supersession(found)
+        case Chain():
+            return of_chain(found)
+        case Recalled():
+            return of_recalled(found)
+        case ViewDiff():
+            return of_difference(found)
+        case dict():
+            result = Result(("field", "value"), list(found.items()))
+        case [BaseModel(), *_]:
+            answer = of_models(type(found[0]), found)
+            return answer if words is None else Answer(answer.result, found, words)
+        case list():
+            result = Result(("answer",), [(one,) for one in found])
+        case BaseModel():
+            result = Result(
+                ("field", "value"), [(name, getattr(found, name)) for name in type(found).model_fields]
+            )
+        case _:
+            result = Result(("answer",), [(str(found),)])
+    return Answer(result, found, found if words is None else words)
+
+
 def of_models(model: type[BaseModel], values: Iterable[BaseModel]) -> Answer:
     """The answer of some values of one model, a column for each field."""
     found, columns = list(values), list(model.model_fields)
@@ -168,6 +197,11 @@ class Output:
 
     def _table(self, answer: Answer) -> None:
         console = tell.console()
+        if callable(answer.words):
+            shown = answer.words()
+            if shown is not None:
+                tell.tell(shown, console)
+            return
         if answer.words is not None:
             several = isinstance(answer.words, list)
             shown = answer.words[: self._most] if several else answer.words

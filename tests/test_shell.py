@@ -18,7 +18,7 @@ from conftest import Clock
 from typer.testing import CliRunner
 
 import graphstore
-from graphstore import GraphStore
+from graphstore import GraphStore, cli_commands
 from graphstore.cli import app
 from graphstore.errors import InvalidError, NotFoundError, QueryError
 from graphstore.shell import COMMANDS, Shell, Stopping
@@ -246,6 +246,31 @@ def test_diff_of_two_times(folder: Path) -> None:
 
 def test_search_tells_what_a_text_calls_to_mind(folder: Path) -> None:
     assert ["tokens", "outage"] == [row["id"] for row in rows(folder, ":search tokens for logins")]
+
+
+def test_what_the_command_line_reads_is_a_command_here(folder: Path) -> None:
+    reads = {name.split()[0] for name, one in cli_commands.COMMANDS.items() if not one.is_write}
+
+    assert {f":{name}" for name in reads - {"query"}} <= set(COMMANDS)
+    assert "because: it hurt" in ask(folder, ":walk outage --kind causes --direction out")
+    assert ["outage", "tokens"] == [row["id"] for row in rows(folder, ":path outage tokens --direction in")]
+    assert {"limits-v1", "limits-v2"} == {row["ref"] for row in rows(folder, ":history limits --all")}
+    assert [] == document(folder, ":sessions list")
+    assert 0 == document(folder, ":memory stats")["chunks"]
+
+
+def test_commands_answer_to_the_names_that_the_command_line_understands(folder: Path) -> None:
+    assert (
+        document(folder, ":get limits")
+        == document(folder, ":show limits")
+        == document(folder, ":inspect limits")
+    )
+    assert document(folder, ":why tokens") == document(folder, ":causes tokens")
+
+
+def test_what_a_command_does_not_take_is_refused_with_what_it_takes(folder: Path) -> None:
+    assert "':path FROM TO' cannot be asked so: " in refused(folder, ":path tokens outage --sideways")
+    assert "unknown command 'sessions lst'" in refused(folder, ":sessions lst")
 
 
 def test_schema_of_the_view(folder: Path) -> None:
