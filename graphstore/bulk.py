@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 
+from graphstore import verbs
+from graphstore.act import Act
 from graphstore.bearing import Birth, bear
 from graphstore.collecting import no_collecting
 from graphstore.errors import ConflictError, GraphStoreError, InvalidError
@@ -26,10 +28,8 @@ from graphstore.models import Json
 from graphstore.period import OPEN, Instant, Period, instant, moment, period, without_all
 from graphstore.recording import Recording, Report, may_repeat
 from graphstore.slots import Filling, Slot
-from graphstore.writing import Transaction, refuse_taken_slot
-
-if TYPE_CHECKING:
-    from graphstore.store import GraphStore, Progress
+from graphstore.transacting import Progress, Writer
+from graphstore.writing import refuse_taken_slot
 
 _COLUMNS = {
     "nodes": frozenset("id kind key scope".split()),
@@ -62,7 +62,7 @@ _RETRACT, _EVENTS, _VERSIONS, _LINKS, _UNLINK = range(5)
 
 
 def load(
-    store: GraphStore, *, nodes: Any, versions: Any, events: Any, links: Any, progress: Progress | None
+    store: Writer, *, nodes: Any, versions: Any, events: Any, links: Any, progress: Progress | None
 ) -> dict[str, int]:
     """See `GraphStore.bulk_load`."""
     tables = {"nodes": rows(nodes), "versions": rows(versions), "events": rows(events), "links": rows(links)}
@@ -77,7 +77,7 @@ def load(
     with no_collecting(), store._together():
         for at, steps in _steps(tables) if dated else _one_step(tables):
             with store._transact(None if at is None else instant(at), None, None) as work, store._core.lock:
-                loader = _Loader(store, work, identities, opened)
+                loader = _Loader(Act(store._core, work), identities, opened)
                 for what, name, number, row in steps:
                     try:
                         _ACTS[what](loader, row)
@@ -91,7 +91,7 @@ def load(
     return {name: len(table) for name, table in tables.items()}
 
 
-def _identities(store: GraphStore, tables: dict[str, list[Row]]) -> dict[str, Row]:
+def _identities(store: Writer, tables: dict[str, list[Row]]) -> dict[str, Row]:
     """What each node is, by id; a node must be described by a version, and what is known of it must be said alike."""
     index = store._core.index
     found: dict[str, Row] = {}
@@ -234,14 +234,11 @@ def _refuse_wrong(name: str, table: list[Row]) -> None:
 class _Loader:
     """The rows of one transaction, each as the verb of its kind does it. New things wait, and are told column by column when anything else comes."""
 
-    def __init__(
-        self, store: GraphStore, work: Transaction, identities: dict[str, Row], opened: _Opened
-    ) -> None:
-        self.store, self.work = store, work
-        self.index = store._core.index
+    def __init__(self, act: Act, identities: dict[str, Row], opened: _Opened) -> None:
+        self.act, self.index, self.work = act, act.index, act.work
         self.identities = identities  # what is known of a node before its first version
         self.opened = opened  # links that will be taken back
-        self.recording = Recording(store, work)
+        self.recording = Recording(act)
         self.births: dict[str, Birth] = {}
 
     def bear(self) -> None:
@@ -290,12 +287,12 @@ class _Loader:
         slot = "" if key is None else slot_name(key)
         scope = text_of("scope", identity.get("scope") or "", empty=True)
         if key is None:
-            self._wait("add_node", self.store._free_id(name), kind, scope, during, body, reason)
+            self._wait("add_node", self.act.free_id(name), kind, scope, during, body, reason)
             return
         self.bear()
-        filling = Filling(self.store, work, Slot(kind, slot, scope), during[0], stop)
+        filling = Filling(self.act, Slot(kind, slot, scope), during[0], stop)
         filling.refuse_untrusted(body.get("source"))
-        op = work.op("add_node", self.store._free_id(name), reason)
+        op = work.op("add_node", self.act.free_id(name), reason)
         ent = index.add_entity(name, False, kind, slot, scope, work.tx)
         work.describe(ent, [filling.during], body, op)
         filling.close(ent, None, op)
@@ -305,7 +302,7 @@ class _Loader:
         self.bear()
         reason = row.get("reason") or "no longer in the source"
         during = {"valid_from": _told(row, "valid_from"), "valid_to": _told(row, "valid_to")}
-        self.store.retract(row["node_id"], **during, reason=reason)
+        verbs.retract(self.act, row["node_id"], **during, reason=text_of("reason", reason))
 
     def event(self, row: Row) -> None:
         metadata = _object(row.get("metadata"))
@@ -329,7 +326,7 @@ class _Loader:
             return
         at = self.work.tx if at is None else at
         if id is not None:
-            name = self.store._free_id(id)
+            name = self.act.free_id(id)
         else:
             while (name := self.recording.new_id(at)) in self.births:
                 pass
@@ -345,14 +342,14 @@ class _Loader:
             fields["valid_to"] = moment(stop)
         if "metadata" in fields:
             fields["metadata"] = _object(fields["metadata"])
-        number = self.store._link_row(self.work, row["source"], row["kind"], row["target"], **fields)
+        number = verbs.link_row(self.act, row["source"], row["kind"], row["target"], **fields)
         if row.get("tx_to") is not None:
             self.opened[row["row"]] = self.index.l_name[self.index.k_link[number]]
 
     def unlink(self, row: Row) -> None:
         self.bear()
         during = {"valid_from": _told(row, "valid_from"), "valid_to": _told(row, "valid_to")}
-        self.store.unlink(self.opened.pop(row["row"]), **during)
+        verbs.unlink(self.act, self.opened.pop(row["row"]), **during, reason=None)
 
 
 _ACTS = {

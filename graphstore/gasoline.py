@@ -288,7 +288,8 @@ class _Import:
 
     def _occur(self, id: str, instants: Iterable[Instant]) -> None:
         for at in instants:
-            occur(self.store, id, at)
+            with self.store._verb() as work:
+                occur(work, id, at)
             self.counts["occurrences"] += 1
 
     def _superseded(self, record: Record, linked: bool) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import orjson
 
+from graphstore.act import Act
 from graphstore.collecting import no_collecting
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
 from graphstore.fingerprints import SINGLE, relation
@@ -17,9 +18,6 @@ from graphstore.models import Json, Recorded
 from graphstore.period import OPEN, Instant, period
 from graphstore.sight import Core, Sight
 from graphstore.writing import Transaction
-
-if TYPE_CHECKING:
-    from graphstore.store import GraphStore
 
 
 class Report(NamedTuple):
@@ -43,10 +41,9 @@ class Written(NamedTuple):
 class Recording:
     """The events of one transaction."""
 
-    def __init__(self, store: GraphStore, work: Transaction) -> None:
-        self.store, self.work = store, work
-        self.core = store._core
-        self.index = store._core.index
+    def __init__(self, act: Act) -> None:
+        self.act = act
+        self.core, self.index, self.work = act.core, act.index, act.work
 
     def record(self, report: Report) -> Recorded:
         """Write a report and give its event as it is now."""
@@ -75,7 +72,7 @@ class Recording:
         return Written(ent, is_new, tuple(filter(None, warnings)))
 
     def _new(self, report: Report, when: Instant) -> tuple[int, int]:
-        name = self.new_id(when) if report.id is None else self.store._free_id(report.id)
+        name = self.new_id(when) if report.id is None else self.act.free_id(report.id)
         op = self.work.op("record_event", name)
         ent = self.index.add_entity(name, True, report.type, None, "", self.work.tx)
         self.work.describe(ent, [period(when, OPEN)], report.body, op)
@@ -123,7 +120,7 @@ class Recording:
         """Link an event with what it is about; a sentence when that cannot be."""
         index = self.index
         try:
-            target = self.store._known(other, self.work)
+            target = self.act.known(other)
             name, turned = (
                 relation(index.kind[event], index.kind[target])
                 if index.is_event[target]
@@ -176,7 +173,6 @@ def _look_on(core: Core, index: Index) -> None:
     index.looked = len(index.names)
 
 
-def occur(store: GraphStore, id: str, at: Instant) -> None:
+def occur(work: Transaction, id: str, at: Instant) -> None:
     """Note one more occurrence of the event of that id, whatever its fingerprint. The event must be believed."""
-    with store._verb() as work:
-        work.happen_again(store._core.index.ids[id], at, work.op("record_event", id))
+    work.happen_again(work.index.ids[id], at, work.op("record_event", id))

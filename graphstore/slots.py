@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from graphstore import statements
+from graphstore.act import Act
 from graphstore.errors import ConflictError
 from graphstore.fingerprints import CONFIRMATION
 from graphstore.index import Index
@@ -15,10 +16,6 @@ from graphstore.linking import Claim, Ends, Linking
 from graphstore.models import Json
 from graphstore.period import OPEN, Instant, Period
 from graphstore.recording import Recording, Report
-from graphstore.writing import Transaction
-
-if TYPE_CHECKING:
-    from graphstore.store import GraphStore
 
 TRUST = "trust"
 _MINTED = ("transition", "contradicts")  # beside `supersedes`
@@ -67,15 +64,14 @@ class Filling:
 
     def __init__(
         self,
-        store: GraphStore,
-        work: Transaction,
+        act: Act,
         slot: Slot,
         start: Instant,
         stop: Instant | None,
         named: frozenset[int] = frozenset(),
     ) -> None:
-        self.store, self.work, self.slot = store, work, slot
-        self.index = store._core.index
+        self.core, self.index, self.work = act.core, act.index, act.work
+        self.slot = slot
         self.named = named
         self.rows = held(self.index, slot)
         self.during = span_of((row for row in self.rows if row.ent not in named), start, stop)
@@ -114,7 +110,7 @@ class Filling:
     def follow(self, new: int, op: int) -> None:
         """Link the value that begins where the new one ends with it, unless the new one came after that already."""
         stop = self.during[1]
-        linking = Linking(self.store._core, self.work)
+        linking = Linking(self.core, self.work)
         for row in self.rows:
             if row.start == stop and not linking.closes_cycle(
                 Ends(row.ent, linking.kind("supersedes"), new), self.work.tx
@@ -122,7 +118,7 @@ class Filling:
                 self._replace(row.ent, new, (stop, OPEN), Claim(), op)
 
     def _replace(self, new: int, old: int, during: Period, claim: Claim, op: int) -> None:
-        linking = Linking(self.store._core, self.work)
+        linking = Linking(self.core, self.work)
         minted = replace(claim, created_by="store")
         said = claim if old in self.named else minted
         linking.supersede(new, old, said, op, since=during[0], until=during[1])
@@ -140,7 +136,7 @@ class Filling:
     def _body(self, row: int) -> Json:
         index = self.index
         ver = index.r_ver[row]
-        return self.store._core.body(index.v_pos[ver], index.v_len[ver])
+        return self.core.body(index.v_pos[ver], index.v_len[ver])
 
 
 def _same_text(said: Json, body: Json) -> bool:
@@ -151,21 +147,21 @@ def _same_text(said: Json, body: Json) -> bool:
     return statements.same(one, other)
 
 
-def confirm(store: GraphStore, work: Transaction, row: int, reason: str | None, source: str | None) -> None:
+def confirm(act: Act, row: int, reason: str | None, source: str | None) -> None:
     """Count a confirmation of what a row says; one from another source is an event that supports the thing."""
-    index = store._core.index
+    index, work = act.index, act.work
     ent, ver = index.r_ent[row], index.r_ver[row]
     name = index.names[ent]
     op = work.op("confirm", name, reason)
-    own = store._core.body(index.v_pos[ver], index.v_len[ver]).get("source")
+    own = act.core.body(index.v_pos[ver], index.v_len[ver]).get("source")
     if source is None or source == own:
         return
     said = f"{source} says so too"  # the reason stays with the operation, so that erasing the thing takes it along
     type, body = event_of(
         CONFIRMATION, said, "system", None, source=source, fingerprint=f"{name} by {source}"
     )
-    written = Recording(store, work).write(Report(type, body))
-    linking = Linking(store._core, work)
+    written = Recording(act).write(Report(type, body))
+    linking = Linking(act.core, work)
     linking.join(
         Ends(written.ent, linking.kind("supports"), ent), (work.tx, OPEN), Claim(created_by="store"), op
     )

@@ -5,11 +5,11 @@ The way of a write: check → decide on periods → one line, synced → the ind
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from graphstore import bulk, inputs, retention, sweeping
+from graphstore import bulk, inputs, retention, sweeping, verbs
+from graphstore.act import Act, new_id
 from graphstore.branching import Branching
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
 from graphstore.inputs import (
@@ -17,39 +17,23 @@ from graphstore.inputs import (
     event_of,
     id_of,
     ids,
-    json_object,
     optional_text,
-    part,
-    printable,
-    span,
     text_of,
-    version_body,
 )
-from graphstore.keys import slot_name
-from graphstore.linking import Claim, Ends, Linking, beside
-from graphstore.models import Contradiction, Json, Link, Node, Recorded
+from graphstore.models import Contradiction, Link, Node, Recorded
 from graphstore.period import (
     BEGINNING,
-    OPEN,
-    Instant,
-    Period,
     TimeLike,
-    coalesce,
     instant,
-    iso,
     moment,
-    period,
 )
 from graphstore.proposals import Extractor
 from graphstore.recording import Recording, Report
 from graphstore.resolving import resolve
-from graphstore.sight import Sight
-from graphstore.slots import TRUST, Filling, Slot, confirm
+from graphstore.slots import TRUST, confirm
 from graphstore.sweeping import Swept
-from graphstore.transacting import Clock
-from graphstore.vocabulary import new_kind, strength_of
-from graphstore.whole import Progress
-from graphstore.writing import Transaction, refuse_forgotten, refuse_taken_slot
+from graphstore.transacting import Clock, Progress
+from graphstore.vocabulary import new_kind
 
 __all__ = ["Clock", "GraphStore", "Progress"]
 
@@ -84,66 +68,24 @@ class GraphStore(Branching):
         an `id`) is the node that says so already, confirmed. Raises ConflictError when the id is known or the source is trusted less than what it
         would close; InvalidError for bad input.
         """
-        text_of("kind", kind)
-        slot = None if key is None else slot_name(key)
-        body = version_body(content, text, tags, trigger, source)
-        text_of("scope", scope, empty=True)
+        named = {"supersedes": supersedes, "corrects": corrects, "derived_from": derived_from}
         with self._verb() as work:
-            during = span(valid_from, valid_to, work.tx)
-            named = self._named_ids(work, supersedes=supersedes, corrects=corrects, derived_from=derived_from)
-            filling = None
-            if slot is not None:
-                stop = None if valid_to is None else during[1]
-                over = frozenset(named.get("supersedes", ()))
-                filling = Filling(self, work, Slot(kind, slot, scope), during[0], stop, over)
-                during = filling.during
-                there = -1 if id is not None else filling.restated(body)
-                if there >= 0:
-                    ent = self._core.index.r_ent[there]
-                    confirm(self, work, there, reason, source)
-                    others = {kind: [id for id in named[kind] if id != ent] for kind in named}
-                    self._link_named(work, ent, others, during[0], reason)
-                    sight = Sight(self._core, work.tx, work.tx)
-                    return sight.node(there, sight.standing(ent))
-                filling.refuse_untrusted(source)
-            name = self._new_id() if id is None else self._free_id(id)
-            op = work.op("add_node", name, reason)
-            ent = self._core.index.add_entity(name, False, kind, slot, scope, work.tx)
-            row = work.describe(ent, [during], body, op)
-            if filling is not None:
-                filling.close(ent, reason, op)
-            if named:
-                self._link_named(work, ent, named, during[0], reason, op)
-            if filling is not None:
-                filling.follow(ent, op)
-            refuse_taken_slot(self._core.index, ent)
-            return self._written(ent, row, body, work.tx)
-
-    def _named_ids(self, work: Transaction, **said: str | Iterable[str]) -> dict[str, list[int]]:
-        """What a node names, by kind of link; nothing of a kind it names nothing by."""
-        return {
-            kind: [self._known(id, work) for id in names]
-            for kind, given in said.items()
-            if (names := ids(kind, given))
-        }
-
-    def _link_named(
-        self,
-        work: Transaction,
-        ent: int,
-        named: dict[str, list[int]],
-        since: Instant,
-        reason: str | None,
-        op: int = -1,
-    ) -> None:
-        """Link a node from `since` on with the other things its writer named, by kind of link."""
-        linking, claim = Linking(self._core, work), Claim(reason=reason)
-        for kind, others in named.items():
-            for other in others:
-                if kind == "supersedes":
-                    linking.supersede(ent, other, claim, op, since=since)
-                else:
-                    linking.join(Ends(ent, linking.kind(kind), other), (since, OPEN), claim, op)
+            return verbs.add_node(
+                Act(self._core, work),
+                kind,
+                content,
+                id,
+                key,
+                text,
+                tags,
+                valid_from,
+                valid_to,
+                scope,
+                named,
+                reason,
+                source,
+                trigger,
+            )
 
     def revise(
         self,
@@ -164,67 +106,14 @@ class GraphStore(Branching):
         unknown id, ConflictError when the node has no validity and no period is given.
         """
         with self._verb() as work:
-            index = self._core.index
-            ent = self._known(id, work, node=True)
-            refuse_forgotten(index, ent)
-            spans = self._revised(ent, valid_from, valid_to, work)
-            kept = self._tags(ent) if tags is None else tags
-            body = version_body(content, text, kept, trigger, source)
-            op = work.op("revise", index.names[ent], reason)
-            row = work.describe(ent, spans, body, op)
-            refuse_taken_slot(index, ent)
-            return self._written(ent, row, body, work.tx)
-
-    def _revised(
-        self, ent: int, valid_from: TimeLike | None, valid_to: TimeLike | None, work: Transaction
-    ) -> list[Period]:
-        index = self._core.index
-        name, now = index.names[ent], index.now_of[ent]
-        if valid_from is None and valid_to is None:
-            if not now:
-                raise ConflictError(
-                    f"{name!r} has no validity left to describe anew. Give valid_from= (and valid_to=) to say when it holds."
-                )
-            return work.validity(ent)
-        if valid_from is not None:
-            start = instant(valid_from, "valid_from")
-        elif now:
-            start = index.r_from[now[0]]
-        else:
-            raise ConflictError(
-                f"{name!r} has no validity that valid_to could end. Give valid_from= as well."
+            return verbs.revise(
+                Act(self._core, work), id, content, valid_from, valid_to, reason, trigger, source, text, tags
             )
-        if valid_to is not None:
-            return [period(start, instant(valid_to, "valid_to"))]
-        end = index.r_to[now[-1]] if now else OPEN
-        return [period(start, end if end > start else OPEN)]
-
-    def _tags(self, ent: int) -> list[str]:
-        index = self._core.index
-        rows = index.now_of[ent] or index.rows_of[ent]
-        if not rows:
-            return []
-        ver = index.r_ver[rows[-1]]
-        body = self._core.body(index.v_pos[ver], index.v_len[ver], holding=b'"tags":')
-        return body.get("tags", [])  # type: ignore[no-any-return]
 
     def end(self, id: str, *, at: TimeLike | None = None, reason: str | None = None) -> None:
         """It was true until `at` (default: now) and no longer. Raises NotFoundError when nothing is believed from there on."""
         with self._verb() as work:
-            index = self._core.index
-            ent = self._known(id, work, node=True)
-            refuse_forgotten(index, ent)
-            name, start = index.names[ent], index.start(ent, work.tx)
-            cut = work.tx if at is None else instant(at, "at")
-            if start is None or index.r_to[index.now_of[ent][-1]] <= cut:
-                raise NotFoundError(
-                    f"nothing is believed of {name!r} from {iso(cut)} on: there is nothing to end."
-                )
-            if cut <= start:
-                raise InvalidError(
-                    f"{name!r} cannot end at {iso(cut)}: it begins at {iso(start)}. To take it back altogether use retract({name!r}, reason=…)."
-                )
-            work.take(ent, (cut, OPEN), work.op("end", name, reason))
+            verbs.end(Act(self._core, work), id, at, reason)
 
     def retract(
         self, id: str, *, valid_from: TimeLike | None = None, valid_to: TimeLike | None = None, reason: str
@@ -235,20 +124,7 @@ class GraphStore(Branching):
         """
         text_of("reason", reason)
         with self._verb() as work:
-            index = self._core.index
-            ent = self._known(id, work)
-            name = index.names[ent]
-            if index.is_event[ent] and (valid_from is not None or valid_to is not None):
-                raise InvalidError(
-                    f"{name!r} is an event: it is retracted whole. Leave valid_from and valid_to out."
-                )
-            during = part(valid_from, valid_to)
-            refuse_forgotten(index, ent)
-            gone = work.take(ent, during, work.op("retract", name, reason))
-            if not gone:
-                raise NotFoundError(
-                    f"nothing is believed of {name!r} over that time: there is nothing to retract."
-                )
+            verbs.retract(Act(self._core, work), id, valid_from, valid_to, reason)
 
     def fold(
         self,
@@ -266,15 +142,16 @@ class GraphStore(Branching):
         if not names:
             raise InvalidError("fold() of nothing. Give the ids of what is summed up.")
         with self._verb() as work:
+            act = Act(self._core, work)
             known = into if isinstance(into, (str, Node)) else self.add_node("summary", into, reason=reason)
-            ent = self._known(id_of(known), work, node=True)
-            derived = {"derived_from": [self._known(name, work) for name in names]}
+            ent = act.known(id_of(known), node=True)
+            derived = {"derived_from": [act.known(name) for name in names]}
             before = work.point()
-            op = work.op("fold", self._core.index.names[ent], optional_text("reason", reason))
-            self._link_named(work, ent, derived, work.tx, reason, op)
-            if len(self._core.index.k_link) == before.mark.link_rows:
+            op = work.op("fold", act.index.names[ent], optional_text("reason", reason))
+            verbs.link_named(act, ent, derived, work.tx, reason, op)
+            if len(act.index.k_link) == before.mark.link_rows:
                 work.back(before)  # said just so before
-            found = Sight(self._core, work.tx, work.tx).thing(ent)
+            found = act.sight().thing(ent)
             assert isinstance(found, Node)
             return found
 
@@ -285,15 +162,16 @@ class GraphStore(Branching):
         """
         text_of("reason", reason)
         with self._verb() as work:
-            index = self._core.index
-            ent = self._known(id, work)
+            act = Act(self._core, work)
+            index = act.index
+            ent = act.known(id)
             if not index.now_of[ent]:
                 raise NotFoundError(
                     f"nothing is believed of {index.names[ent]!r}: there is nothing to confirm."
                 )
             now = index.find(ent, work.tx, work.tx)
             row = now if now >= 0 else index.now_of[ent][-1]
-            confirm(self, work, row, reason, optional_text("source", source))
+            confirm(act, row, reason, optional_text("source", source))
 
     # ------------------------------------------------------------------ verbs: links
 
@@ -305,14 +183,7 @@ class GraphStore(Branching):
         Raises NotFoundError for an unknown id; ConflictError for a cycle, or when nothing is believed of `by`.
         """
         with self._verb() as work:
-            new = self._known(by, work)
-            since = None if valid_from is None else instant(valid_from, "valid_from")
-            linking, claim = Linking(self._core, work), Claim(reason=optional_text("reason", reason))
-            rows = [
-                linking.supersede(new, self._known(name, work), claim, since=since) for name in (old, *more)
-            ]
-            sight = Sight(self._core, work.tx, work.tx)
-            return [sight.link(row) for row in rows]
+            return verbs.supersede(Act(self._core, work), (old, *more), by, reason, valid_from)
 
     def link(
         self,
@@ -335,8 +206,9 @@ class GraphStore(Branching):
         a cycle, or a link that is there with other attributes.
         """
         with self._verb() as work:
-            row = self._link_row(
-                work,
+            act = Act(self._core, work)
+            row = verbs.link_row(
+                act,
                 source,
                 kind,
                 target,
@@ -349,44 +221,7 @@ class GraphStore(Branching):
                 metadata=metadata,
                 id=id,
             )
-            return Sight(self._core, work.tx, work.tx).link(row)
-
-    def _link_row(
-        self,
-        work: Transaction,
-        source: str,
-        kind: str,
-        target: str,
-        *,
-        reason: str | None = None,
-        strength: int | None = None,
-        confidence: str = "explicit",
-        created_by: str = "user",
-        valid_from: TimeLike | None = None,
-        valid_to: TimeLike | None = None,
-        metadata: Mapping[str, Any] | None = None,
-        id: str | None = None,
-    ) -> int:
-        said = self._core.vocabulary.sentence(source, kind, target, confidence)
-        claim = Claim(
-            None if reason is None else text_of("reason", reason, empty=True),
-            strength_of(strength),
-            text_of("created_by", created_by),
-            json_object("metadata", metadata) if metadata else {},
-            said.confidence == "inferred",
-            None if id is None else text_of("link id", id),
-        )
-        if claim.inferred and said.kind.name == "supersedes":
-            raise InvalidError(
-                "a supersession is always explicit. Leave confidence out, or say what is suspected with another kind."
-            )
-        ends = Ends(self._known(said.source, work), said.kind, self._known(said.target, work))
-        linking = Linking(self._core, work)
-        if said.kind.name == "supersedes":
-            since = None if valid_from is None else instant(valid_from, "valid_from")
-            until = OPEN if valid_to is None else instant(valid_to, "valid_to")
-            return linking.supersede(ends.source, ends.target, claim, verb="link", since=since, until=until)
-        return linking.join(ends, span(valid_from, valid_to, work.tx), claim)
+            return act.sight().link(row)
 
     def unlink(
         self,
@@ -401,19 +236,7 @@ class GraphStore(Branching):
         Raises NotFoundError for an unknown link, or when nothing is believed of it there.
         """
         with self._verb() as work:
-            index = self._core.index
-            link = self._known_link(link_id)
-            op = work.op("unlink", index.l_name[link], reason)
-            gone = work.take_link(link, part(valid_from, valid_to), op)
-            if not gone:
-                raise NotFoundError(
-                    f"nothing is believed of link {index.l_name[link]!r} over that time: there is nothing to unlink."
-                )
-            if index.l_kind[link] == "supersedes":
-                for other in beside(index, link, "transition"):
-                    work.take_link(other, part(valid_from, valid_to), op)
-                work.give_back(link, coalesce(gone), op)
-                refuse_taken_slot(index, index.l_tgt[link])
+            verbs.unlink(Act(self._core, work), link_id, valid_from, valid_to, reason)
 
     def resolve(self, contradiction: Contradiction, *, keep: str, reason: str) -> Contradiction:
         """Decide a contradiction: keep one id, the other is retracted and corrected by it; or `keep="both"`. The decision stays with their link.
@@ -528,7 +351,8 @@ class GraphStore(Branching):
         at = None if occurred_at is None else instant(occurred_at, "occurred_at")
         related = tuple(ids("related_to", related_to or ()))
         with self._verb() as work:
-            return Recording(self, work).record(Report(type, body, id, at, related))
+            act = Act(self._core, work)
+            return Recording(act).record(Report(type, body, id, at, related))
 
     def bulk_load(
         self,
@@ -630,7 +454,7 @@ class GraphStore(Branching):
         """Ask an extractor for links between what was told since the last sweep (or `since`) and all else, write what is admitted as one
         transaction, and do the upkeep. Without an extractor only that. One that raises leaves nothing, and the next sweep asks again.
         """
-        return sweeping.sweep(self, extractor, since)
+        return sweeping.sweep(self, extractor, since, self.evict_old)
 
     def set_retention(self, *, days: int | None = None, bytes: int | None = None) -> None:
         """Keep events for so many days, and the journal below so many bytes; None: no limit. Kept in the store, acted on at each opening for writing,
@@ -648,51 +472,5 @@ class GraphStore(Branching):
         kept: dict[str, int | None] | None = self._core.setting(retention.RETENTION)
         return dict(kept) if kept else {"days": None, "bytes": None}
 
-    # ------------------------------------------------------------------ ids
-
     def _new_id(self) -> str:
-        ids = self._core.index.ids
-        while (name := os.urandom(8).hex()) in ids:
-            pass
-        return name
-
-    def _free_id(self, id: str) -> str:
-        name = printable("id", text_of("id", id))
-        if name in self._core.index.ids:
-            raise ConflictError(
-                f"{name!r} is known already. Use revise({name!r}, …) to describe it anew, or choose another id."
-            )
-        return name
-
-    def _known(self, id: str, work: Transaction, node: bool = False) -> int:
-        ent = self._core.index.ids.get(id, -1) if isinstance(id, str) else -1
-        if ent < 0:
-            ent, _ = Sight(self._core, work.tx, work.tx).resolve(id)
-        if node and self._core.index.is_event[ent]:
-            name = self._core.index.names[ent]
-            raise InvalidError(
-                f"{name!r} is an event: it is never revised or ended. Record a new event and link it, or retract it whole."
-            )
-        return ent
-
-    def _known_link(self, id: str) -> int:
-        index = self._core.index
-        if not isinstance(id, str):
-            raise InvalidError(f"{id!r} is no link id. Give the id as text.")
-        if id in index.link_ids:
-            return index.link_ids[id]
-        found = [name for name in index.link_ids if name.startswith(id)] if len(id) >= 6 else []
-        if len(found) > 1:
-            raise NotFoundError(f"{id!r} is ambiguous: {', '.join(found[:3])}. Give more of the id.")
-        if not found:
-            raise NotFoundError.nearest("link", id, index.link_ids)
-        return index.link_ids[found[0]]
-
-    def _written(self, ent: int, row: int, body: Json, tx: Instant) -> Node:
-        """The node as a verb leaves it: the row that holds now if the verb wrote that, else the one it wrote last."""
-        index = self._core.index
-        sight = Sight(self._core, tx, tx)
-        now = index.find(ent, tx, tx)
-        if now >= 0 and index.r_ver[now] == index.r_ver[row]:
-            return sight.written(now, sight.upright(ent), body)
-        return sight.written(row, sight.standing(ent), body)
+        return new_id(self._core.index)

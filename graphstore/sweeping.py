@@ -6,18 +6,18 @@ transaction with what is admitted and the instant up to which was asked → upke
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
 
+from graphstore.act import Act
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
 from graphstore.models import Link
 from graphstore.period import TimeLike, instant, moment
 from graphstore.proposals import Extractor, Proposal, Proposed, Refusal, decided, propose
-
-if TYPE_CHECKING:
-    from graphstore.store import GraphStore
-    from graphstore.view import View
+from graphstore.verbs import link_row
+from graphstore.view import View
+from graphstore.whole import WholeStore
 
 SWEPT = "swept"  # the setting: up to which tx an extractor was asked
 COUNTED = 1000
@@ -42,8 +42,10 @@ class Swept:
     shaky: int
 
 
-def sweep(store: GraphStore, extractor: Extractor | None, since: TimeLike | None) -> Swept:
-    """One sweep. Raises what the extractor raises, with nothing written."""
+def sweep(
+    store: WholeStore, extractor: Extractor | None, since: TimeLike | None, evict_old: Callable[[], list[str]]
+) -> Swept:
+    """One sweep; `evict_old` is its upkeep. Raises what the extractor raises, with nothing written."""
     if extractor is not None and not callable(extractor):
         raise InvalidError(
             f"extractor {extractor!r} cannot be called. Give a function of a view and a list of ids."
@@ -60,7 +62,7 @@ def sweep(store: GraphStore, extractor: Extractor | None, since: TimeLike | None
         if ids:
             proposed = propose(view, extractor(view, list(ids)))
             links, proposed = _write(store, proposed, until)
-    evicted = store.evict_old()
+    evicted = evict_old()
     return Swept(
         since=began,
         until=until,
@@ -74,7 +76,7 @@ def sweep(store: GraphStore, extractor: Extractor | None, since: TimeLike | None
     )
 
 
-def told(store: GraphStore, view: View, since: datetime | None) -> list[str]:
+def told(store: WholeStore, view: View, since: datetime | None) -> list[str]:
     """The ids of what stands in a view and was made, described or happened after `since`, in the order it was told first."""
     names = dict.fromkeys(
         change.subject
@@ -89,13 +91,13 @@ def told(store: GraphStore, view: View, since: datetime | None) -> list[str]:
         ]
 
 
-def _last(store: GraphStore) -> datetime | None:
+def _last(store: WholeStore) -> datetime | None:
     """Up to when an extractor was asked, None when never."""
     kept = store._core.index.setting(SWEPT)
     return None if kept is None else moment(instant(kept))
 
 
-def _write(store: GraphStore, proposed: Proposed, until: datetime) -> tuple[tuple[Link, ...], Proposed]:
+def _write(store: WholeStore, proposed: Proposed, until: datetime) -> tuple[tuple[Link, ...], Proposed]:
     """Write what is admitted and how far was asked. What the store will not have (a cycle, a cause after its effect) is refused with its words."""
     links: list[Link] = []
     refused = list(proposed.refused)
@@ -109,18 +111,22 @@ def _write(store: GraphStore, proposed: Proposed, until: datetime) -> tuple[tupl
     return tuple(links), decided(proposed.admitted, refused)
 
 
-def _link(store: GraphStore, proposal: Proposal) -> Link:
-    return store.link(
-        proposal.source,
-        proposal.kind,
-        proposal.target,
-        reason=proposal.reason,
-        strength=None if proposal.strength is None else int(proposal.strength),
-        confidence="inferred",
-        created_by="extractor",
-        metadata={**(proposal.metadata or {}), "basis": proposal.basis},
-    )
+def _link(store: WholeStore, proposal: Proposal) -> Link:
+    with store._verb() as work:
+        act = Act(store._core, work)
+        row = link_row(
+            act,
+            proposal.source,
+            proposal.kind,
+            proposal.target,
+            reason=proposal.reason,
+            strength=None if proposal.strength is None else int(proposal.strength),
+            confidence="inferred",
+            created_by="extractor",
+            metadata={**(proposal.metadata or {}), "basis": proposal.basis},
+        )
+        return act.sight().link(row)
 
 
-def _shaky(store: GraphStore) -> int:
+def _shaky(store: WholeStore) -> int:
     return len(store.shaky(limit=COUNTED))

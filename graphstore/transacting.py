@@ -33,6 +33,7 @@ from graphstore.waiting import Waiting
 from graphstore.writing import Transaction
 
 Clock = Callable[[], datetime]
+Progress = Callable[[int, int], None]
 
 
 class Writer(Reader):

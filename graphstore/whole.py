@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +13,10 @@ from graphstore.errors import ConflictError, EngineError, InvalidError
 from graphstore.models import Change, Problem, Snapshot, Verification
 from graphstore.period import OPEN, TimeLike, instant, moment
 from graphstore.sight import Sight
-from graphstore.transacting import Writer
+from graphstore.transacting import Progress, Writer
 
 if TYPE_CHECKING:
     from graphstore.engine import Result
-
-Progress = Callable[[int, int], None]
 
 
 class WholeStore(Writer):

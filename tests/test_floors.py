@@ -93,6 +93,8 @@ FLOORS = {
         "succession",
         "writing",
         "recording",
+        "act",
+        "verbs",
         "linking",
         "conflicts",
         "resolving",
