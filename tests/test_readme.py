@@ -141,6 +141,12 @@ def test_one_server_is_found_by_the_folder_and_answers_as_shown(here: Path, serv
     assert (16, None) == (len(added), none)
     assert "confirm" == changes[-1]["verb"]
 
+    shown = next(line for line in blocks("console")[1].splitlines() if line.startswith("$ curl"))
+    asked = ["bash", "-c", shown.removeprefix("$ ").replace("localhost:7464", served)]
+    assert superseded == orjson.loads(
+        subprocess.run(asked, capture_output=True, check=True, timeout=60).stdout
+    )
+
 
 def test_the_shell_says_what_is_shown(here: Path) -> None:
     team = ["import", "jsonl", "team.gs", "examples/team.jsonl", "--mapping", "examples/team.toml"]

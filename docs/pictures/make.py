@@ -13,7 +13,6 @@ from pathlib import Path
 
 import graphstore
 from graphstore.imports import import_jsonl
-from graphstore.models import Version
 
 HERE = Path(__file__).parent
 EXAMPLES = HERE.parents[1] / "examples"
@@ -87,7 +86,7 @@ def plane() -> str:
     return "\n".join(parts) + "\n"
 
 
-def _rectangle(row: Version) -> str:
+def _rectangle(row: graphstore.Version) -> str:
     left, right = _x(row.valid_from), _x(row.valid_to or LAST)
     top, bottom = _y(row.tx_to or LAST), _y(row.tx_from)
     return (
