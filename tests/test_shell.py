@@ -27,6 +27,7 @@ from graphstore.shell_completion import Names, suggestions
 from graphstore.shell_schema import Vocabulary, ids, of_tables, of_view
 from graphstore.shell_text import cut, inputs, is_complete
 
+pytestmark = pytest.mark.in_process("the shell reads a store that it opened")
 ROOT = Path(__file__).parents[1]
 LIMITS = "MATCH (n:Node) WHERE n.kind = 'fact' RETURN n.id AS id, n.limit AS per_minute ORDER BY id;"
 
