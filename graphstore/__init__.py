@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 from graphstore import painter
 
 if TYPE_CHECKING:
-    from graphstore.branch import Branch
     from graphstore.consolidation import consolidate
     from graphstore.engine import Result
     from graphstore.errors import (
@@ -55,14 +54,13 @@ if TYPE_CHECKING:
         ViewDiff,
     )
     from graphstore.opening import open, restore, verify
-    from graphstore.store import GraphStore
+    from graphstore.store import Branch, GraphStore
     from graphstore.view import View
 
 __version__ = "0.1.0"
 
 _HOME = {
     "graphstore.opening": ("open", "restore", "verify"),
-    "graphstore.branch": ("Branch",),
     "graphstore.consolidation": ("consolidate",),
     "graphstore.engine": ("Result",),
     "graphstore.errors": (
@@ -72,7 +70,7 @@ _HOME = {
         "BranchInfo", "Chain", "Change", "Contradiction", "Coordinate", "Event", "FieldChange", "Inspection", "Link", "Merge", "MergeConflict",
         "Node", "NodeChange", "Problem", "Recorded", "Snapshot", "Step", "Supersession", "Verification", "Version", "ViewDiff",
     ),
-    "graphstore.store": ("GraphStore",),
+    "graphstore.store": ("Branch", "GraphStore"),
     "graphstore.view": ("View",),
 }  # fmt: skip
 _ROOMS = {

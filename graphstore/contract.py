@@ -18,12 +18,11 @@ from typing import Any, Literal, get_type_hints
 import orjson
 
 from graphstore import calls, errors, wire
-from graphstore.branch import Branch
 from graphstore.errors import GraphStoreError, InvalidError
 from graphstore.models import BranchInfo, Chain, Coordinate, Event, Recorded, Value
 from graphstore.period import TimeLike
 from graphstore.result import Result
-from graphstore.store import GraphStore
+from graphstore.store import Branch, GraphStore
 from graphstore.view import Reader, View
 from graphstore.vocabulary import Vocabulary
 from graphstore.walks import By, Direction

@@ -19,7 +19,6 @@ from urllib.parse import urlencode
 import orjson
 
 from graphstore import calls, contract, giving, wire
-from graphstore.branch import Branch
 from graphstore.connection import Connection, Reply
 from graphstore.contract import CALLS
 from graphstore.engine import seconds_limit
@@ -27,7 +26,7 @@ from graphstore.errors import ConflictError, EngineError, GraphStoreError, Inval
 from graphstore.inputs import text_of
 from graphstore.models import BranchInfo, Coordinate, Merge, MergeConflict, ViewDiff
 from graphstore.period import OPEN, Instant, TimeLike, instant, iso, moment
-from graphstore.store import GraphStore
+from graphstore.store import Branch, GraphStore
 from graphstore.view import Reader, View
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -1,44 +1,54 @@
 """The only writer: verbs that decide on the resident index and commit one line of the journal each.
 
 The way of a write: check → decide on periods → one line, synced → the index keeps it → the graph tables follow when asked.
+
+A branch is a line of its own that forks from the trunk at an instant, in the same journal: what is recorded on one shows nowhere else. It costs one
+line of the journal; its index is made when it is first asked. The store makes its branches and a branch is a store, so both are here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NoReturn, overload
 
-from graphstore import bulk, inputs, retention, sweeping, verbs
+from graphstore import bulk, comparing, folder, inputs, laying, retention, sweeping, verbs
 from graphstore.act import Act, new_id
-from graphstore.branching import Branching
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
-from graphstore.inputs import (
-    Thing,
-    event_of,
-    id_of,
-    ids,
-    optional_text,
-    text_of,
+from graphstore.graphs import Graphs
+from graphstore.index import Index
+from graphstore.inputs import Thing, event_of, id_of, ids, optional_text, printable, text_of
+from graphstore.line import FORGETTING
+from graphstore.merging import Decide, Planning
+from graphstore.models import (
+    BranchInfo,
+    Contradiction,
+    Link,
+    Merge,
+    Node,
+    Problem,
+    Recorded,
+    Verification,
+    ViewDiff,
 )
-from graphstore.models import Contradiction, Link, Node, Recorded
-from graphstore.period import (
-    BEGINNING,
-    TimeLike,
-    instant,
-    moment,
-)
+from graphstore.period import BEGINNING, Instant, TimeLike, instant, moment
 from graphstore.proposals import Extractor
 from graphstore.recording import Recording, Report
 from graphstore.resolving import resolve
+from graphstore.search import Search
+from graphstore.sight import Core
 from graphstore.slots import TRUST, confirm
+from graphstore.strands import Strand
 from graphstore.sweeping import Swept
 from graphstore.transacting import Clock, Progress
-from graphstore.vocabulary import new_kind
+from graphstore.view import Reader, View
+from graphstore.vocabulary import Vocabulary, new_kind
+from graphstore.weaving import Weaving
+from graphstore.whole import WholeStore
 
-__all__ = ["Clock", "GraphStore", "Progress"]
+__all__ = ["Branch", "Clock", "GraphStore", "Progress"]
 
 
-class GraphStore(Branching):
+class GraphStore(WholeStore):
     """An open store. Its reads are those of the view of now; its verbs are the only way to write. Use `graphstore.open`."""
 
     # ------------------------------------------------------------------ verbs: nodes
@@ -474,3 +484,409 @@ class GraphStore(Branching):
 
     def _new_id(self) -> str:
         return new_id(self._core.index)
+
+    # ------------------------------------------------------------------ branches
+
+    def branch(
+        self, name: str, *, at: View | None = None, tx: TimeLike | None = None, reason: str | None = None
+    ) -> Branch:
+        """A new line of belief: it begins with what the store knew at `tx`, or at the tx of the view `at` (default: now), and has every verb.
+
+        Raises ConflictError when a branch has that name: `on(name)` gives it. On a store that is read only it is the same as `on`.
+        """
+        if self.read_only:
+            return self.on(name)
+        name = printable("branch name", text_of("branch name", name))
+        with self._by_itself("branch()"), self._core.lock:
+            fork = self._fork(at, tx)
+            if self._strand(name) is not None:
+                raise ConflictError(
+                    f"there is a branch {name!r} already. Use on({name!r}), delete it, or choose another name."
+                )
+            with self._transact(None, None, None) as work:
+                work.branches.append(["branch", name, moment(fork)])
+                work.op("branch", name, reason)
+            return self.on(name)
+
+    def _fork(self, at: View | None, tx: TimeLike | None) -> Instant:
+        if at is None:
+            return self.as_of(tx=tx)._tx
+        if tx is not None:
+            raise InvalidError("at= and tx= say the same thing. Give one of them.")
+        if not isinstance(at, View) or at._core is not self._core:
+            raise InvalidError(
+                "a branch begins at a view of this store's trunk. Give at=store.as_of(…), or tx=."
+            )
+        return at._tx
+
+    def on(self, name: str) -> Branch:
+        """The branch of that name, which is there already. Raises NotFoundError when it is not."""
+        with self._core.lock:
+            self._usable()
+            strand = self._found(name)
+            for line in self._lines[1:]:
+                if isinstance(line, Branch) and line.is_of(strand):
+                    return line
+            made = Branch(self, strand)
+            self._lines.append(made)
+            return made
+
+    def branches(self) -> list[BranchInfo]:
+        """The branches there are, in the order they were made."""
+        with self._core.lock:
+            self._usable()
+            return [_info(strand) for strand in self._core.index.strands.living()]
+
+    def delete_branch(self, name: str | Branch, *, reason: str | None = None) -> None:
+        """Have done with a branch, given by its name or its handle: nothing can be read or told there any more. What was merged of it stays. Its
+        name is free again.
+
+        Its lines stay in the journal until something is evicted without a trace. Raises NotFoundError when there is none of that name.
+        """
+        with self._by_itself("delete_branch()"), self._core.lock:
+            gone = self._found(name).name
+            with self._transact(None, None, None) as work:
+                work.branches.append(["delete_branch", gone])
+                work.op("delete_branch", gone, reason)
+            for line in self._lines[1:]:
+                line._follow_trunk(anew=False)
+
+    def merge(self, name: str | Branch, *, decide: Decide = None, reason: str | None = None) -> Merge:
+        """Bring over what was told on a branch (its name or its handle) since it began, or was merged last: all of it at one new instant, or nothing.
+
+        What only the branch changed holds by its word; what both changed, and not alike, is a conflict. `decide` says whose word holds: for each id
+        `trunk` or `branch`, one of the two for all, or a function of a conflict. With a conflict undecided nothing is written, and the answer has them
+        all. What was believed at any earlier tx stays as it was; the branch goes on. Raises NotFoundError for an unknown branch.
+        """
+        reason = None if reason is None else text_of("reason", reason)
+        with self._by_itself("merge()"), self._core.lock:
+            strand = self._found(name)
+            branch = self.on(strand.name)._core
+            if strand.last is None or strand.last <= strand.base:
+                return Merge(merged=True)
+            now = self._coordinate()[1]
+            plan = Planning(self._core, branch, strand.base, now, decide).made()
+            if plan.undecided:
+                return Merge(merged=False, conflicts=tuple(plan.conflicts))
+            with self._transact(None, None, reason) as work:
+                return Weaving(self._core, branch, work, plan).write()
+
+    @overload
+    def compare(self, other: Reader) -> ViewDiff: ...
+    @overload
+    def compare(self, other: str) -> ViewDiff: ...
+    def compare(self, other: Reader | str) -> ViewDiff:
+        """What another view has that this has not, and the other way round; or what a branch has, by its name: this now against the branch now.
+
+        Of two lines of belief a node is changed when they say something else of it, whatever the number of its version.
+        """
+        if not isinstance(other, str):
+            return super().compare(other)
+        with self._core.lock:
+            return comparing.compare(self._sight(), self.on(other)._sight())
+
+    def verify(self) -> Verification:
+        """Read the whole journal again, compare the index and those of its branches with it, and the graph tables with the index. Changes nothing."""
+        with self._writer, self._core.lock:
+            found = super().verify()
+            problems = [*found.problems, *self._verify_branches()]
+            return found.model_copy(update={"ok": not problems, "problems": tuple(problems)})
+
+    def _verify_branches(self) -> Iterator[Problem]:
+        core = self._core
+        held = {line.name: line for line in self._held()}
+        for strand in core.index.strands:
+            fresh = laying.lay(core.index, core.journal, strand)
+            problems = folder.unexplained(fresh)
+            line = held.get(strand.name)
+            if line is not None and line.is_of(strand):
+                problems += folder.differing(line._core.index, fresh)
+                problems += line._core.graphs.verify()
+            for problem in problems:
+                yield problem.model_copy(update={"message": f"branch {strand.name!r}: {problem.message}"})
+
+    # ------------------------------------------------------------------ what is known where
+
+    def _held(self) -> list[Branch]:
+        """The branches whose index was laid."""
+        return [line for line in self._lines if isinstance(line, Branch) and line.is_laid]
+
+    def _strand(self, name: str) -> Strand | None:
+        strand = self._core.index.strands.find(name)
+        return None if strand is None or strand.deleted is not None else strand
+
+    def _found(self, asked: str | Branch) -> Strand:
+        if isinstance(asked, Branch):
+            return self._of_handle(asked)
+        strand = self._strand(text_of("branch name", asked))
+        if strand is None:
+            there = [other.name for other in self._core.index.strands.living()]
+            raise NotFoundError.nearest("branch", asked, there)
+        return strand
+
+    def _of_handle(self, handle: Branch) -> Strand:
+        """The branch of a handle, a closed one too: its name may be another branch's by now."""
+        strand = self._strand(handle.name)
+        if handle._trunk is not self:
+            raise InvalidError(
+                f"{handle!r} is a branch of another store. branches() lists those of this one."
+            )
+        if strand is None or not handle.is_of(strand):
+            raise NotFoundError(handle._over())
+        return strand
+
+    def _laid(self, strand: Strand) -> Index:
+        """The index of a branch, deleted ones too."""
+        line = next((line for line in self._held() if line.is_of(strand)), None)
+        return line._core.index if line else laying.lay(self._core.index, self._core.journal, strand)
+
+    # ------------------------------------------------------------------ forgetting reaches every branch
+
+    def _chosen(self, names: Iterable[str]) -> dict[str, str]:
+        """How each of these whole ids is forgotten already (`evicted`, `erased` or empty). Raises NotFoundError for one that is known nowhere."""
+        core = self._core
+        index, known = core.index, set[str]()
+        found = {}
+        for name in names:
+            if name in index.ids:
+                found[name] = index.word(index.ids[name])
+                continue
+            known = known or set[str]().union(*(laying.born_on(core.journal, each) for each in index.strands))
+            if name not in known:
+                raise NotFoundError.nearest("node or event", name, [*index.ids, *known])
+            told = (
+                verb for verb, subject in zip(index.o_verb, index.o_subject, strict=True) if subject == name
+            )
+            found[name] = ([""] + [FORGETTING[verb] for verb in told if verb in FORGETTING])[-1]
+        return found
+
+    def _too_old(
+        self, kinds: frozenset[str] | None, cut: Instant | None, most: int | None, keep_audit: bool
+    ) -> list[str]:
+        """The ids of what may be evicted, on the trunk and on branches, the oldest of each first; with `most` no more than makes the journal smaller."""
+        index, now = self._core.index, self._now()
+        found: list[str] = []
+        over = None if most is None else self._core.journal.size() - most
+        for each in (index, *(self._laid(strand) for strand in index.strands if strand.pieces)):
+            ents = retention.candidates(each, kinds, cut, now, tombstones=not keep_audit)
+            if each is not index:
+                ents = [
+                    ent for ent in ents if each.names[ent] not in index.ids and each.names[ent] not in found
+                ]
+            if over is not None:
+                ents = retention.enough(each, ents, over, keep_audit)
+                over -= retention.freed(each, ents, keep_audit)
+            found += [each.names[ent] for ent in ents]
+        return found
+
+
+def _info(strand: Strand) -> BranchInfo:
+    return BranchInfo(
+        name=strand.name,
+        forked_at=moment(strand.fork),
+        made_at=moment(strand.made),
+        transactions=strand.transactions,
+        last_tx=None if strand.last is None else moment(strand.last),
+        merged_at=None if strand.merged is None else moment(strand.merged),
+    )
+
+
+class Branch(GraphStore):
+    """A branch of a store, with all its reads and verbs. What is told here shows nowhere else. `GraphStore.branch` and `on` give it.
+
+    Its index is laid when it is first asked; until then it holds nothing. `close` lets go of that; closing the store closes it.
+    """
+
+    def __init__(self, trunk: GraphStore, strand: Strand) -> None:
+        # not that of a store: all but the index is the trunk's
+        self._trunk = trunk
+        self.name = strand.name
+        self._named = f"branch {strand.name!r}"
+        self._made = strand.made
+        self._place, self._clock, self._author = trunk._place, trunk._clock, trunk._author
+        self._writer, self._lines, self.notices = trunk._writer, trunk._lines, trunk.notices
+        self._waiting = trunk._waiting
+        self._open, self._owner, self._too_big = None, 0, 0
+        self._laid_at = (-1, -1)
+        self._closed: str | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "_core":
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        with self._trunk._core.lock:
+            if not self.is_laid:
+                self._core = self._lay()
+            return self._core
+
+    def _lay(self) -> Core:
+        trunk = self._trunk._core
+        if trunk.closed or self._closed:
+            raise InvalidError(trunk.closed or self._closed)
+        index = self._index()
+        vocabulary = Vocabulary(index.kinds)
+        graphs = Graphs(
+            None, index, trunk.journal, vocabulary,
+            driver=trunk.graphs.driver, notify=self.notices.append,
+        )  # fmt: skip
+        return Core(index, trunk.journal, vocabulary, graphs, lock=trunk.lock)
+
+    def _index(self) -> Index:
+        trunk, strand = self._trunk._core, self._strand_of()
+        if strand is None or strand.deleted is not None:
+            raise InvalidError(self._over())
+        self._laid_at = self._told_by_now()
+        return laying.lay(trunk.index, trunk.journal, strand, self._uncommitted)
+
+    def _uncommitted(self, index: Index) -> None:
+        if self._trunk._open is not None:
+            self._trunk._open.give_up(index)
+
+    def _told_by_now(self) -> tuple[int, int]:
+        """How much was told on the branch, and how often something was forgotten on the trunk."""
+        strand, index = self._strand_of(), self._trunk._core.index
+        forgotten = sum(map(index.o_verb.count, FORGETTING))
+        return strand.transactions if strand else 0, forgotten
+
+    def _strand_of(self) -> Strand | None:
+        return next((strand for strand in self._trunk._core.index.strands if self.is_of(strand)), None)
+
+    def is_of(self, strand: Strand) -> bool:
+        """Whether this is that branch: a name may be used again."""
+        return (strand.name, strand.made) == (self.name, self._made)
+
+    @property
+    def is_laid(self) -> bool:
+        """Whether its index was laid."""
+        return "_core" in vars(self)
+
+    # ------------------------------------------------------------------ one writer, one line of instants
+
+    @property
+    def _handed(self) -> Instant:
+        return self._trunk._handed
+
+    @_handed.setter
+    def _handed(self, at: Instant) -> None:
+        self._trunk._handed = at
+
+    @property
+    def _last_tx(self) -> Instant:
+        return self._trunk._last_tx
+
+    def _told(self) -> None:
+        core, trunk = self._core, self._trunk._core.index
+        trunk.tell_elsewhere(self.name, core.index.last_tx, core.journal.appended)
+        self._laid_at = (self._laid_at[0] + 1, self._laid_at[1])
+
+    def _follow_trunk(self, *, anew: bool) -> None:
+        strand = self._strand_of()
+        if strand is None or strand.deleted is not None:
+            self._let_go(self._over())
+            self._lines.remove(self)
+        elif self.is_laid and (anew or self._laid_at != self._told_by_now()):
+            core = self._core
+            self._open = None
+            core.pending.clear()
+            core.index, core.search = self._index(), Search()
+            core.memo.clear()
+            core.graphs.follow(core.index)
+            core.vocabulary.reset(core.index.kinds)
+
+    def _relay(self) -> None:
+        self._trunk._relay()
+
+    def _keep_small(self) -> None:
+        self._trunk._keep_small()
+
+    def _tell_accesses(self) -> None:
+        if self.is_laid:
+            super()._tell_accesses()
+
+    def _usable(self) -> None:
+        self._trunk._usable()
+        super()._usable()
+
+    # ------------------------------------------------------------------ the whole
+
+    @property
+    def info(self) -> BranchInfo:
+        """Where it began, and what was done with it since."""
+        return next(
+            info
+            for info in self._trunk.branches()
+            if (info.name, info.made_at) == (self.name, moment(self._made))
+        )
+
+    def close(self) -> None:
+        """Let go of its index. The branch stays; `on(name)` of the trunk gives it again."""
+        with self._writer, self._trunk._core.lock:
+            self._refuse_open("close()")
+            if self in self._lines:
+                self._tell_accesses()
+                self._let_go(f"branch {self.name!r} was closed. Get it again with on({self.name!r}).")
+                self._lines.remove(self)
+
+    def _let_go(self, why: str) -> None:
+        self._closed = why
+        if self.is_laid:
+            super()._let_go(why)
+
+    def __repr__(self) -> str:
+        return f"<Branch {self.name!r} of {self._trunk!r}>"
+
+    def refresh(self) -> int:
+        """Follow the writer's journal, as the store does."""
+        return self._trunk.refresh()
+
+    def verify(self) -> Verification:
+        """Check the whole store, as the store does."""
+        return self._trunk.verify()
+
+    def on(self, name: str) -> Branch:
+        """Another branch of the same store."""
+        return self._trunk.on(name)
+
+    def branches(self) -> list[BranchInfo]:
+        """The branches of the store."""
+        return self._trunk.branches()
+
+    def branch(self, name: str, **_: Any) -> NoReturn:
+        """Refused: branches begin on the trunk."""
+        raise self._of_the_trunk(
+            "branch()", "A branch begins on the trunk: merge this one first, or fork there"
+        )
+
+    def merge(self, name: str | Branch, **_: Any) -> NoReturn:
+        """Refused: branches are merged into the trunk."""
+        raise self._of_the_trunk("merge()", "Branches are merged into the trunk")
+
+    def delete_branch(self, name: str | Branch, **_: Any) -> NoReturn:
+        """Refused: it is the trunk's."""
+        raise self._of_the_trunk("delete_branch()")
+
+    def evict(self, **_: Any) -> NoReturn:
+        """Refused: what is forgotten is forgotten on every line, from the trunk."""
+        raise self._of_the_trunk("evict()", "What is forgotten is forgotten everywhere")
+
+    def evict_old(self) -> list[str]:
+        """Nothing: retention is the trunk's."""
+        return []
+
+    def erase(self, id: str, **_: Any) -> NoReturn:
+        """Refused: what is forgotten is forgotten on every line, from the trunk."""
+        raise self._of_the_trunk("erase()", "What is forgotten is forgotten everywhere")
+
+    def set_retention(self, **_: Any) -> NoReturn:
+        """Refused: it is the trunk's."""
+        raise self._of_the_trunk("set_retention()")
+
+    @property
+    def retention(self) -> dict[str, int | None]:
+        """What the store keeps."""
+        return self._trunk.retention
+
+    def _of_the_trunk(self, verb: str, why: str = "It concerns the whole store") -> InvalidError:
+        return InvalidError(f"{verb} on branch {self.name!r}. {why}: call it on the store itself.")
+
+    def _over(self) -> str:
+        return f"branch {self.name!r} was deleted. branches() lists those there are."

@@ -108,8 +108,6 @@ FLOORS = {
         "waiting",
         "transacting",
         "store",
-        "branch",
-        "branching",
         "comparing",
         "merging",
         "weaving",
@@ -217,7 +215,7 @@ FLOORS = {
 ORDER = {module: floor for floor, name in enumerate(FLOORS) for module in FLOORS[name]}
 
 # Longer than they should be, each with the reason.
-LONG_MODULES: dict[str, str] = {}
+LONG_MODULES: dict[str, str] = {"store": "the store makes its branches, and a branch is a store"}
 LONG_FUNCTIONS: dict[str, str] = {}
 
 MODULES = sorted(path for path in PACKAGE.glob("*.py") if path.stem != "__init__")
