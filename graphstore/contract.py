@@ -7,15 +7,18 @@ this one table, so that what is told is what is meant, and nothing here knows by
 from __future__ import annotations
 
 import inspect
+from base64 import b64decode
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import cached_property
 from importlib import import_module
-from types import MappingProxyType, SimpleNamespace
-from typing import Any, Literal, get_type_hints
+from types import MappingProxyType, SimpleNamespace, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import orjson
+from pydantic import TypeAdapter, ValidationError
 
 from graphstore import calls, errors, wire
 from graphstore.errors import GraphStoreError, InvalidError
@@ -148,17 +151,34 @@ class Call:
     @cached_property
     def hints(self) -> Mapping[str, Any]:
         """The types of the parameters by name, resolved."""
-        module = vars(import_module(self.function.__module__))
-        written = {name: each.annotation for name, each in self.parameters.items()}
-        return get_type_hints(SimpleNamespace(__annotations__=written), _UNIMPORTED | module)
+        return self._resolved({name: each.annotation for name, each in self.parameters.items()})
+
+    @cached_property
+    def sorts(self) -> Mapping[str, str]:
+        """What sort of thing each parameter takes, by name, where JSON does not have it as it is."""
+        found = {name: _sort(hint) for name, hint in self.hints.items() if name != self.more}
+        return {name: sort for name, sort in found.items() if sort}
+
+    @cached_property
+    def reading(self) -> wire.Read | None:
+        """What makes the answer of its JSON."""
+        return wire.reading(self._resolved({"return": self.signature.return_annotation})["return"])
+
+    def _resolved(self, written: dict[str, Any]) -> dict[str, Any]:
+        names = _UNIMPORTED | vars(import_module(self.function.__module__))
+        if "return" in written and self.name in _ANSWERED_IN:
+            names |= vars(import_module(_ANSWERED_IN[self.name]))
+        return get_type_hints(SimpleNamespace(__annotations__=written), names)
 
     @cached_property
     def _converted(self) -> dict[str, Callable[[Any], Any]]:
         """What has to be made of the JSON of an argument, by its name."""
-        found = {name: _taking(str(each.annotation), name) for name, each in self.parameters.items()}
+        found = {name: _taking(sort, self.hints[name], name) for name, sort in self.sorts.items()}
         return {name: taking for name, taking in found.items() if taking is not None}
 
 
+_ANSWERED_IN = {"imports.import_git": "graphstore.git_history"}
+"""The module that has the type of an answer, where the module of the call does not import it."""
 _UNIMPORTED = {
     "Branch": Branch,
     "GraphStore": GraphStore,
@@ -355,8 +375,13 @@ def prepare(call: Call, args: Mapping[str, Any]) -> dict[str, Any]:
             except (KeyError, TypeError, ValueError, AttributeError) as error:
                 if isinstance(error, GraphStoreError):
                     raise
-                raise InvalidError(f"{name} of {call.name} cannot be read: {error!r}.") from None
+                why = _in_short(error) if isinstance(error, ValidationError) else repr(error)
+                raise InvalidError(f"{name} of {call.name} cannot be read: {why}.") from None
     return said
+
+
+def _in_short(error: ValidationError) -> str:
+    return "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
 
 
 def run(call: Call, reader: Reader, args: Mapping[str, Any], store: GraphStore | None = None) -> Any:
@@ -382,54 +407,81 @@ def _listed(value: Any) -> list[Any]:
     return [value] if isinstance(value, str) else list(value)
 
 
-def _taking(annotation: str, name: str) -> Callable[[Any], Any] | None:
-    """What makes an argument of its JSON, where that is not the argument."""
-    if name == "more":
-        return None
-    if "Memory" in annotation:
-        return lambda said: _MEMORY if said else None
-    if "Reader" in annotation:
-        return lambda said: _Where(**said) if isinstance(said, dict) else said
-    if "Recorded" in annotation:
-        return lambda said: _event(said) if isinstance(said, dict) else said
-    if "Messages" in annotation:
-        return lambda said: [_message(one) for one in said]
-    if "bytes" in annotation:
-        return lambda said: wire.reading(bytes)(said["base64"]) if isinstance(said, dict) else said  # type: ignore[misc]
-    for word, (module, of) in MODELS.items():
-        if word in annotation:
-            read = wire.reading(of(getattr(import_module(module), word)))
-            assert read is not None
-            readable = (int, float) if word == "timedelta" else (dict, list)
-            return lambda said: (
-                read(said) if isinstance(said, readable) else said
-            )  # else the function's to refuse
-    for word, named in FUNCTIONS.items():
-        if word in annotation and named:
+def _members(hint: Any) -> tuple[Any, ...]:
+    """The types that a parameter may have."""
+    return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+
+
+def _within(hint: Any) -> dict[str, Any]:
+    """The classes in a type, by name, however deep."""
+    if get_origin(hint) is Literal:
+        return {}
+    if get_origin(hint) is Callable:
+        return {"Callable": hint}
+    if isinstance(hint, type) and get_origin(hint) is None:
+        return {hint.__name__: hint}
+    found: dict[str, Any] = {}
+    for each in get_args(hint):
+        found |= _within(each)
+    return found
+
+
+def _sort(hint: Any) -> str:
+    """What sort of thing a parameter of this type takes; nothing where JSON has it as it is."""
+    within = _within(hint)
+    for names, sort in _SORTS.items():
+        if not within.keys().isdisjoint(names):
+            return sort
+    origins = [get_origin(one) or one for one in _members(hint)]
+    return "object" if str not in origins and (Mapping in origins or dict in origins) else ""
+
+
+def _taking(sort: str, hint: Any, name: str) -> Callable[[Any], Any] | None:
+    """What makes an argument of its JSON, where that is not the argument; what it cannot read is the function's to refuse."""
+    within = _within(hint)
+    match sort:
+        case "memory":
+            return lambda said: _MEMORY if said else None
+        case "view":
+            return lambda said: _Where(**said) if isinstance(said, dict) else said
+        case "event":
+            return lambda said: _event(said) if isinstance(said, dict) else said
+        case "messages":
+            return lambda said: [_message(one) for one in said]
+        case "bytes":
+            return lambda said: b64decode(said["base64"]) if isinstance(said, dict) else said
+        case "function" if named := next((FUNCTIONS[one] for one in within if one in FUNCTIONS), None):
             return lambda said: _function(name, said, named)
+        case "age":
+            read = wire.reading(timedelta)
+            assert read is not None
+            return lambda said: read(said) if isinstance(said, int | float) else said
+        case "model":
+            model = next(within[one] for one in within if one in MODELS)
+            is_many = any(get_origin(one) is Iterable for one in _members(hint))
+            adapter: TypeAdapter[Any] = TypeAdapter(list[model] if is_many else model)  # type: ignore[valid-type]
+            return lambda said: adapter.validate_python(said) if isinstance(said, dict | list) else said
     return None
 
 
-def _list_of(cls: type) -> Any:
-    return list.__class_getitem__(cls)
-
-
-MODELS: dict[str, tuple[str, Callable[[Any], Any]]] = {
-    "timedelta": ("graphstore.layers", lambda cls: cls),
-    "Contradiction": ("graphstore.models", lambda cls: cls),
-    "Note": ("graphstore.conventions", lambda cls: cls),
-    "Layer": ("graphstore.layers", lambda cls: cls),
-    "Decay": ("graphstore.decay", lambda cls: cls),
-    "Group": ("graphstore.consolidation", _list_of),
-    "Proposal": ("graphstore.links", _list_of),
-}
-"""The models that an argument may be, by the word of its annotation: each with its module, and what is read of it."""
+MODELS = frozenset({"Contradiction", "Note", "Layer", "Decay", "Group", "Proposal"})
+"""The models that an argument may be, by name."""
 FUNCTIONS: dict[str, dict[str, str]] = {
     "Analyser": {"builtin": "graphstore.analysing"},
     "Summarise": {"brief": "graphstore.consolidation"},
-    "Choice": {},  # a strategy has a name already
 }
-"""The functions that an argument may name, by the word of its annotation: each with the module it is in."""
+"""The functions that an argument may name, by the name of their type: each with the module it is in."""
+_SORTS: dict[frozenset[str], str] = {
+    frozenset({"datetime"}): "time",
+    frozenset({*FUNCTIONS, "Callable"}): "function",
+    frozenset({"Memory"}): "memory",
+    frozenset({"Reader"}): "view",
+    frozenset({"Recorded"}): "event",
+    frozenset({"Message"}): "messages",
+    frozenset({"bytes"}): "bytes",
+    frozenset({"timedelta"}): "age",
+    MODELS: "model",
+}
 
 
 def _function(what: str, name: Any, named: Mapping[str, str]) -> Any:
@@ -451,9 +503,6 @@ def _message(said: Any) -> Any:
     return said
 
 
-_TEXTUAL = frozenset({"id", "str", "TimeLike"})
-
-
 def from_query(call: Call, pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
     """The arguments of a call from a query string: a name that is repeated is a list; numbers, booleans and objects by the parameter's annotation."""
     said: dict[str, list[str]] = {}
@@ -462,11 +511,11 @@ def from_query(call: Call, pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
     args: dict[str, Any] = {}
     params: dict[str, Any] = {}
     for name, texts in said.items():
-        parameter = call.parameters.get(name)
-        if parameter is None and call.any == "params":
+        hint = call.hints.get(name)
+        if hint is None and call.any == "params":
             params[name] = _loose(texts[0])
         else:
-            args[name] = _spelt(str(parameter.annotation), name, texts) if parameter else texts[0]
+            args[name] = texts[0] if hint is None else _spelt(hint, name, texts)
     return prepare(call, args | {"params": params} if params else args)
 
 
@@ -477,26 +526,22 @@ def _loose(text: str) -> Any:
         return text
 
 
-def _spelt(annotation: str, name: str, texts: list[str]) -> Any:
-    words = {word.strip() for word in annotation.replace("None", "").split("|")}
-    if len(texts) > 1 or (any(word.startswith("Iterable") for word in words) and "str" not in words):
+def _spelt(hint: Any, name: str, texts: list[str]) -> Any:
+    members = {get_origin(one) or one for one in _members(hint)}
+    if len(texts) > 1 or (Iterable in members and str not in members):
         return texts
     text = texts[0]
-    if "bool" in words:
+    if bool in members:
         if text.lower() not in ("true", "false", "1", "0"):
             raise InvalidError(f"{name} {text!r} is neither true nor false. Give true or false.")
         return text.lower() in ("true", "1")
-    if words & {"int", "float"} and not words & {"str", "TimeLike"}:
+    if members & {int, float} and str not in members:
         try:
-            return int(text) if "int" in words else float(text)
+            return int(text) if int in members else float(text)
         except ValueError:
             raise InvalidError(f"{name} {text!r} is no number. Give one.") from None
-    if (
-        any(word.startswith(("Mapping", "Json", "dict", "Decay", "Contradiction")) for word in words)
-        and text[:1] == "{"
-    ):
-        return _loose(text)
-    return text
+    is_object = members & {Mapping, dict} or not MODELS.isdisjoint(_within(hint))
+    return _loose(text) if is_object and text[:1] == "{" else text
 
 
 # ---- the answers ------------------------------------------------------------------------------
@@ -534,33 +579,23 @@ def _is_typed(value: Any) -> bool:
 
 def decode(call: Call, data: bytes) -> Any:
     """What the method gives in the process that has the store, from what `encode` made of it, exactly."""
-    form, read = _read(call)
-    if form is not None:
-        return form(data)
+    if call.name in _OF_FORM:
+        return _FORMS[_OF_FORM[call.name]][1](data)
     raw = orjson.loads(data)
     if type(raw) is dict and len(raw) == 2 and "tag" in raw and "value" in raw:
         return wire.untagged(raw)
-    return raw if read is None or raw is None else read(raw)
+    return raw if call.reading is None or raw is None else call.reading(raw)
 
 
-_readings: dict[str, tuple[Callable[[bytes], Any] | None, wire.Read | None]] = {}
-
-
-def _read(call: Call) -> tuple[Callable[[bytes], Any] | None, wire.Read | None]:
-    known = _readings.get(call.name)
-    if known is None:
-        known = _readings[call.name] = _reading(call)
-    return known
-
-
-def _reading(call: Call) -> tuple[Callable[[bytes], Any] | None, wire.Read | None]:
-    text = call.returns
-    for word, (_, form) in _FORMS.items():
-        if text.split("[")[0].rsplit(".", 1)[-1] == word:
-            return form, None
-    scope = vars(import_module(call.function.__module__))
-    annotation = eval(text, dict(scope))  # what stands in our own code
-    return None, wire.reading(annotation)
+_OF_FORM = {
+    "query": "Result",
+    "query_tables": "Result",
+    "to_arrow": "Table",
+    "to_networkx": "MultiDiGraph",
+    "otlp.traces_data": "TracesData",
+    "vocabulary": "Vocabulary",
+}
+"""The calls whose answer has a form of its own."""
 
 
 # ---- the errors -------------------------------------------------------------------------------

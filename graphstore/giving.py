@@ -14,28 +14,20 @@ from typing import Any
 import orjson
 
 from graphstore import calls, wire
-from graphstore.contract import FUNCTIONS, MODELS, UNTOLD, Call
+from graphstore.contract import UNTOLD, Call
 from graphstore.errors import GraphStoreError, InvalidError
 from graphstore.inputs import json_object, text_of
 from graphstore.models import Event, Node, Value
 from graphstore.period import instant, iso
-
-_checked: dict[
-    str, dict[str, str]
-] = {}  # by call: what sort of thing an argument is, where that is looked at before it is sent
 
 
 def arguments(call: Call, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
     """What was given to a method, by name and as JSON has it: as `prepare` takes it. Raises TypeError for what its signature does not take,
     InvalidError for what cannot be told through a connection."""
     said = _bound(call, args, kwargs)
-    checked = _checked.get(call.name)
-    if checked is None:
-        found = {name: _sort(str(each.annotation)) for name, each in call.signature.parameters.items()}
-        checked = _checked[call.name] = {name: sort for name, sort in found.items() if sort}
-    for name in checked.keys() & said.keys():
-        if (value := said[name]) is not None:
-            said[name] = _SORTS[checked[name]](call, name, value)
+    for name in call.sorts.keys() & said.keys():
+        if (value := said[name]) is not None and (check := _SORTS.get(call.sorts[name])):
+            said[name] = check(call, name, value)
     for name in call.files & said.keys():
         if isinstance(said[name], str | os.PathLike):
             said[name] = str(Path(said[name]).expanduser().absolute())
@@ -77,23 +69,6 @@ def _bound(call: Call, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict
 
 
 _STRICT = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_SUBCLASS
-
-
-def _sort(annotation: str) -> str:
-    """What has to be looked at in an argument before it is sent."""
-    if "TimeLike" in annotation:
-        return "time"
-    if any(word in annotation for word in FUNCTIONS):
-        return "function"
-    if "Memory" in annotation:
-        return "memory"
-    if "Reader" in annotation:
-        return "view"
-    if any(word in annotation for word in MODELS) or "Messages" in annotation or "Recorded" in annotation:
-        return "model"
-    if annotation.startswith(("Mapping[str, Any]", "Mapping[str, int]")) or annotation == "Json":
-        return "object"
-    return ""
 
 
 def _time(call: Call, name: str, value: Any) -> Any:
@@ -147,6 +122,7 @@ def _view(call: Call, name: str, value: Any) -> Any:
 
 _SORTS: dict[str, Callable[[Call, str, Any], Any]] = {
     "time": _time, "object": _object, "function": _named, "memory": _memory, "view": _view, "model": _model,
+    "event": _model, "messages": _model, "age": _model,
 }  # fmt: skip
 
 

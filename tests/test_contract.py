@@ -18,6 +18,8 @@ import graphstore
 from graphstore import Branch, GraphStore, InvalidError, Result, View, calls, contract, errors, giving, wire
 from graphstore.contract import CALLS, EXCEPTIONS
 
+pytestmark = pytest.mark.in_process("compares what a connection carries with what is here")
+
 
 @pytest.fixture(scope="module")
 def world():
@@ -54,6 +56,30 @@ def test_what_is_answered_arrives_exactly(world, name, args):
     assert type(given) is type(arrived)
     assert repr(given) == repr(arrived) or " at 0x" in repr(given)
     assert contract.encode(given)  # and for anyone
+
+
+@pytest.mark.parametrize("name", sorted(set(CALLS) - set(contract._OF_FORM) - {"cloud_events.cloud_events"}))
+def test_the_types_of_every_call_are_resolved(name):
+    call = CALLS[name]
+
+    assert set(call.hints) == set(call.parameters)
+    assert call.reading is None or callable(call.reading)
+
+
+def test_a_model_among_the_arguments_is_read_or_refused_with_its_field(world):
+    found = orjson.loads(wire.plain(world.contradictions(settled=True)[0]))
+    assert (
+        world.contradictions(settled=True)[0]
+        == contract.prepare(CALLS["resolve"], {"contradiction": found, "keep": "both", "reason": "why"})[
+            "contradiction"
+        ]
+    )
+
+    del found["source"]["kind"]
+    with pytest.raises(
+        InvalidError, match=r"contradiction of resolve cannot be read: source.*kind: Field required"
+    ):
+        contract.prepare(CALLS["resolve"], {"contradiction": found, "keep": "both", "reason": "why"})
 
 
 def test_every_public_name_is_a_call_or_an_exception():
