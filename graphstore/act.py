@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 
+from graphstore import snapshots
+from graphstore.coordinates import resolve
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
 from graphstore.index import Index
 from graphstore.inputs import printable, text_of
 from graphstore.models import Json, Node
+from graphstore.period import Instant, TimeLike
 from graphstore.sight import Core, Sight
 from graphstore.writing import Transaction
 
@@ -30,6 +34,10 @@ class Act:
     def sight(self) -> Sight:
         """The store as the verb leaves it."""
         return Sight(self.core, self.work.tx, self.work.tx)
+
+    def time(self, value: TimeLike, what: str) -> Instant:
+        """The instant that a caller gave; now is that of the transaction."""
+        return resolve(value, what, self.work.tx, partial(snapshots.known, self.index, self.work.tx))
 
     def free_id(self, id: str) -> str:
         """An id that a caller wants for something new. Raises ConflictError when it is taken."""

@@ -109,8 +109,8 @@ def work_on(
 
     `project`: its path, or the end of it. Raises NotFoundError for a project that no work is known of here, InvalidError when several are meant.
     """
-    begin = -OPEN if since is None else instant(since, "since")
-    end = OPEN if until is None else instant(until, "until")
+    begin = -OPEN if since is None else view._time(since, "since")
+    end = OPEN if until is None else view._time(until, "until")
     there = of_project(pieces(view), project)
     found = [piece for piece in there if begin <= piece.since < end]
     work = tuple(map(_worked, found))

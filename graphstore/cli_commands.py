@@ -150,8 +150,6 @@ def _timeline(asked: Asked) -> Any:
     from graphstore.timeline import messages
 
     view = asked.view if asked.valid or asked.tx else asked.store
-    if "since" in asked.values:
-        asked.values["since"] = common.begin(asked.values["since"], view.at.valid)
     page = messages(view, **asked.values)
     return {"events": page.events, "cursor": page.cursor}
 
@@ -301,7 +299,7 @@ def _check_evict(values: Values) -> None:
 
 def _evict(asked: Asked) -> Any:
     age = asked.take("older_than")
-    gone = asked.call(**({} if age is None else {"before": common.begin(age, asked.store.at.valid)}))
+    gone = asked.call(**({} if age is None else {"before": age}))
     asked.words = f"evicted {len(gone)}{': ' if gone else ''}{', '.join(gone)}."
     return {"evicted": gone}
 
@@ -576,7 +574,7 @@ _LISTED = (
         words={"every": Word("Also what was once believed.", flag="--all", type="bool")}),
     Command("diff", TIME, "What changed between two versions, field by field.", "diff"),
     Command("timeline", TIME, "Messages, newest first, a page at a time.", "timeline.messages", _timeline, _messages, check=_check_cursor, words={
-        "since": Word("From a time on, or 2h, 7d, 4w ago.", "WHEN"), "limit": _LAST,
+        "since": Word("From then on: a time, or 2h, 7d, 4w ago.", "TIME"), "limit": _LAST,
         "authorized": Word("Only those that were, or were not.", flag="--authorized/--unauthorized"),
         "cursor": Word("Go on after the page that ended with it.")}),
     Command("events", TIME, "What happened lately, and what keeps coming back.", "events.history_report", show=_tell("report"), words={

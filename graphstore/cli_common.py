@@ -5,9 +5,7 @@ As in every module of the command line, nothing heavy is imported before a comma
 
 import inspect
 import os
-import re
 import sys
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -149,21 +147,8 @@ def with_as_of(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def view_at(store: "GraphStore", valid: str | None, tx: str | None) -> "View":
-    """The view asked for; each axis is a time, or a snapshot by its name.
-
-    A tx between the last transaction and the present is answered with what is known: this reads once and ends.
-    """
-    from graphstore.period import EPOCH, instant
-    from graphstore.snapshots import looks_like_time
-
-    if valid is not None and not looks_like_time(valid):
-        valid = store.as_of(valid).at.valid.isoformat()
-    if tx is not None and not looks_like_time(tx):
-        tx = store.as_of(tx).at.tx.isoformat()
-    latest = store.stats()["last_tx"] or EPOCH
-    if tx is not None and instant(latest) < instant(tx, "tx") <= time.time_ns() // 1000:
-        tx = None
-    return store.as_of(valid=valid, tx=tx)
+    """The view asked for, of a command that reads once and ends."""
+    return store._read_once(valid, tx)
 
 
 def answer(value: object, as_json: bool, said: str | None = None) -> None:
@@ -249,13 +234,3 @@ def embedder(name: str) -> Any:
 
     kind, colon, _ = name.partition(":")
     return function(name) if colon and kind not in embedders.NAMES else embedders.named(name)
-
-
-def begin(since: str, now: Any) -> Any:
-    """The beginning of an age such as 2h; a time as it is."""
-    if not re.fullmatch(r"[0-9]{1,9}[mhdw]", since):
-        return since
-    from graphstore.period import instant, moment
-    from graphstore.windows import window
-
-    return moment(window(since, instant(now))[0])

@@ -84,7 +84,7 @@ def connect(
     `now`: the instant written beside each connection, by default that of the transaction. Raises InvalidError for a number out of range.
     """
     limits = Limits(_window(window_days), _share("threshold", threshold), at_least_one("most", most))
-    said_at = None if now is None else instant(now, "now")
+    said_at = None if now is None else store._time(now, "now")
     with store.transaction(reason="connect"):
         work = _Connecting(store, said_at)
         work.links(limits)

@@ -17,7 +17,7 @@ from graphstore.errors import InvalidError
 from graphstore.inputs import json_object, text_of
 from graphstore.keys import slot_name
 from graphstore.models import UPRIGHT, Event, Json, Node, Value, words
-from graphstore.period import OPEN, Instant, TimeLike, instant, iso, moment
+from graphstore.period import OPEN, Instant, TimeLike, iso, moment
 from graphstore.sight import Sight
 from graphstore.windows import plural
 from graphstore.wording import during, line
@@ -109,7 +109,7 @@ def consolidate(
     wanted = _Wanted(
         None if kind is None else text_of("kind", kind),
         None if topic is None else _Topic(text_of("topic", topic)),
-        OPEN if before is None else instant(before, "before"),
+        OPEN if before is None else view._time(before, "before"),
     )
     with view._core.lock:
         sight = view._sight()

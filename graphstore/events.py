@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
+from functools import partial
 from typing import Any, NamedTuple
 
 import orjson
 
-from graphstore import calls
+from graphstore import calls, snapshots
 from graphstore.correlation import Activity, Happening, Proposal, correlate
 from graphstore.fingerprints import fingerprint
 from graphstore.happened import Happened
@@ -68,7 +69,7 @@ def history_report(
     optional_text("type", type), optional_text("pattern", pattern)
     with view._core.lock:
         sight = view._sight()
-        within = window(since, sight.valid)
+        within = window(since, sight.valid, partial(snapshots.known, sight.index, sight.tx))
         history = _History(sight)
         asked = -1 if related_to is None else sight.resolve(related_to)[0]
         matches = history.matching(type, within, asked, pattern)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import orjson
@@ -12,7 +12,7 @@ import orjson
 from graphstore.errors import InvalidError
 from graphstore.fingerprints import MESSAGES, fingerprint_of
 from graphstore.models import Event, Json, Node
-from graphstore.period import BEGINNING, OPEN, Instant, Period, TimeLike, instant, period
+from graphstore.period import BEGINNING, OPEN, Instant, Period, TimeLike, period
 
 Thing = Node | Event
 
@@ -191,16 +191,20 @@ def id_of(value: str | Thing) -> str:
     return value.id if isinstance(value, (Node, Event)) else value
 
 
-def span(valid_from: TimeLike | None, valid_to: TimeLike | None, now: Instant) -> Period:
+Read = Callable[[TimeLike, str], Instant]
+"""Reads the time that a caller gave for the argument of that name."""
+
+
+def span(valid_from: TimeLike | None, valid_to: TimeLike | None, now: Instant, read: Read) -> Period:
     """The period of something new: from now and open, unless said otherwise."""
-    start = now if valid_from is None else instant(valid_from, "valid_from")
-    return period(start, OPEN if valid_to is None else instant(valid_to, "valid_to"))
+    start = now if valid_from is None else read(valid_from, "valid_from")
+    return period(start, OPEN if valid_to is None else read(valid_to, "valid_to"))
 
 
-def part(valid_from: TimeLike | None, valid_to: TimeLike | None) -> Period:
+def part(valid_from: TimeLike | None, valid_to: TimeLike | None, read: Read) -> Period:
     """The part of something there already: all of it, unless said otherwise."""
-    start = BEGINNING if valid_from is None else instant(valid_from, "valid_from")
-    return period(start, OPEN if valid_to is None else instant(valid_to, "valid_to"))
+    start = BEGINNING if valid_from is None else read(valid_from, "valid_from")
+    return period(start, OPEN if valid_to is None else read(valid_to, "valid_to"))
 
 
 def whole_number(what: str, value: Any) -> int | None:

@@ -15,7 +15,7 @@ from graphstore import layers as tables
 from graphstore.layers import CHUNK, Layer
 from graphstore.memory import LAYERS, Memory, MemoryStats
 from graphstore.models import Value
-from graphstore.period import BEGINNING, Instant, TimeLike, instant, moment
+from graphstore.period import BEGINNING, Instant, TimeLike, moment
 from graphstore.store import GraphStore
 from graphstore.windows import plural
 
@@ -61,7 +61,7 @@ def due(store: GraphStore, now: TimeLike | None = None) -> Due:
     with store._core.lock:
         store._usable()
         index = store._core.index
-        at = store._now() if now is None else instant(now, "now")
+        at = store._now() if now is None else store._time(now, "now")
         chunks = _chunks(retention.contents(index, CHUNK), layers)
         expired = [chunk for chunk in chunks if tables.over(chunk.layer, chunk.born, at)]
         rest = [chunk for chunk in chunks if not tables.over(chunk.layer, chunk.born, at)]

@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial, wraps
-from typing import Annotated, Any, NamedTuple, Protocol, TypeVar, cast
+from typing import Annotated, Any, NamedTuple, Protocol, TypeVar
 
 import orjson
 from anyio import CapacityLimiter, to_thread
@@ -27,7 +27,6 @@ from graphstore.engine import stopped_by
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.mcp_answers import Answer, At, at
 from graphstore.period import Instant, instant, moment
-from graphstore.snapshots import looks_like_time
 from graphstore.store import GraphStore
 from graphstore.view import View
 from graphstore.wording import when
@@ -147,23 +146,13 @@ class Desk:
         self.query_seconds = query_seconds
 
     def view(self, valid: str | None = None, tx: str | None = None) -> View:
-        """The view at a coordinate; each axis is a time or a snapshot's name. What the writer of a followed store has told is followed first.
+        """The view at a coordinate. What the writer of a followed store has told is followed first.
 
-        Raises InvalidError for a time that is none, NotFoundError for an unknown snapshot.
+        Raises InvalidError for a time that is none.
         """
         if self.store.read_only:
             self.store.refresh()
-        here, known = self._axis(valid, "valid"), self._axis(tx, "tx")
-        if known is not None and self.store.read_only and instant(known, "tx") > instant(self.store.at.tx):
-            known = None  # between what is known here and the present: the same
-        return self.store.as_of(valid=here, tx=known)
-
-    def _axis(self, said: str | None, axis: str) -> str | None:
-        if said is None or not said.strip() or said.strip().lower() == "now":
-            return None
-        if looks_like_time(said):
-            return said
-        return cast(str, getattr(self.store.as_of(said.strip()).at, axis).isoformat())
+        return self.store._read_once(valid, tx)
 
     def refusal(self, view: View, id: str) -> Callable[[NotFoundError], NotFoundError]:
         """What to say of an id that a view does not know: since when it is known, where it was told later."""

@@ -44,7 +44,6 @@ from graphstore.models import Event, Node, Version, words
 from graphstore.period import instant, iso, moment
 from graphstore.texts import text as query_text
 from graphstore.view import View
-from graphstore.windows import window
 
 _CELL = 2_000  # characters of a text in a row
 _SAMPLE = 50
@@ -82,8 +81,8 @@ class Graph:
         view = question.view
         if about is not None and (thread or sender):
             raise InvalidError("about= and thread= or sender= ask for different timelines. Give one of them.")
-        begin = None if since is None else moment(window(since, instant(view.at.valid))[0])
-        end = None if until is None else moment(instant(until, "until"))
+        begin = None if since is None else moment(view._time(since, "since"))
+        end = None if until is None else moment(view._time(until, "until"))
         found: Iterable[Entry | Event]
         if about is not None:
             of, found = _about(view, about)

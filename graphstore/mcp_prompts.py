@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator
 from graphstore.mcp_answers import thing, things
 from graphstore.mcp_desk import Desk
 from graphstore.models import Event, Node
-from graphstore.period import instant, moment
-from graphstore.windows import window
+from graphstore.period import moment
 from graphstore.wording import line, when
 
 _MOST = 20
@@ -18,7 +17,7 @@ _LINE = 300
 def audit(desk: Desk, since: str) -> str:
     """The text of the prompt, with what is found at now. Raises InvalidError for a `since` that is none."""
     view = desk.view()
-    begin = moment(window(since, instant(view.at.valid))[0])
+    begin = moment(view._time(since, "since"))
     before = desk.view(valid=view.at.valid.isoformat(), tx=min(begin, view.at.tx).isoformat())
     found = before.compare(view)
     shaky = [str(each) for each in view.shaky(_MOST + 1)]

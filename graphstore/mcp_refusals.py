@@ -106,6 +106,8 @@ def _next(tool: str, arguments: Mapping[str, Any], error: GraphStoreError, text:
         return "tell the user: the store needs to be looked at (graphstore verify)."
     if isinstance(error, ConflictError):
         return f"call {_about(arguments)} and decide."
+    if isinstance(error, InvalidError) and "there is no snapshot" in text:
+        return "call schema() for the names of snapshots, or give a date such as 2026-01-30."
     if isinstance(error, InvalidError):
         return f"call {tool} again with that put right."
     return ""
@@ -120,8 +122,6 @@ def _after_not_found(tool: str, arguments: Mapping[str, Any], text: str) -> str:
         return f"call {tool} with a later tx, or without tx."
     if found := _INSTEAD.search(text):
         return f"call timeline({found[1]}={_quoted(_got(arguments, text))})."
-    if "snapshot" in text:
-        return "call schema() for the names of snapshots, or give a date such as 2026-01-30."
     if found := _NEAREST.search(text):
         return f"call get(id={_quoted(found[1][1:-1])}) if that was meant, else search(query={_quoted(_got(arguments, text))})."
     return f"call search(query={_quoted(_got(arguments, text))})."

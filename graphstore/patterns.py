@@ -7,10 +7,11 @@ from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime, timedelta
+from functools import partial
 from typing import Any, NamedTuple, cast
 from zoneinfo import ZoneInfo
 
-from graphstore import calls
+from graphstore import calls, snapshots
 from graphstore.correlation import CORRELATION, microseconds
 from graphstore.errors import InvalidError
 from graphstore.happened import Episode, Happened, Seen
@@ -232,7 +233,7 @@ def zone_of(name: str) -> ZoneInfo:
 def _remembered(sight: Sight, pinned: bool, since: Any, asked: Asked, zone: ZoneInfo) -> list[Json]:
     """The patterns as found before, when nothing was written since and they are fresh enough; else as found now."""
     index, memo = sight.index, sight.core.memo
-    within = window(since, sight.valid)
+    within = window(since, sight.valid, partial(snapshots.known, sight.index, sight.tx))
     if index.pending:  # what a transaction still open has written has no mark yet
         return _Search(sight, within, asked, zone).found()
     state = (index, index.mark())

@@ -327,7 +327,7 @@ class Recorder:
             kept = _Knowledge(dict(metrics), resources, dict(watched))
             try:
                 with nullcontext() if inside else store.transaction(author=self._agent):
-                    when = instant(store.at.valid if at is None else at, "at")
+                    when = store._time(store.at.valid if at is None else at, "at")
                     self._activity.note(when, active)
                     yield when
             except BaseException:

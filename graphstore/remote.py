@@ -24,7 +24,7 @@ from graphstore.contract import CALLS
 from graphstore.engine import seconds_limit
 from graphstore.errors import ConflictError, EngineError, GraphStoreError, InvalidError, NotFoundError
 from graphstore.inputs import text_of
-from graphstore.models import BranchInfo, Coordinate, Merge, MergeConflict, ViewDiff
+from graphstore.models import BranchInfo, Coordinate, Merge, MergeConflict, Snapshot, ViewDiff
 from graphstore.period import OPEN, Instant, TimeLike, instant, iso, moment
 from graphstore.store import Branch, GraphStore
 from graphstore.view import Reader, View
@@ -87,6 +87,11 @@ class Remote(calls.Elsewhere):
     def _at(self) -> dict[str, str]:
         """The coordinate to read at, apart from the branch."""
         return {}
+
+    def _names(self) -> list[Snapshot]:
+        store = RemoteStore(self._line)
+        store._branch = self._branch
+        return store.snapshots()
 
     def _usable(self) -> None:
         if self._line.closed:
@@ -311,7 +316,7 @@ class RemoteStore(Remote, GraphStore):
         if self.read_only:
             raise InvalidError(READ_ONLY)
         said = {
-            "at": None if at is None else iso(instant(at)),
+            "at": at if at is None or isinstance(at, str) else iso(instant(at)),
             "author": None if author is None else text_of("author", author),
             "reason": None if reason is None else text_of("reason", reason, empty=True),
         }

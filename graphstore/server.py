@@ -376,13 +376,14 @@ class Door:
             raise InvalidError.choice("argument", min(unknown), ("since",))
         if self._streams >= self._limits.streams:
             raise Refused(503, "too many streams are open.", after=30)
-        since: TimeLike | None = headers.get(b"last-event-id", b"").decode("latin-1") or dict(
-            asked.others
-        ).get("since")
-        if since == "now":
-            since = iso(min(self._store._coordinate()[1], self._store._last_tx))
-        elif since is not None:
-            instant(since, "since")
+        since: str | None = headers.get(b"last-event-id", b"").decode("latin-1") or dict(asked.others).get(
+            "since"
+        )
+        if since is not None:
+            at = self._calling().line(asked)._time(since, "since", "tx")
+            if since.strip().lower() == "now":  # what is being written now may have an earlier instant
+                at = min(self._store._coordinate()[1], self._store._last_tx)
+            since = iso(at)
         self._streams += 1
         try:
             await self._stream(since, asked, receive, send)

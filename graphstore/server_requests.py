@@ -125,7 +125,7 @@ def _apart(query: bytes) -> Apart:
         elif name in named:
             raise Refused(422, f"{name} is said twice. Say it once.")
         else:
-            named[name] = text_of(name, value)
+            named[name] = text_of(name, value, empty=name in ("valid", "tx"))  # refused where it is read
     return Apart(**named, others=tuple(others))
 
 

@@ -5,9 +5,9 @@ Each is kept among the store's settings under a name of its own, so a follower, 
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
+from graphstore.coordinates import looks_like_time
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
 from graphstore.index import Index
 from graphstore.inputs import printable, text_of
@@ -16,13 +16,6 @@ from graphstore.period import Instant, instant, iso, moment
 
 KEPT = "snapshot:"
 """What the settings of snapshots begin with."""
-# `2026-01…`, `2026W05…`, and digits alone, which ISO 8601 takes for a date as well
-_TIME = re.compile(r"[+-]?(\d{4}-\d|\d{4}-?W\d|\d{8}T|\d+\Z)")
-
-
-def looks_like_time(text: str) -> bool:
-    """Whether a text is, or was meant as, a date or an instant, and so can be no name."""
-    return _TIME.match(text.strip()) is not None
 
 
 def name_of(name: object) -> str:
@@ -62,14 +55,14 @@ def known(index: Index, tx: Instant) -> list[Snapshot]:
 
 def find(index: Index, name: object, tx: Instant) -> Snapshot:
     """The snapshot of that name. Raises NotFoundError with the nearest names, InvalidError for a time."""
-    if not isinstance(name, str) or looks_like_time(name):
+    plain = name.strip() if isinstance(name, str) else ""
+    kept = index.setting(KEPT + plain)
+    if kept is None and (not isinstance(name, str) or looks_like_time(name)):
         raise InvalidError(
             f"{name!r} is no snapshot's name. For a time say as_of(valid=…), as_of(tx=…), or knowledge_at(…) for both."
         )
-    plain = name.strip()
-    kept = index.setting(KEPT + plain)
     if kept is None or instant(kept["tx"]) > tx:
-        missing = NotFoundError.nearest("snapshot", name, [snapshot.name for snapshot in known(index, tx)])
+        missing = NotFoundError.nearest("snapshot", plain, [snapshot.name for snapshot in known(index, tx)])
         raise NotFoundError(f"{missing} snapshots() lists them; a time is ISO 8601, such as '2026-01-30'.")
     return _made(plain, kept)
 

@@ -30,7 +30,7 @@ from graphstore.models import (
     Verification,
     ViewDiff,
 )
-from graphstore.period import BEGINNING, Instant, TimeLike, instant, moment
+from graphstore.period import BEGINNING, Instant, TimeLike, moment
 from graphstore.proposals import Extractor
 from graphstore.recording import Recording, Report
 from graphstore.resolving import resolve
@@ -358,7 +358,7 @@ class GraphStore(WholeStore):
             media_path=media_path,
             media_hash=media_hash,
         )
-        at = None if occurred_at is None else instant(occurred_at, "occurred_at")
+        at = None if occurred_at is None else self._time(occurred_at, "occurred_at")
         related = tuple(ids("related_to", related_to or ()))
         with self._verb() as work:
             act = Act(self._core, work)
@@ -400,7 +400,7 @@ class GraphStore(WholeStore):
         coordinates lose the contents as well. Raises InvalidError when none of the three is given, or inside a transaction.
         """
         wanted = None if kinds is None else frozenset(inputs.ids("kinds", kinds))
-        cut = None if before is None else instant(before, "before")
+        cut = None if before is None else self._time(before, "before")
         most = inputs.whole_number("larger_than", larger_than)
         if before is None and larger_than is None and ids is None:
             raise InvalidError(

@@ -50,7 +50,7 @@ def sweep(
         raise InvalidError(
             f"extractor {extractor!r} cannot be called. Give a function of a view and a list of ids."
         )
-    began = _last(store) if since is None else moment(instant(since, "since"))
+    began = _last(store) if since is None else moment(store._time(since, "since", "tx"))
     until: datetime | None = None
     ids: list[str] = []
     links: tuple[Link, ...] = ()

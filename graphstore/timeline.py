@@ -181,8 +181,8 @@ def messages(
                 f"authorized {authorized!r} is neither true nor false. Give True, False, or None for both."
             )
         wanted["authorized"] = authorized
-    begin = -OPEN if since is None else instant(since, "since")
-    end = OPEN if until is None else instant(until, "until")
+    begin = -OPEN if since is None else view._time(since, "since")
+    end = OPEN if until is None else view._time(until, "until")
     most = None if limit is None else at_least_one("limit", limit, " or None for no limit")
     asked = _digest([wanted, begin, end])
     here, before = _going_on(view, cursor, asked)

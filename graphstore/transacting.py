@@ -13,11 +13,12 @@ import time
 import weakref
 from collections.abc import Callable, Iterator
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from graphstore import folder, retention, snapshots
+from graphstore import coordinates, folder, retention, snapshots
 from graphstore.errors import DamageError, EngineError, GraphStoreError, InvalidError
 from graphstore.graphs import Graphs
 from graphstore.inputs import text_of
@@ -34,6 +35,14 @@ from graphstore.writing import Transaction
 
 Clock = Callable[[], datetime]
 Progress = Callable[[int, int], None]
+
+
+class NotFollowed(InvalidError):
+    """A follower of another process's journal was asked for a tx later than what it has read."""
+
+    def __init__(self, message: str, tx: Instant) -> None:
+        super().__init__(message)
+        self.tx = tx
 
 
 class Writer(Reader):
@@ -159,22 +168,37 @@ class Writer(Reader):
                     )
                 found = snapshots.find(self._core.index, snapshot, now_tx)
                 valid, tx = found.valid, found.tx
-            at = now_tx if tx is None else instant(tx, "tx")
+            here, at = now_valid, now_tx
+            names = partial(snapshots.known, self._core.index, now_tx)
+            if valid is not None:
+                here = coordinates.resolve(valid, "valid", now_valid, names)
+            if tx is not None:
+                at = coordinates.resolve(tx, "tx", now_valid, names, axis="tx", present=now_tx)
             if self.read_only and at > now_tx:
-                raise InvalidError(
+                raise NotFollowed(
                     f"tx {iso(at)} is not known here yet: this reader has followed the journal to {iso(now_tx)}. "
-                    "Leave tx out for what it knows, or call refresh() and ask for what it knows then."
+                    "Leave tx out for what it knows, or call refresh() and ask for what it knows then.",
+                    at,
                 )
             if at > now_tx:
                 raise InvalidError(
                     f"tx {iso(at)} has not come yet: it is {iso(now_tx)}. What will be known then cannot be said now."
                 )
             self._handed = max(self._handed, at)
-            return View(self._core, now_valid if valid is None else instant(valid, "valid"), at)
+            return View(self._core, here, at)
 
     def knowledge_at(self, t: TimeLike) -> View:
         """What the store believed at `t` about `t`."""
         return self.as_of(valid=t, tx=t)
+
+    def _read_once(self, valid: TimeLike | None, tx: TimeLike | None) -> View:
+        """The view for one who reads once and leaves: a tx between the last that a follower knows and the present is what it knows."""
+        try:
+            return self.as_of(valid=valid, tx=tx)
+        except NotFollowed as error:
+            if error.tx > self._now():
+                raise
+            return self.as_of(valid=valid)
 
     # ------------------------------------------------------------------ transactions
 
@@ -186,7 +210,7 @@ class Writer(Reader):
 
         Raises InvalidError for an `at` that runs backwards. Other threads wait; nothing of it shows to them before the end.
         """
-        wanted = None if at is None else instant(at, "at")
+        wanted = None if at is None else self._time(at, "at", "tx")
         with self._transact(wanted, author, reason):
             yield self
 

@@ -11,7 +11,7 @@ from graphstore.inputs import ids, json_object, optional_text, part, span, text_
 from graphstore.keys import slot_name
 from graphstore.linking import Claim, Ends, Linking, beside
 from graphstore.models import Link, Node
-from graphstore.period import OPEN, Instant, Period, TimeLike, coalesce, instant, iso, period
+from graphstore.period import OPEN, Instant, Period, TimeLike, coalesce, iso, period
 from graphstore.slots import Filling, Slot, confirm
 from graphstore.vocabulary import strength_of
 from graphstore.writing import refuse_forgotten, refuse_taken_slot
@@ -39,7 +39,7 @@ def add_node(
     slot = None if key is None else slot_name(key)
     body = version_body(content, text, tags, trigger, source)
     text_of("scope", scope, empty=True)
-    during = span(valid_from, valid_to, work.tx)
+    during = span(valid_from, valid_to, work.tx, act.time)
     named = named_ids(act, named_by_kind)
     filling = None
     if slot is not None:
@@ -101,7 +101,7 @@ def end(act: Act, id: str, at: TimeLike | None, reason: str | None) -> None:
     ent = act.known(id, node=True)
     refuse_forgotten(index, ent)
     name, start = index.names[ent], index.start(ent, work.tx)
-    cut = work.tx if at is None else instant(at, "at")
+    cut = work.tx if at is None else act.time(at, "at")
     if start is None or index.r_to[index.now_of[ent][-1]] <= cut:
         raise NotFoundError(f"nothing is believed of {name!r} from {iso(cut)} on: there is nothing to end.")
     if cut <= start:
@@ -118,7 +118,7 @@ def retract(act: Act, id: str, valid_from: TimeLike | None, valid_to: TimeLike |
     name = index.names[ent]
     if index.is_event[ent] and (valid_from is not None or valid_to is not None):
         raise InvalidError(f"{name!r} is an event: it is retracted whole. Leave valid_from and valid_to out.")
-    during = part(valid_from, valid_to)
+    during = part(valid_from, valid_to, act.time)
     refuse_forgotten(index, ent)
     gone = work.take(ent, during, work.op("retract", name, reason))
     if not gone:
@@ -130,7 +130,7 @@ def supersede(
 ) -> list[Link]:
     """See `GraphStore.supersede`."""
     new = act.known(by)
-    since = None if valid_from is None else instant(valid_from, "valid_from")
+    since = None if valid_from is None else act.time(valid_from, "valid_from")
     linking, claim = Linking(act.core, act.work), Claim(reason=optional_text("reason", reason))
     rows = [linking.supersede(new, act.known(name), claim, since=since) for name in olds]
     sight = act.sight()
@@ -144,14 +144,14 @@ def unlink(
     index, work = act.index, act.work
     link = act.known_link(link_id)
     op = work.op("unlink", index.l_name[link], reason)
-    gone = work.take_link(link, part(valid_from, valid_to), op)
+    gone = work.take_link(link, part(valid_from, valid_to, act.time), op)
     if not gone:
         raise NotFoundError(
             f"nothing is believed of link {index.l_name[link]!r} over that time: there is nothing to unlink."
         )
     if index.l_kind[link] == "supersedes":
         for other in beside(index, link, "transition"):
-            work.take_link(other, part(valid_from, valid_to), op)
+            work.take_link(other, part(valid_from, valid_to, act.time), op)
         work.give_back(link, coalesce(gone), op)
         refuse_taken_slot(index, index.l_tgt[link])
 
@@ -186,13 +186,13 @@ def _revised(act: Act, ent: int, valid_from: TimeLike | None, valid_to: TimeLike
             )
         return act.work.validity(ent)
     if valid_from is not None:
-        start = instant(valid_from, "valid_from")
+        start = act.time(valid_from, "valid_from")
     elif now:
         start = index.r_from[now[0]]
     else:
         raise ConflictError(f"{name!r} has no validity that valid_to could end. Give valid_from= as well.")
     if valid_to is not None:
-        return [period(start, instant(valid_to, "valid_to"))]
+        return [period(start, act.time(valid_to, "valid_to"))]
     end = index.r_to[now[-1]] if now else OPEN
     return [period(start, end if end > start else OPEN)]
 
@@ -239,7 +239,7 @@ def link_row(
     ends = Ends(act.known(said.source), said.kind, act.known(said.target))
     linking = Linking(act.core, act.work)
     if said.kind.name == "supersedes":
-        since = None if valid_from is None else instant(valid_from, "valid_from")
-        until = OPEN if valid_to is None else instant(valid_to, "valid_to")
+        since = None if valid_from is None else act.time(valid_from, "valid_from")
+        until = OPEN if valid_to is None else act.time(valid_to, "valid_to")
         return linking.supersede(ends.source, ends.target, claim, verb="link", since=since, until=until)
-    return linking.join(ends, span(valid_from, valid_to, act.work.tx), claim)
+    return linking.join(ends, span(valid_from, valid_to, act.work.tx, act.time), claim)

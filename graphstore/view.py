@@ -9,8 +9,9 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from graphstore import comparing, conflicts, hops, walks
+from graphstore import comparing, conflicts, hops, snapshots, walks
 from graphstore import diff as differences
+from graphstore.coordinates import Axis, resolve
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.inputs import whole_number
 from graphstore.keys import slot_name
@@ -25,6 +26,7 @@ from graphstore.models import (
     Link,
     Node,
     Shaky,
+    Snapshot,
     Supersession,
     Version,
     ViewDiff,
@@ -50,6 +52,17 @@ class Reader(Painted):
 
     def _coordinate(self) -> tuple[Instant, Instant]:
         raise NotImplementedError
+
+    def _time(self, value: TimeLike, what: str, axis: Axis = "valid") -> Instant:
+        """The instant that a caller gave; ages such as `7d` count back from the valid time of these answers."""
+        if not isinstance(value, str):
+            return instant(value, what)
+        return resolve(value, what, instant(self.at.valid), self._names, axis=axis)
+
+    def _names(self) -> list[Snapshot]:
+        """The snapshots whose names may stand for a time."""
+        with self._core.lock:
+            return snapshots.known(self._core.index, self._coordinate()[1])
 
     def _sight(self) -> Sight:
         return Sight(self._core, *self._coordinate())
@@ -203,8 +216,8 @@ class Reader(Painted):
         `since` and `until`: an occurrence of it lies in [since, until). `related_to`: linked with that id either way. `pattern`: part of the
         description, whatever the case.
         """
-        begin = -OPEN if since is None else instant(since, "since")
-        end = OPEN if until is None else instant(until, "until")
+        begin = -OPEN if since is None else self._time(since, "since")
+        end = OPEN if until is None else self._time(until, "until")
         bounded = since is not None or until is not None
         with self._core.lock:
             sight = self._sight()

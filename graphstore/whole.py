@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from graphstore import folder, inputs, snapshots
 from graphstore.errors import ConflictError, EngineError, InvalidError
 from graphstore.models import Change, Problem, Snapshot, Verification
-from graphstore.period import OPEN, TimeLike, instant, moment
+from graphstore.period import OPEN, TimeLike, moment
 from graphstore.sight import Sight
 from graphstore.transacting import Progress, Writer
 
@@ -75,7 +75,7 @@ class WholeStore(Writer):
         with self._core.lock:
             self._usable()
             index = self._core.index
-            after = -OPEN if since is None else instant(since, "since")
+            after = -OPEN if since is None else self._time(since, "since", "tx")
             known = self._coordinate()[1]
             change = Sight(self._core, after, after).change
             told = (

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Callable
 from datetime import date, datetime
 from typing import Any
 
+from graphstore.coordinates import AGE, UNITS, Names, resolve
 from graphstore.errors import InvalidError
-from graphstore.period import BEGINNING, Instant, instant, iso
+from graphstore.period import Instant, instant, iso
 
 Window = tuple[Instant, Instant]
 """From and to, both included."""
 
-_UNITS = {"m": ("minute", 60), "h": ("hour", 3600), "d": ("day", 86_400), "w": ("week", 604_800)}
-_RELATIVE = re.compile(r"([0-9]{1,9})([mhdw])\Z")
 
-
-def window(since: Any, now: Instant) -> Window:
+def window(since: Any, now: Instant, names: Names = tuple) -> Window:
     """From and to of a window that ends at `now` unless it is a range; both ends are in it.
 
-    `since` is a whole number of minutes, hours, days or weeks (`30m`, `1h`, `7d`, `2w`), an ISO instant or date, a range `A..B` of these,
-    or a pair of times. Raises InvalidError for anything else.
+    `since` is a time as `coordinates.resolve` takes it (`30m`, `7d`, `yesterday`, an ISO instant or date), a range `A..B` of instants and dates,
+    or a pair of these. Raises InvalidError for anything else.
     """
     if isinstance(since, (tuple, list)):
         if len(since) != 2:
@@ -28,15 +26,12 @@ def window(since: Any, now: Instant) -> Window:
         return _range(since, since[0], since[1])
     if isinstance(since, str):
         text = since.strip()
-        found = _RELATIVE.match(text)
-        if found and int(found[1]):
-            return max(BEGINNING, now - int(found[1]) * _UNITS[found[2]][1] * 1_000_000), now
         begin, dots, end = text.partition("..")
         if dots:
             return _range(since, begin, end)
     elif not isinstance(since, date):
         raise _unknown(since)
-    return _time(since, since), now
+    return _read(since, lambda: resolve(since, "since", now, names)), now
 
 
 def _range(since: Any, begin: Any, end: Any) -> Window:
@@ -49,10 +44,14 @@ def _range(since: Any, begin: Any, end: Any) -> Window:
 def _time(since: Any, value: Any) -> Instant:
     if not isinstance(value, (str, date)):
         raise _unknown(since)
+    return _read(since, lambda: instant(value.strip() if isinstance(value, str) else value, "since"))
+
+
+def _read(since: Any, read: Callable[[], Instant]) -> Instant:
     try:
-        return instant(value.strip() if isinstance(value, str) else value, "since")
+        return read()
     except InvalidError as error:
-        if "time zone" in str(error):  # the right form, and the way out is said there
+        if "time zone" in str(error) or "name of a snapshot," in str(error):  # the way out is said there
             raise
         raise _unknown(since) from None
 
@@ -60,7 +59,7 @@ def _time(since: Any, value: Any) -> Instant:
 def _unknown(since: Any) -> InvalidError:
     return InvalidError(
         f"since {since!r} is no window. Give a whole number of minutes, hours, days or weeks ('30m', '1h', '7d', '2w'), an ISO instant or "
-        "date ('2026-01-20T10:00:00Z', '2026-01-20'), a range of these ('2026-01-01..2026-02-01'), or a pair of times (start, end)."
+        "date ('2026-01-20T10:00:00Z', '2026-01-20'), a month ('2026-01'), today, yesterday, a snapshot's name, a range of dates and instants ('2026-01-01..2026-02-01'), or a pair of times (start, end)."
     )
 
 
@@ -80,9 +79,9 @@ def _one(value: Any) -> str:
 def told(since: Any) -> str:
     """The window in a sentence: `in last 7 days`, `since 2026-01-01`, `from … to …`."""
     text = said(since)
-    found = _RELATIVE.match(text)
+    found = AGE.match(text)
     if found:
-        return f"in last {plural(int(found[1]), _UNITS[found[2]][0])}"
+        return f"in last {plural(int(found[1]), UNITS[found[2]][0])}"
     begin, dots, end = text.partition("..")
     return f"from {begin.strip()} to {end.strip()}" if dots else f"since {text}"
 

@@ -14,7 +14,7 @@ from graphstore.errors import InvalidError
 from graphstore.inputs import optional_text, text_of
 from graphstore.keeping import Place, entity, keep, let_go
 from graphstore.models import Event, Node, Recorded, Value
-from graphstore.period import TimeLike, instant
+from graphstore.period import TimeLike
 from graphstore.view import Reader
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ class ExpertiseTracker:
         if isinstance(weight, bool) or not isinstance(weight, (int, float)) or not 0 < weight < 1e9:
             raise InvalidError(f"weight {weight!r} is out of range. Give a number above 0.")
         said: dict[str, Any] = {"domain": name, "outcome": outcome, "weight": weight}
-        since = None if occurred_at is None else instant(occurred_at, "occurred_at")
+        since = None if occurred_at is None else store._time(occurred_at, "occurred_at")
         with store._verb():
             about = keep(store, Place(DOMAIN, (name,)), {"domain": name}, text=name, since=since).node
             return store.record_event(

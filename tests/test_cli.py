@@ -703,7 +703,7 @@ REFUSED: list[tuple[Callable[[Path], tuple[object, ...]], str]] = [
         "1 (weak) to 5 (strong)",
     ),
     (lambda store: ("revise", store, "limits", "{}", "--valid-from", "2026-05-05T10:00:00"), "time zone"),
-    (lambda store: ("end", store, "limits", "--at", "yesterday"), "ISO 8601"),
+    (lambda store: ("end", store, "limits", "--at", "soon"), "ISO 8601"),
     (lambda store: ("add", store, "fact", "{}", "--id", "tokens"), "tokens"),
     (lambda store: ("show", store, "tokens", "--tx", "2999-01-01"), "error:"),
 ]

@@ -25,6 +25,7 @@ FLOORS = {
         "layers",
         "diff",
         "inputs",
+        "coordinates",
         "result",
         "fingerprints",
         "fields",
