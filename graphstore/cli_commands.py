@@ -521,7 +521,7 @@ _LISTED = (
         "by": Word("Fewest hops, or earliest arrival.", flag="--by"), "every": Word("Every path, the fewest hops first.", flag="--all", type="bool")}),
     Command("topic", READ, "All that was said of a topic: past, current and planned.", "topics.topic", show=_text, words=_TOPIC),
     Command("latest-on", READ, "What stands on a topic, since when, and what was before.", "topics.latest_on", show=_text, old="latest", words=_TOPIC),
-    Command("query", READ, "Ask in Cypher, at a coordinate.", "query", _query, check=_check_query, words={
+    Command("query", READ, "Ask in Cypher, at a coordinate.", "query", _query, old="cypher", check=_check_query, words={
         "tables": Word("The whole history, periods as columns.", type="bool"),
         "param": Word("A parameter (may be repeated).", "NAME=VALUE", type="many"),
         "format": Word("How to print the rows. [table]", type="table|json|csv")}),

@@ -149,6 +149,14 @@ def test_every_former_name_is_understood() -> None:
     assert {*former, "sessions work", "sessions errors"} <= set(UNLISTED)
 
 
+def test_the_tools_of_agents_have_the_names_of_commands() -> None:
+    page = (ROOT / "docs" / "tools.md").read_text(encoding="utf-8")
+    tools = {name.replace("_", "-") for name in re.findall(r"^([a-z_]+) ", page, re.MULTILINE)}
+
+    assert {"search", "get", "why", "what-superseded", "record-event"} <= tools
+    assert {"schema"} == tools - set(COMMANDS) - set(UNLISTED)  # in the shell
+
+
 def test_help_is_grouped_and_no_line_is_cut_in_80_columns() -> None:
     said = CliRunner().invoke(app, ["--help"], env={"COLUMNS": "80"}).stdout
     groups = re.findall(r"^(\w+):$", said, re.MULTILINE)
