@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip -qq --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-quick test-ladybug test-http fuzz bench bench-large lint format references pictures notebook clean
+.PHONY: help demo test test-rest test-ladybug test-http fuzz bench bench-large lint format release-check references pictures notebook clean
 
 help:  ## this list
 	@echo "graphstore: what was true, what did we believe, what superseded it, and why"
@@ -16,20 +16,20 @@ help:  ## this list
 demo: $(VENV)/demo  ## take this clone's own history into a store and ask it the five questions
 	@$(BIN)/graphstore demo --folder .demo
 
-test: $(VENV)/dev  ## every test
-	$(BIN)/python -m pytest $(ARGS)
+test: $(VENV)/dev  ## tests of every module, on all cores: a few minutes
+	$(BIN)/python -m pytest -n logical --dist loadfile -m "not rest" $(ARGS)
 
-test-quick: $(VENV)/dev  ## every test but the slow ones
-	HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -m "not slow" $(ARGS)
+test-rest: $(VENV)/dev test-ladybug test-http  ## all others: random histories, kills, processes, the other driver, through a server
+	$(BIN)/python -m pytest -m rest $(ARGS)
 
 test-ladybug: $(VENV)/ladybug  ## the tests of the graph tables on the other driver
 	GRAPHSTORE_DRIVER=ladybug HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -m driver $(ARGS)
 
 test-http: $(VENV)/dev  ## the tests of the public methods, through a server
-	GRAPHSTORE_DOOR=http HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -m "served and not slow" $(ARGS)
+	GRAPHSTORE_DOOR=http HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -n logical --dist loadfile -m "served and not rest" $(ARGS)
 
 fuzz: $(VENV)/dev  ## random histories against the oracle, for long
-	HYPOTHESIS_PROFILE=fuzz $(BIN)/python -m pytest tests/test_model.py $(ARGS)
+	HYPOTHESIS_PROFILE=fuzz $(BIN)/python -m pytest $$(find tests -name test_model.py) $(ARGS)
 
 bench: $(VENV)/dev  ## what it costs, beside SQLite, DuckDB and the bare disk
 	$(BIN)/python -m benchmarks $(ARGS)
@@ -37,10 +37,11 @@ bench: $(VENV)/dev  ## what it costs, beside SQLite, DuckDB and the bare disk
 bench-large: $(VENV)/dev  ## the same at a million versions
 	$(BIN)/python -m benchmarks --size 1m $(ARGS)
 
-lint: $(VENV)/dev  ## ruff and mypy
+lint: $(VENV)/dev  ## ruff, mypy and deptry
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy --strict
+	$(BIN)/deptry graphstore
 
 format: $(VENV)/dev  ## let ruff lay out and mend what it can
 	$(BIN)/ruff check --fix .
@@ -54,6 +55,9 @@ pictures: $(VENV)/dev  ## draw the pictures of README anew
 
 notebook: $(VENV)/dev  ## run the example notebook and keep its outputs
 	$(BIN)/python docs/notebook.py
+
+release-check: $(VENV)/dev  ## build the release and use it in an empty environment of each Python found
+	$(BIN)/python tools/release_check.py
 
 clean:  ## remove what was made here
 	rm -rf $(VENV) .demo dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks

@@ -11,6 +11,7 @@ import shutil
 from datetime import datetime
 from typing import Any
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule, run_state_machine_as_test
@@ -24,6 +25,8 @@ from graphstore.folder import differing
 from graphstore.index import Index
 from graphstore.journal import Journal
 from graphstore.period import instant
+
+pytestmark = pytest.mark.rest
 
 SOME = settings(FEWER, max_examples=FEWER.max_examples * 2, stateful_step_count=40)
 

@@ -17,7 +17,7 @@ from conftest import Clock
 import graphstore
 from graphstore import GraphStore, resting
 
-pytestmark = pytest.mark.in_process("is long, and reads as test_resting does")
+pytestmark = [pytest.mark.rest, pytest.mark.in_process("is long, and reads as test_resting does")]
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 FOR_EVER = datetime.max.replace(tzinfo=UTC)

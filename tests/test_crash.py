@@ -17,6 +17,8 @@ from crash_worker import ACCOUNTS, BRANCH
 
 import graphstore
 
+pytestmark = pytest.mark.rest
+
 KILLS_PER_STORE = 10
 AIMS = ("write", "query", "write", "rebuild", "close", "write", "open", "query", "write", "close")
 

@@ -18,6 +18,8 @@ from graphstore import GraphStore
 from graphstore.imports import RowsReport, import_rows
 from tests.conftest import Clock, day, shared_data
 
+pytestmark = pytest.mark.rest
+
 FIELDS = ["release_date", "support_until", "eol_date", "lts"]
 BELIEVED = {
     "id": "{product}/{cycle}",

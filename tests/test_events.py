@@ -838,6 +838,7 @@ def test_many_patterns_stay_within_bounds(store):
     assert 500 == len(events.patterns(store)) and len(orjson.dumps(report["patterns"])) < 60_000
 
 
+@pytest.mark.rest
 def test_a_report_over_five_thousand_events_is_read_within_its_time(store):
     """The bound is that of a slow machine; what it costs is measured elsewhere."""
     with store.transaction():

@@ -262,7 +262,7 @@ def processes() -> Iterator[list[subprocess.Popen[bytes]]]:
             kill(process)
 
 
-@pytest.mark.slow
+@pytest.mark.rest
 def test_a_follower_killed_while_a_session_is_written_tells_nothing_twice(
     tmp_path: Path, processes: list[subprocess.Popen[bytes]]
 ) -> None:
@@ -292,7 +292,7 @@ def test_a_follower_killed_while_a_session_is_written_tells_nothing_twice(
     assert told_at_once(live, tmp_path / "once.gs") == found
 
 
-@pytest.mark.slow
+@pytest.mark.rest
 @pytest.mark.parametrize("after", range(1, 12, 2))
 def test_an_import_killed_anywhere_loses_nothing(
     tmp_path: Path, processes: list[subprocess.Popen[bytes]], after: int

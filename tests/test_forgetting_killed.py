@@ -21,6 +21,8 @@ import graphstore
 from graphstore import EngineError, GraphStore, NotFoundError, compacting
 from graphstore import journal as journals
 
+pytestmark = pytest.mark.rest
+
 WORKER = Path(__file__).with_name("forgetting_worker.py")
 COUNT = 60
 
@@ -144,7 +146,7 @@ def test_killed_while_it_forgets_what_only_branches_say(path, how):
             assert () == store.verify().problems
 
 
-@pytest.mark.slow
+@pytest.mark.rest
 @pytest.mark.parametrize("how", HOWS)
 @pytest.mark.parametrize("function", ("replace", "rename", "unlink", "fsync", "fdatasync", "truncate"))
 def test_ended_at_any_call_the_next_opening_finishes(path, tmp_path, how, function):

@@ -400,7 +400,7 @@ def told_in(order: tuple[Path, ...], folder: Path) -> dict[str, Any]:
         return graph(store)
 
 
-@pytest.mark.slow
+@pytest.mark.rest
 def test_any_order_of_a_real_family_gives_the_same_graph(tmp_path: Path) -> None:
     orders = list(itertools.permutations(tree()))
     expected = None

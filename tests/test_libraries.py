@@ -10,6 +10,8 @@ import pytest
 
 import graphstore
 
+pytestmark = pytest.mark.rest
+
 pytest.importorskip("pandas")
 
 STOPPED = """

@@ -287,7 +287,7 @@ def test_killed_at_random_moments_the_next_tick_goes_on(path, tmp_path):
         is_whole(copy)
 
 
-@pytest.mark.slow
+@pytest.mark.rest
 @pytest.mark.parametrize(
     "function",
     ("replace", "unlink", "fsync", "fdatasync", "truncate", "ftruncate", "pwrite", "write", "open"),

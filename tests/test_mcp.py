@@ -623,6 +623,7 @@ def test_a_query_is_stopped_after_its_time(told):
         assert "the query was stopped after 0.3 s" in one.refused("cypher", query=SLOW)
 
 
+@pytest.mark.rest
 def test_a_slow_query_holds_up_no_other_tool(told):
     with agent(door.server(told, query_seconds=2)) as one:
         one.ask("cypher", query="MATCH (n:Node) RETURN count(*) AS n")

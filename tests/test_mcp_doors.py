@@ -29,6 +29,8 @@ from mcp.client.streamable_http import streamable_http_client
 
 from graphstore.mcp_serving import address, asgi
 
+pytestmark = pytest.mark.rest
+
 ROOT = Path(__file__).parents[1]
 HELLO = {
     "jsonrpc": "2.0",

@@ -15,6 +15,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -28,6 +29,8 @@ from oracle import RESTING, START, SYMMETRIC, TICK, UPRIGHT, Oracle, Refused, Un
 
 import graphstore
 from graphstore.errors import GraphStoreError, NotFoundError
+
+pytestmark = pytest.mark.rest
 
 DAY = timedelta(days=1)
 DAYS = [datetime(2026, 1, 1, tzinfo=UTC) + k * DAY for k in range(8)]

@@ -25,6 +25,8 @@ import graphstore
 from graphstore import GraphStore, NotFoundError, View
 from tests.conftest import Clock, day, shared_data
 
+pytestmark = pytest.mark.rest
+
 TICK = timedelta(microseconds=1)
 YEAR_ENDS = [day(f"{year}-12-31") for year in range(2000, 2027)]
 

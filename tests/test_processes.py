@@ -19,6 +19,8 @@ import pytest
 import graphstore
 from graphstore import EngineError, GraphStoreError, InvalidError, LockedError, NotFoundError
 
+pytestmark = pytest.mark.rest
+
 HOLDER = """
 import sys, graphstore
 store = graphstore.open(sys.argv[1])

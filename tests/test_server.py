@@ -532,6 +532,7 @@ def test_a_transaction_over_the_wire_sees_itself_and_shows_when_it_is_committed(
     assert {"ada"} == {change.author for change in disk_store.changes()}
 
 
+@pytest.mark.rest
 def test_the_death_of_its_client_aborts_a_transaction(disk_store, url):
     client = Wire(url)
     token = client.post("/transaction")["transaction"]

@@ -19,6 +19,8 @@ import graphstore
 from graphstore import GraphStore, LockedError, announced, folder
 from tests.served import Wire, serve_in_process
 
+pytestmark = pytest.mark.rest
+
 SECONDS = float(os.environ.get("GRAPHSTORE_SERVED_SECONDS", "3"))
 
 

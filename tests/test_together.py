@@ -21,6 +21,8 @@ from test_mcp_doors import ROOT, stdio
 
 from graphstore import GraphStore
 
+pytestmark = pytest.mark.rest
+
 
 class Everyone(NamedTuple):
     """Who is at one file at once."""

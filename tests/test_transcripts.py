@@ -771,7 +771,7 @@ def test_entries_read_like_a_list(tmp_path):
         t.entries[3]
 
 
-@pytest.mark.slow
+@pytest.mark.rest
 def test_a_file_of_tiny_entries_takes_less_memory_than_itself_twice(tmp_path):
     lines = [said(f"{n:08x}", f"{n - 1:08x}" if n else None, n / 1000) for n in range(50_000)]
     file = write(tmp_path / "tiny.jsonl", header(), *lines)
