@@ -18,6 +18,8 @@ import graphstore
 from graphstore import DamageError, EngineError, GraphStoreError
 from graphstore.journal import Journal
 
+pytestmark = pytest.mark.in_process("damages the files of the store")
+
 NAMES = ["fact-a", "fact-b", "fact-c", "fact-d", "fact-e", "fact-f"]
 
 

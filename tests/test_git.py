@@ -17,6 +17,8 @@ from graphstore.git_history import GitReport
 from graphstore.imports import import_git
 from tests.conftest import Clock, day
 
+pytestmark = pytest.mark.in_process("reads repositories of the test")
+
 LINES = b"".join(b"line %d\n" % number for number in range(20))
 SUBMODULE = 0o160000
 

@@ -14,6 +14,8 @@ import graphstore
 from graphstore import sessions, transcripts
 from graphstore.session_catalog import EVER
 
+pytestmark = pytest.mark.in_process("reads files of the test in every order")
+
 Lines = list[dict[str, Any]]
 
 

@@ -23,9 +23,10 @@ from graphstore import ConflictError, EngineError, GraphStore, InvalidError, int
 from graphstore.escapes import escaped, name_of, unescaped
 from graphstore.flat_graph import flat_graph
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:Dataset.default_context:DeprecationWarning"
-)  # rdflib, of itself
+pytestmark = [
+    pytest.mark.in_process("writes files where the test looks"),
+    pytest.mark.filterwarnings("ignore:Dataset.default_context:DeprecationWarning"),  # rdflib, of itself
+]
 
 VIEWS = [name for name, form in interchange.FORMATS.items() if not form.history]
 HISTORIES = [name for name, form in interchange.FORMATS.items() if form.history]

@@ -18,6 +18,8 @@ from agent import Agent, agent
 
 from graphstore import mcp as door
 
+pytestmark = pytest.mark.in_process("its tools ask the store in process")
+
 READS = ["search", "get", "what_superseded", "history", "why", "timeline", "diff", "trace", "schema", "cypher", "events"]  # fmt: skip
 WRITES = ["remember", "record_event", "supersede", "retract", "link"]
 MARCH = "2026-03-01T00:00:00Z"

@@ -29,7 +29,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from graphstore.mcp_serving import address, asgi
 
-pytestmark = pytest.mark.rest
+pytestmark = [pytest.mark.in_process("its tools ask the store in process"), pytest.mark.rest]
 
 ROOT = Path(__file__).parents[1]
 HELLO = {

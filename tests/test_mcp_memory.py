@@ -15,6 +15,8 @@ from agent import Agent, agent
 
 from graphstore import mcp as door
 
+pytestmark = pytest.mark.in_process("its tools ask the store in process")
+
 ADA = {"name": "Ada", "entityType": "person", "observations": ["likes tea"]}
 ACME = {"name": "Acme", "entityType": "company", "observations": []}
 WORKS = {"from": "Ada", "to": "Acme", "relationType": "works_at"}

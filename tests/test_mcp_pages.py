@@ -17,6 +17,8 @@ from agent import Agent, agent
 
 from graphstore import mcp as door
 
+pytestmark = pytest.mark.in_process("its tools ask the store in process")
+
 MUCH = 100_000
 LITTLE = 400
 

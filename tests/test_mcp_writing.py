@@ -14,6 +14,8 @@ from agent import Agent, agent
 
 from graphstore import mcp as door
 
+pytestmark = pytest.mark.in_process("its tools ask the store in process")
+
 
 @pytest.fixture
 def ana(store: GraphStore, clock: Clock) -> Iterator[Agent]:

@@ -21,6 +21,8 @@ from graphstore.server_requests import Gate, Refused, apart
 from tests.conftest import after, day
 from tests.served import TOKENS, Wire, fact, serve_in_thread
 
+pytestmark = pytest.mark.in_process("has a server of its own")
+
 EXACT = "application/vnd.graphstore.exact+json"
 ARROW = "application/vnd.apache.arrow.stream"
 HASTY = Patience(idle=0.3, gone=0.1, whole=2.0)

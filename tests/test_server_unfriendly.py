@@ -14,7 +14,7 @@ from graphstore import GraphStore, contract
 from graphstore.server import Limits, Patience, path_of
 from tests.served import TOKENS, Wire, fact, serve_in_thread
 
-pytestmark = pytest.mark.rest
+pytestmark = [pytest.mark.in_process("has a server of its own"), pytest.mark.rest]
 
 SMALL = Limits(body=20_000, upload=0.3, query=0.5, head=8_000, connections=4)
 

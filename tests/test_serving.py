@@ -13,6 +13,8 @@ from graphstore import EngineError, GraphStore
 from graphstore.errors import ConflictError, NotFoundError
 from graphstore.serving import Patience, Serving, Turn
 
+pytestmark = pytest.mark.in_process("looks at the queue of writes")
+
 QUICK = Patience(idle=0.05, gone=0.05, whole=0.3)
 
 

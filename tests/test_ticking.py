@@ -15,6 +15,8 @@ from graphstore.observer import Observer
 from graphstore.ticking import Ticking, usual
 from tests.served import Wire, serve_in_thread
 
+pytestmark = pytest.mark.in_process("its clock and sources are objects of the test")
+
 HOUR = timedelta(hours=1)
 
 
