@@ -152,7 +152,8 @@ class _Connecting:
         return True
 
     def _is_known(self, id: str) -> bool:
-        return id in self._store._core.index.link_ids
+        with self._store.reading() as sight:
+            return sight.knows_link(id)
 
     def _unwanted(self) -> frozenset[str]:
         """The links of this command that somebody else took back."""
@@ -271,31 +272,25 @@ def _known(store: GraphStore, there: list[Piece]) -> _Known:
     others: set[_Key] = set()
     pairs: set[frozenset[str]] = set()
     ids = {piece.id for piece in there}
-    with store._core.lock:
-        sight = store._sight()
-        index = sight.index
-        for number, name in enumerate(index.l_name):
-            kind = index.l_kind[number]
-            if kind not in _CLOSER:
-                continue
-            source, target = index.names[index.l_src[number]], index.names[index.l_tgt[number]]
+    with store.reading() as sight:
+        for edge in sight.edges_of(_CLOSER):
+            source, target = sight.id(edge.source), sight.id(edge.target)
             if source not in ids or target not in ids:
                 continue
-            key, row = _key(kind, source, target), sight.held(number)
-            if row >= 0 and not (name.startswith(_OWN) and _found(sight, row)):
+            key, row = _key(edge.kind, source, target), sight.held(edge.link)
+            if row >= 0 and not (edge.id.startswith(_OWN) and _found(sight, row)):
                 others.add(key)
-                if kind != "project_related":
+                if edge.kind != "project_related":
                     pairs.add(frozenset((source, target)))
-            elif name.startswith(_OWN):
-                (own if row >= 0 else past)[key] = name
+            elif edge.id.startswith(_OWN):
+                (own if row >= 0 else past)[key] = edge.id
     return _Known(own, frozenset(others), frozenset(pairs), past)
 
 
 def _found(sight: Sight, row: int) -> bool:
     """Whether a link still says what was found, and nobody has said it since."""
-    index = sight.index
-    claim = index.k_claim[row]
-    return bool(index.c_inferred[claim]) and index.c_by[claim] == "daemon"
+    claim = sight.claim(row)
+    return claim.inferred and claim.created_by == "daemon"
 
 
 def _key(kind: str, source: str, target: str) -> _Key:

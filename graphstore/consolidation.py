@@ -17,7 +17,7 @@ from graphstore.errors import InvalidError
 from graphstore.inputs import json_object, text_of
 from graphstore.keys import slot_name
 from graphstore.models import UPRIGHT, Event, Json, Node, Value, words
-from graphstore.period import OPEN, Instant, TimeLike, iso, moment
+from graphstore.period import OPEN, Instant, TimeLike, iso
 from graphstore.sight import Sight
 from graphstore.windows import plural
 from graphstore.wording import during, line
@@ -33,6 +33,8 @@ SUMMARY = "summary"
 LEAST_SIMILAR = 0.2
 """Below this, statements that happen to share a word would be one group."""
 _TOLD = 8  # statements that a short summary tells
+_REPLACING = frozenset({"supersedes", "transition"})
+_FOLDING = frozenset({"derived_from"})
 _OVER = frozenset({"superseded", "ended"})
 
 
@@ -111,8 +113,7 @@ def consolidate(
         None if topic is None else _Topic(text_of("topic", topic)),
         OPEN if before is None else view._time(before, "before"),
     )
-    with view._core.lock:
-        sight = view._sight()
+    with view.reading() as sight:
         quarrels = _Quarrels(sight)
         found = [
             (lot, [sight.node(said.row, sight.standing(said.ent)) for said in members])
@@ -175,27 +176,22 @@ class _Said(NamedTuple):
 
 def _lots(sight: Sight, wanted: _Wanted) -> dict[_Lot, list[_Said]]:
     """What may be summed up, the latest first."""
-    index, folded = sight.index, _folded(sight)
+    folded = _folded(sight)
     lots: dict[_Lot, list[_Said]] = {}
     for ent in sight.entities(events=False):
-        kind = index.kind[ent]
+        kind = sight.kind(ent)
         if ent in folded or kind != (wanted.kind or kind) or (kind == SUMMARY and wanted.kind is None):
             continue
-        standing, row = index.face(ent, sight.valid, sight.tx)
+        standing, row = sight.shown_by(ent)
         over = standing in _OVER
-        if over:  # what is left of it, with its end; the row that showed it here is believed no more
-            row = next(
-                (r for r in reversed(index.believed(ent, sight.tx)) if index.r_from[r] <= sight.valid), row
-            )
-        if row < 0 or not (over or standing == "stands") or index.r_from[row] >= wanted.before:
+        if row < 0 or not (over or standing == "stands") or sight.since(row) >= wanted.before:
             continue
-        ver = index.r_ver[row]
-        body = sight.core.body(index.v_pos[ver], index.v_len[ver])
-        if wanted.topic and not wanted.topic.covers(index.key[ent], body.get("tags", ())):
+        body = sight.body_of(row)
+        if wanted.topic and not wanted.topic.covers(sight.key(ent), body.get("tags", ())):
             continue
         said = statements.statement(body["content"], body.get("text"))
-        lots.setdefault(_Lot(kind, index.scope[ent], over), []).append(
-            _Said(index.r_from[row], index.r_tx[row], row, ent, said, statements.tokens(said))
+        lots.setdefault(_Lot(kind, sight.scope(ent), over), []).append(
+            _Said(sight.since(row), sight.recorded(row), row, ent, said, statements.tokens(said))
         )
     for lot in lots.values():
         lot.sort(reverse=True)
@@ -239,16 +235,15 @@ def _groups(
 
 def _tied(sight: Sight, said: list[_Said]) -> Iterator[tuple[int, int]]:
     """Which of them were values of one slot, or took each other's place."""
-    index = sight.index
     place = {each.ent: at for at, each in enumerate(said)}
     first: dict[str, int] = {}
     for ent, at in place.items():
-        key = index.key[ent]
+        key = sight.key(ent)
         if key is not None:
             yield first.setdefault(key, at), at
-        for link in index.out.get(ent, ()):
-            other = place.get(index.l_tgt[link], -1)
-            if other >= 0 and index.l_kind[link] in ("supersedes", "transition") and sight.held(link) >= 0:
+        for edge in sight.edges(ent, "out", _REPLACING):
+            other = place.get(edge.target, -1)
+            if other >= 0 and sight.held(edge.link) >= 0:
                 yield at, other
 
 
@@ -336,50 +331,45 @@ def fold(store: GraphStore, groups: Iterable[Group]) -> list[Node]:
 
 @dataclass(frozen=True, slots=True)
 class _Folding:
-    """The links by which one summary is derived from what it sums up, and the operation that said the first of them."""
+    """What one summary is derived from, and the operation that said the first of them."""
 
-    rows: list[int]
+    members: list[int]
     op: int
 
 
 @calls.read("consolidation")
 def consolidations(view: Reader) -> list[Consolidation]:
     """The summaries that stand at a view's coordinate and what each sums up: the one told last first."""
-    with view._core.lock:
-        sight = view._sight()
+    with view.reading() as sight:
         found = sorted(_foldings(sight).items(), key=lambda each: (each[1].op, each[0]), reverse=True)
         return [_consolidation(sight, sight.thing(ent), folding) for ent, folding in found]
 
 
 def _consolidation(sight: Sight, summary: Node | Event, folding: _Folding) -> Consolidation:
-    index, op = sight.index, folding.op
     assert isinstance(summary, Node)
+    made = sight.change(folding.op)
     return Consolidation(
         summary=summary,
-        members=tuple(sight.thing(index.l_tgt[index.k_link[row]]) for row in folding.rows),
-        who=index.o_author[op],
-        why=sight.core.body(index.o_pos[op], index.o_len[op]).get("reason"),
-        recorded_at=moment(index.o_tx[op]),
+        members=tuple(map(sight.thing, folding.members)),
+        who=made.author,
+        why=made.reason,
+        recorded_at=made.tx,
     )
 
 
 def _foldings(sight: Sight) -> dict[int, _Folding]:
     """By summary that stands. What `fold` said is known by its operation, and by the kind of node that only it makes."""
-    index = sight.index
     found: dict[int, _Folding] = {}
-    for link, kind in enumerate(index.l_kind):
-        if kind != "derived_from":
+    for edge in sight.edges_of(_FOLDING):
+        source = edge.source
+        if sight.is_event(source) or sight.held(edge.link) < 0 or sight.standing(source) not in UPRIGHT:
             continue
-        row, source = sight.held(link), index.l_src[link]
-        if row < 0 or index.is_event[source] or sight.standing(source) not in UPRIGHT:
-            continue
-        op = index.k_op[index.rows_of_link[link][0]]
-        if index.o_verb[op] == "fold" or index.kind[source] == SUMMARY:
-            found.setdefault(source, _Folding([], op)).rows.append(row)
+        op, verb = sight.made_by(edge.link)
+        if verb == "fold" or sight.kind(source) == SUMMARY:
+            found.setdefault(source, _Folding([], op)).members.append(edge.target)
     return found
 
 
 def _folded(sight: Sight) -> set[int]:
     """What a summary that stands sums up."""
-    index = sight.index
-    return {index.l_tgt[index.k_link[row]] for folding in _foldings(sight).values() for row in folding.rows}
+    return {member for folding in _foldings(sight).values() for member in folding.members}

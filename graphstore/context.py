@@ -115,7 +115,7 @@ def context(
     text_of("user", user), optional_text("thread", thread), text_of("query", query, empty=True)
     most = None if budget_tokens is None else at_least_one("budget_tokens", budget_tokens)
     at_least_one("recent", recent), at_least_one("k", k)
-    if memory is not None and memory._store._core is not view._core:
+    if memory is not None and not memory._store._reads_as(view):
         raise InvalidError("memory is that of another store. Give one of the store that is read.")
     here = view.as_of() if isinstance(view, GraphStore) else view  # all sections at one coordinate
     parts = [

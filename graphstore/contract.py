@@ -63,6 +63,9 @@ EXCEPTIONS: Mapping[str, str] = MappingProxyType(
         "export": "a stream: GET /export",
         "close": "ends this end of the connection, not the store",
         "read_only": "of the one who asks",
+        "reading": "of the process that holds the store",
+        "scan": "of the process that holds the store: nodes, events and query tell the same",
+        "knows": "of the process that holds the store: inspect tells more",
         "is_laid": "of the process that holds the branch",
         "is_of": "of the process that holds the branch",
     }

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from functools import partial
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import orjson
 
-from graphstore import calls, snapshots
+from graphstore import calls
 from graphstore.correlation import Activity, Happening, Proposal, correlate
 from graphstore.fingerprints import fingerprint
-from graphstore.happened import Happened
 from graphstore.inputs import optional_text, whole_number
+from graphstore.links import Kind
 from graphstore.models import Json
 from graphstore.patterns import patterns, shortened
 from graphstore.period import Instant, iso
@@ -38,6 +38,7 @@ _TYPES_TOLD = 20  # of those in the summary, each in so many characters at most
 _TYPE_LENGTH = 60
 _LEAST_PATTERNS = "30d"  # patterns are looked for over no less, however short the window
 _POSSIBLE = frozenset({"caused_by", "resolved_by"})  # inferred ones are told as possibly_…
+_CAUSED = frozenset({"caused_by"})
 _FORGOTTEN = ("evicted", "erased")
 
 
@@ -67,10 +68,9 @@ def history_report(
     """
     limit = whole_number("limit", limit)
     optional_text("type", type), optional_text("pattern", pattern)
-    with view._core.lock:
-        sight = view._sight()
-        within = window(since, sight.valid, partial(snapshots.known, sight.index, sight.tx))
-        history = _History(sight)
+    with view.reading() as sight:
+        within = window(since, sight.valid, sight.snapshots)
+        history = _History(sight, view.vocabulary.kinds)
         asked = -1 if related_to is None else sight.resolve(related_to)[0]
         matches = history.matching(type, within, asked, pattern)
         found = _bounded_patterns(
@@ -109,33 +109,29 @@ def _bounded_patterns(found: list[Json]) -> list[Json]:
 class _History:
     """One report at one coordinate."""
 
-    def __init__(self, sight: Sight) -> None:
-        self.sight, self.index = sight, sight.index
-        self.happened = Happened(sight.index, sight.valid, sight.tx)
+    def __init__(self, sight: Sight, kinds: Mapping[str, Kind]) -> None:
+        self.sight, self.kinds = sight, kinds
 
     # ------------------------------------------------------------------ which
 
     def matching(self, type: str | None, within: Window, asked: int, pattern: str | None) -> list[_Match]:
         """The events that match every filter, newest first. `asked` is the entity they are linked with, -1 for any."""
-        sight, index, seen = self.sight, self.index, self.happened.seen
+        sight, seen = self.sight, self.sight.happened.seen
         begin, end = within
         wanted = None if pattern is None else pattern.lower()
-        near = sight.entities(events=True) if asked < 0 else {*sight.neighbours(asked), asked}
+        near: Iterable[int] = sight.entities(events=True)
+        if asked >= 0:
+            near = filter(sight.is_event, {*sight.neighbours(asked), asked})
         found = []
         for ent in near:
-            if (
-                not index.is_event[ent]
-                or (type is not None and index.kind[ent] != type)
-                or sight.find(ent) < 0
-            ):
+            if (type is not None and sight.kind(ent) != type) or sight.find(ent) < 0:
                 continue
             match = _Match(*seen(ent), ent)
             if self._within(match, begin, end) and (
-                wanted is None or wanted in self._body(ent)["description"].lower()
+                wanted is None or wanted in sight.body(ent)["description"].lower()
             ):
                 found.append(match)
-        names = index.names
-        found.sort(key=lambda match: (-match.first, names[match.ent]))
+        found.sort(key=lambda match: (-match.first, sight.id(match.ent)))
         return found
 
     def _within(self, match: _Match, begin: Instant, end: Instant) -> bool:
@@ -143,14 +139,9 @@ class _History:
             return False
         if match.first >= begin or match.last <= end:
             return True
-        instants = self.happened.instants(match.ent)
+        instants = self.sight.happened.instants(match.ent)
         at = bisect_left(instants, begin)
         return instants[at] <= end
-
-    def _body(self, ent: int) -> Json:
-        index = self.index
-        ver = index.versions_of[ent][-1]
-        return self.sight.core.body(index.v_pos[ver], index.v_len[ver])
 
     # ------------------------------------------------------------------ how they are shown
 
@@ -171,11 +162,11 @@ class _History:
         return events
 
     def _event(self, match: _Match, asked: int) -> Json:
-        index, ent = self.index, match.ent
-        body, type = self._body(ent), index.kind[ent]
+        sight, ent = self.sight, match.ent
+        body, type = sight.body(ent), sight.kind(ent)
         first = iso(match.first)
         event: Json = {
-            "id": index.names[ent],
+            "id": sight.id(ent),
             "type": type,
             "timestamp": first,
             "description": body["description"],
@@ -187,7 +178,7 @@ class _History:
             metric = (metadata or {}).get("metric", source)
             if metric is not None:
                 event["metric"] = metric
-        event["status"] = self.happened.status(ent)
+        event["status"] = self.sight.happened.status(ent)
         event["links"] = self._links(ent)
         if match.times > 1:
             event |= {"count": match.times, "first_seen": first, "last_seen": iso(match.last)}
@@ -202,27 +193,20 @@ class _History:
 
     def _links(self, ent: int) -> list[Json]:
         """The links that hold at either end of an event, as they read from it."""
-        sight, index = self.sight, self.index
-        if ent not in index.out and ent not in index.into:
-            return []
-        rows = {*sight.rows_of_links(index.out, ent), *sight.rows_of_links(index.into, ent)}
-        return [self._link(row, ent) for row in sorted(rows, key=sight.link_order)]
+        return [self._link(row, ent) for row in self.sight.links_either(ent)]
 
     def _link(self, row: int, ent: int) -> Json:
-        index, sight = self.index, self.sight
-        link, claim = index.k_link[row], index.k_claim[row]
-        source, target = index.l_src[link], index.l_tgt[link]
-        kind = sight.core.vocabulary.kinds[index.l_kind[link]]
-        other, name = (target, kind.name) if source == ent else (source, kind.inverse)
-        inferred = bool(index.c_inferred[claim])
+        sight, edge = self.sight, self.sight.edge(row)
+        kind = self.kinds[edge.kind]
+        other, name = (edge.target, kind.name) if edge.source == ent else (edge.source, kind.inverse)
+        inferred = sight.claim(row).inferred
         shown: Json = {
-            "target": index.names[other],
+            "target": sight.id(other),
             "relationship": f"possibly_{name}" if inferred and kind.name in _POSSIBLE else name,
             "confidence": "inferred" if inferred else "explicit",
         }
-        body = sight.core.body(index.c_pos[claim], index.c_len[claim])
-        if body.get("reason"):
-            shown["reason"] = body["reason"]
+        if reason := sight.reason(row):
+            shown["reason"] = reason
         if sight.standing(other) in _FORGOTTEN:
             shown["target_evicted"] = True
         return shown
@@ -235,7 +219,7 @@ class _History:
             if not any(self.sight.find(ent) >= 0 for ent in self.sight.entities(events=True)):
                 return "No history recorded yet."
             return f"No {'matching ' if filtered else ''}events {when}."
-        counts = Counter(self.index.kind[match.ent] for match in matches)
+        counts = Counter(self.sight.kind(match.ent) for match in matches)
         types = [*(type for type in TYPES if type in counts), *sorted(counts.keys() - set(TYPES))]
         words = [self._counted(type, counts[type], matches) for type in types[:_TYPES_TOLD]]
         if rest := types[_TYPES_TOLD:]:
@@ -249,8 +233,8 @@ class _History:
         words = plural(count, shortened(type.replace("_", " "), _TYPE_LENGTH))
         if type not in ("error", "regression"):
             return words
-        ents = [match.ent for match in matches if self.index.kind[match.ent] == type]
-        resolved = sum(self.happened.status(ent) == "resolved" for ent in ents)
+        ents = [match.ent for match in matches if self.sight.kind(match.ent) == type]
+        resolved = sum(self.sight.happened.status(ent) == "resolved" for ent in ents)
         linked = 0 if type == "error" else sum(self._after_deploy(ent) for ent in ents)
         if count == 1:
             notes = ["resolved"] * resolved + ["linked to deploy"] * linked
@@ -261,12 +245,10 @@ class _History:
         return f"{words} ({', '.join(notes)})" if notes else words
 
     def _after_deploy(self, ent: int) -> bool:
-        index = self.index
+        sight = self.sight
         return any(
-            index.l_kind[link] == "caused_by"
-            and index.kind[index.l_tgt[link]] == "deploy"
-            and self.sight.held(link) >= 0
-            for link in index.out.get(ent, ())
+            sight.kind(edge.target) == "deploy" and sight.held(edge.link) >= 0
+            for edge in sight.edges(ent, "out", _CAUSED)
         )
 
 

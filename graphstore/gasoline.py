@@ -19,7 +19,6 @@ from graphstore import calls
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
 from graphstore.fingerprints import BROKEN, MENDING, fingerprint
 from graphstore.gasoline_lines import APART, Record, Stated, is_same, record_of, set_apart, stated_of
-from graphstore.happened import Happened
 from graphstore.imports import Damage, Progress
 from graphstore.inputs import EVENT_TEXTS
 from graphstore.models import Event, Link, Value
@@ -247,7 +246,7 @@ class _Import:
 
     def _thing(self, id: str) -> Any:
         """What the store has by exactly this id, with any standing; None when there is nothing."""
-        if id not in self.store._core.index.ids:
+        if not self.store.knows(id):
             return None
         return self.store.inspect(id).node
 
@@ -282,9 +281,8 @@ class _Import:
             self.said[record.id] = (record.line, record.status, record.instants[-1])
 
     def _instants(self, id: str) -> list[Instant]:
-        core = self.store._core
-        with core.lock:
-            return Happened(core.index, OPEN, self.store._sight().tx).instants(core.index.ids[id])
+        with self.store.reading(ahead=OPEN) as sight:
+            return sight.happened.instants(sight.entity(id))
 
     def _occur(self, id: str, instants: Iterable[Instant]) -> None:
         for at in instants:
@@ -335,7 +333,7 @@ class _Import:
                 continue
             ends = (stored.source, kind, stored.target)
             back = (stored.target, kind, stored.source)
-            if self.store._core.vocabulary.kinds[kind].symmetric and back in found:
+            if self.store.vocabulary.kinds[kind].symmetric and back in found:
                 ends = back
             before = found.get(ends)
             if before is None or (before.confidence, stored.confidence) == ("inferred", "explicit"):
@@ -373,7 +371,7 @@ class _Import:
 
     def _sentence(self, one: Stated) -> tuple[str, Stated]:
         """The link in the store's words: its kind, and itself in that kind's direction."""
-        vocabulary = self.store._core.vocabulary
+        vocabulary = self.store.vocabulary
         try:
             said = vocabulary.sentence(one.source, one.name, one.target, one.confidence)
         except InvalidError:
@@ -414,7 +412,7 @@ class _Import:
         source, kind, target = ends
         if kind == "resolved_by":
             return self.named[target][1]
-        if self.store._core.vocabulary.kinds[kind].causal:
+        if self.store.vocabulary.kinds[kind].causal:
             return self.named[source][1]
         return max(self.named[source][1], self.named[target][1])
 
@@ -423,7 +421,7 @@ class _Import:
         if source in self.fresh or target in self.fresh or target in self.absent:
             return False
         links = [link for link in self.store.links_from(source, kinds=kind) if link.target == target]
-        if self.store._core.vocabulary.kinds[kind].symmetric:
+        if self.store.vocabulary.kinds[kind].symmetric:
             links += [link for link in self.store.backlinks_to(source, kinds=kind) if link.source == target]
         return any(confidence in ("inferred", link.confidence) for link in links)
 
@@ -481,14 +479,10 @@ class _Export:
 
     def __init__(self, view: Reader) -> None:
         self.view = view
-        self.vocabulary = view._core.vocabulary
-        with view._core.lock:
-            sight = view._sight()
-            index = sight.index
-            known = list(sight.entities(events=True))
-            self.events = {index.names[ent] for ent in known}
-            rows = ((ent, sight.find(ent)) for ent in known)
-            self.began = {index.names[ent]: index.r_from[row] for ent, row in rows if row >= 0}
+        self.vocabulary = view.vocabulary
+        with view.reading() as sight:
+            self.events = set(map(sight.id, sight.entities(events=True)))
+            self.began = {row.id: row.valid_from for row in sight.scan(events=True)}
 
     def lines(self) -> Iterator[dict[str, Any]]:
         """Each event as an object, by when it happened and its id."""
@@ -528,10 +522,8 @@ class _Export:
     def _occurrences(self, event: Event) -> list[str]:
         if event.count == 1:
             return []
-        with self.view._core.lock:
-            sight = self.view._sight()
-            happened = Happened(sight.index, sight.valid, sight.tx)
-            return [iso(at) for at in happened.instants(sight.index.ids[event.id])[1:]]
+        with self.view.reading() as sight:
+            return [iso(at) for at in sight.happened.instants(sight.entity(event.id))[1:]]
 
     def _links(self, event: Event) -> list[dict[str, Any]]:
         def place(

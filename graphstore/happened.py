@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import orjson
 
+from graphstore.collecting import no_collecting
 from graphstore.index import Index
 from graphstore.models import Json, Status
 from graphstore.period import Instant
@@ -126,3 +127,23 @@ def kept_place(index: Index, raw: Raw, ent: int) -> Json:
         return {}
     place: Json = orjson.loads(raw(index.o_pos[op], index.o_len[op])).get("place", {})
     return place
+
+
+def look_for_prints(index: Index, raw: Raw) -> None:
+    """Know the fingerprints of all events: read the bodies of those not looked at yet."""
+    with no_collecting():
+        _look_on(index, raw)
+
+
+def _look_on(index: Index, read: Raw) -> None:
+    ent = index.is_event.find(1, index.looked)
+    while ent >= 0:
+        ver = index.versions_of[ent][0]
+        raw = read(index.v_pos[ver], index.v_len[ver])
+        if b'"fingerprint":"' in raw:  # perhaps only in its metadata
+            body = orjson.loads(raw)
+            fingerprint = body.get("fingerprint")
+            if fingerprint is not None and "authorized" not in body:  # a message is no report of anything
+                index.add_print(ent, fingerprint)
+        ent = index.is_event.find(1, ent + 1)
+    index.looked = len(index.names)

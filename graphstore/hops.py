@@ -11,7 +11,8 @@ from typing import NamedTuple, get_args
 
 from graphstore.errors import InvalidError
 from graphstore.models import Link
-from graphstore.sight import Side, Sight
+from graphstore.rows import Side
+from graphstore.sight import Sight
 from graphstore.vocabulary import Group, Vocabulary, strength_of
 
 GROUPS: tuple[str, ...] = get_args(Group)

@@ -476,7 +476,7 @@ class _Table:
 
     def _is_known(self, id: str) -> bool:
         """Whether the store has exactly this id: a prefix of another one is not meant here."""
-        return id in self.store._core.index.ids
+        return self.store.knows(id)
 
     def _kind_of(self, id: str) -> str | None:
         if id in self.kinds:

@@ -19,7 +19,7 @@ from graphstore import calls
 from graphstore.correlation import microseconds
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
 from graphstore.inputs import at_least_one, json_object, optional_text, tags_of, text_of
-from graphstore.keeping import Place, entity, keep, let_go
+from graphstore.keeping import Place, clear, keep, kept_in, let_go
 from graphstore.layers import CHUNK
 from graphstore.memory import Memory
 from graphstore.models import Json, Node, Value
@@ -342,10 +342,8 @@ def index_soul(store: GraphStore, folder: str | Path, *, user: str | None = None
 
 
 def _sections_of(view: Reader, place: Place) -> list[str]:
-    sight = view._sight()
-    ent = entity(sight.index, place)
-    row = -1 if ent < 0 else sight.find(ent)
-    found: list[str] = [] if row < 0 else sight.node(row, "stands").content["sections"]
+    node = kept_in(view, place)
+    found: list[str] = [] if node is None else node.content["sections"]
     return found
 
 
@@ -353,12 +351,11 @@ def _sections_of(view: Reader, place: Place) -> list[str]:
 def soul(view: Reader, user: str | None = None) -> dict[str, list[Node]]:
     """The files as they stand at the view's coordinate, each with its sections in order: those of no user, then the user's own."""
     found: dict[str, list[Node]] = {}
-    with view._core.lock:
-        sight = view._sight()
+    with view.reading() as sight:
         for name in FILES:
             owners = ("", user) if user else ("",)
             ids = [id for owner in owners for id in _sections_of(view, Place(_FILE, (owner, name)))]
-            nodes = [_standing(sight, sight.index.ids.get(id, -1)) for id in ids]
+            nodes = [_standing(sight, sight.entity(id)) for id in ids]
             if shown := [node for node in nodes if node is not None]:
                 found[name] = shown
     return found
@@ -441,9 +438,7 @@ class Sync:
     @property
     def cursor(self) -> Any:
         """How far it is: the cursor that came with what was written last, None before the first time."""
-        with self._store._core.lock:
-            sight = self._store._sight()
-            node = _standing(sight, entity(sight.index, self._place))
+        node = kept_in(self._store, self._place)
         return None if node is None else node.content["cursor"]
 
     def tick(self, now: TimeLike | None = None) -> Synced | None:
@@ -502,10 +497,8 @@ class Sync:
         own = text_of("id", item.get("id"))
         place = Place(CHUNK, (self._prefix, self._user, self._name, own))
         if item.get("deleted"):
-            index = self._store._core.index
-            ent = entity(index, place)
-            if ent >= 0 and let_go(self._store, index.names[ent], reason=f"deleted in {self._name}"):
-                yield "ended", index.names[ent]
+            if ended := clear(self._store, place, reason=f"deleted in {self._name}"):
+                yield "ended", ended
             return
         since = item.get("valid_from")
         content: Json = {"user": self._user} if self._user else {}

@@ -384,7 +384,7 @@ class Ingesting:
 
     def _node(self, id: str) -> Node | None:
         """What the graph has by this id, with any standing."""
-        if id not in self._store._core.index.ids:
+        if not self._store.knows(id):
             return None
         found = self._store.as_of(valid=EVER).inspect(id).node
         if not isinstance(found, Node):

@@ -17,6 +17,7 @@ from graphstore.sight import Sight
 
 if TYPE_CHECKING:
     from graphstore.store import GraphStore
+    from graphstore.view import Reader
 
 How = Literal["new", "revised", "unchanged"]
 _SAID = ("content", "text", "tags", "source")
@@ -41,9 +42,20 @@ class Kept(NamedTuple):
     how: How
 
 
-def entity(index: Index, place: Place) -> int:
+def entity(sight: Sight, place: Place) -> int:
     """What is kept in a place, or -1: nothing ever was, or it was forgotten."""
-    return _named(index, place)[1]
+    return _named(sight.index, place)[1]
+
+
+def kept_in(view: Reader, *places: Place) -> Node | None:
+    """What a view shows in the first of these places where something stands, None where nothing does in any."""
+    with view.reading() as sight:
+        for place in places:
+            ent = entity(sight, place)
+            row = -1 if ent < 0 else sight.find(ent)
+            if row >= 0:
+                return sight.node(row, sight.upright(ent))
+    return None
 
 
 def _named(index: Index, place: Place) -> tuple[str, int]:
@@ -100,6 +112,13 @@ def _says(store: GraphStore, ent: int, at: Instant, wanted: Json) -> bool:
     said = {index.r_ver[row] for row in rows}
     bodies = (store._core.body(index.v_pos[ver], index.v_len[ver]) for ver in said)
     return all({name: body[name] for name in _SAID if name in body} == wanted for body in bodies)
+
+
+def clear(store: GraphStore, place: Place, *, reason: str) -> str | None:
+    """Let go of what is kept in a place. Gives its id, None where nothing was held from now on."""
+    with store._verb():
+        name, ent = _named(store._core.index, place)
+        return name if ent >= 0 and let_go(store, name, reason=reason) else None
 
 
 def let_go(store: GraphStore, id: str, *, reason: str) -> bool:

@@ -58,11 +58,9 @@ def due(store: GraphStore, now: TimeLike | None = None) -> Due:
     """
     memory = Memory(store)
     layers, cap = memory.layers, memory.cap
-    with store._core.lock:
-        store._usable()
-        index = store._core.index
+    with store.reading():
         at = store._now() if now is None else store._time(now, "now")
-        chunks = _chunks(retention.contents(index, CHUNK), layers)
+        chunks = _chunks(store._contents(CHUNK), layers)
         expired = [chunk for chunk in chunks if tables.over(chunk.layer, chunk.born, at)]
         rest = [chunk for chunk in chunks if not tables.over(chunk.layer, chunk.born, at)]
         loose = [chunk for chunk in rest if not chunk.layer.permanent]
@@ -83,9 +81,8 @@ def due(store: GraphStore, now: TimeLike | None = None) -> Due:
 
 def _old(store: GraphStore, at: Instant) -> list[str]:
     """The events older at an instant than the days the store keeps: a store that is open for long forgets them too."""
-    index = store._core.index
-    kept = index.setting(retention.RETENTION)
-    if kept is None or kept["days"] is None or index.branch is not None or index.pending:
+    kept = store._setting(retention.RETENTION)
+    if kept is None or kept["days"] is None or not store._is_settled():
         return []
     return store._too_old(None, max(at - kept["days"] * retention.DAY, BEGINNING), None, True)
 
@@ -104,15 +101,8 @@ def _chunks(found: Iterable[retention.Content], layers: Mapping[str, Layer]) -> 
 
 def _elsewhere(store: GraphStore) -> Iterator[_Chunk]:
     """The chunks that only branches know, deleted ones too: what is over is to be in no file. A transaction that is open waits for the next tick."""
-    index = store._core.index
-    if index.branch is not None or index.pending:
-        return
-    for strand in index.strands:
-        if strand.pieces:
-            line = store._laid(strand)
-            layers = tables.table(line.setting(LAYERS))
-            found = _chunks(retention.contents(line, CHUNK), layers)
-            yield from (chunk for chunk in found if chunk.name not in index.ids)
+    for defined, found in store._contents_elsewhere(CHUNK, LAYERS):
+        yield from _chunks(found, tables.table(defined))
 
 
 @calls.write("lifecycle")

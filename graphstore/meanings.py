@@ -16,13 +16,14 @@ from graphstore import vectors as disk
 from graphstore.collecting import no_collecting
 from graphstore.errors import InvalidError
 from graphstore.index import Index
-from graphstore.layers import CHUNK
-from graphstore.sight import Core, Sight
+from graphstore.sight import Sight
 from graphstore.statements import statement
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from graphstore.transacting import Writer
 
     Matrix = NDArray[np.float32]
 
@@ -169,7 +170,7 @@ class Meanings:
     """The vectors of the chunks of one store. It follows the store's index when asked, and embeds nothing while it holds the lock."""
 
     def __init__(
-        self, core: Core, folder: Path | None, embed: Embedder, notify: Callable[[str], None] | None
+        self, store: Writer, kind: str, embed: Embedder, notify: Callable[[str], None] | None
     ) -> None:
         if not callable(embed):
             raise InvalidError(
@@ -179,10 +180,10 @@ class Meanings:
             import numpy  # noqa: F401
         except ImportError:
             raise InvalidError("vectors need numpy. Install it: pip install 'graphstore[vectors]'") from None
-        self._core, self._embed = core, embed
+        self._core, self._kind, self._embed = store._core, kind, embed
         self.model = model_of(embed)
         self.batch: int = getattr(embed, "batch", None) or BATCH
-        self._shelf = Shelf(folder, self.model, getattr(embed, "dimension", None), notify)
+        self._shelf = Shelf(store.path, self.model, getattr(embed, "dimension", None), notify)
         self._said: int | None = None  # the dimension that the embedder gave
         self._spare: dict[bytes, bytes] = {}  # of texts that are not committed yet
         self._index: Index | None = None
@@ -272,7 +273,7 @@ class Meanings:
 
     def _note(self, index: Index, ver: int) -> None:
         ent = index.v_ent[ver]
-        if index.kind[ent] != CHUNK or index.is_event[ent] or ent in index.gone:
+        if index.kind[ent] != self._kind or index.is_event[ent] or ent in index.gone:
             return
         body = self._core.body(index.v_pos[ver], index.v_len[ver])
         content = body.get("content", {})

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, tzinfo
 from hashlib import blake2b
@@ -303,9 +304,9 @@ class _Import:
 
     def _describe(self, place: int, note: Note) -> str | None:
         """Add the node of a note, or describe the one that is known anew where it differs. None when the store will not have it."""
-        store, ids = self.store, self.store._core.index.ids
+        store = self.store
         try:
-            if note.id is None or note.id not in ids:
+            if note.id is None or not store.knows(note.id):
                 name = note_down(store, note)
                 self.counts["added"] += 1
                 return name
@@ -323,35 +324,43 @@ class _Import:
 
     def _supersede(self, place: int, name: str, note: Note) -> None:
         """Write what a note supersedes. An unknown one is a warning: the note is kept."""
-        index = self.store._core.index
         there = []
         for old in note.supersedes:
-            if old in index.ids:
+            if self.store.knows(old):
                 there.append(old)
             else:
-                error = NotFoundError.nearest("node", old, index.ids)
+                error = NotFoundError.nearest("node", old, self._ids())
                 self.warnings.append(f"{self.file}:{place}: {name!r} supersedes what is not known: {error}")
         for old in there:
-            before = len(index.l_name)
-            try:
-                replace_named(self.store, name, replace(note, supersedes=(old,)))
-            except GraphStoreError as error:
-                self.warnings.append(f"{self.file}:{place}: {error}")
-            self.counts["links"] += len(index.l_name) - before
+            with self._counting():
+                try:
+                    replace_named(self.store, name, replace(note, supersedes=(old,)))
+                except GraphStoreError as error:
+                    self.warnings.append(f"{self.file}:{place}: {error}")
 
     def _link(self, edge: dict[str, Any]) -> None:
-        index = self.store._core.index
-        before = len(index.l_name)
-        try:
-            if "damage" in edge:
-                raise InvalidError(edge["damage"])
-            for end in ("source", "target"):
-                if edge[end] not in index.ids:
-                    raise NotFoundError.nearest("node", edge[end], index.ids)
-            self.store.link(**edge)
-        except GraphStoreError as error:
-            self.warnings.append(f"{self.file}: edge: {error}")
-        self.counts["links"] += len(index.l_name) - before
+        with self._counting():
+            try:
+                if "damage" in edge:
+                    raise InvalidError(edge["damage"])
+                for end in ("source", "target"):
+                    if not self.store.knows(edge[end]):
+                        raise NotFoundError.nearest("node", edge[end], self._ids())
+                self.store.link(**edge)
+            except GraphStoreError as error:
+                self.warnings.append(f"{self.file}: edge: {error}")
+
+    def _ids(self) -> list[str]:
+        with self.store.reading() as sight:
+            return list(sight.ids())
+
+    @contextmanager
+    def _counting(self) -> Iterator[None]:
+        """Count the links made inside the block."""
+        with self.store.reading() as sight:
+            before = sight.links_made()
+            yield
+            self.counts["links"] += sight.links_made() - before
 
 
 def _edge(edge: Any, zone: tzinfo | None) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import blake2b
+from itertools import count
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -23,6 +24,7 @@ from graphstore.meanings import Embedder, Meanings
 from graphstore.models import Json, Node, Standing, Value
 from graphstore.period import Instant, TimeLike, instant, moment
 from graphstore.recall import Hit, Recalled, recall
+from graphstore.rows import Row
 from graphstore.sight import Sight
 from graphstore.store import GraphStore
 from graphstore.view import Reader
@@ -147,19 +149,19 @@ def lent(store: GraphStore) -> Memory:
 @calls.read("memory")
 def layers(store: GraphStore) -> dict[str, Layer]:
     """The layers there are, by name."""
-    return tables.table(store._core.setting(LAYERS))
+    return tables.table(store._setting(LAYERS))
 
 
 @calls.read("memory")
 def cap(store: GraphStore) -> int:
     """How many chunks are kept at most."""
-    return store._core.setting(CAP) or MOST_CHUNKS
+    return store._setting(CAP) or MOST_CHUNKS
 
 
 @calls.write("memory")
 def set_cap(store: GraphStore, cap: int) -> None:
     """Keep so many chunks at most: the oldest that are not permanent go first, with the daily tick."""
-    if at_least_one("cap", cap) != (store._core.setting(CAP) or MOST_CHUNKS):
+    if at_least_one("cap", cap) != (store._setting(CAP) or MOST_CHUNKS):
         store._keep("set_cap", CAP, cap)
 
 
@@ -184,7 +186,7 @@ class Memory:
             self._reach(embed, layers, cap)
             return
         notify = None if store.read_only else self._notify
-        self._meanings = None if embed is None else Meanings(store._core, store.path, embed, notify)
+        self._meanings = None if embed is None else Meanings(store, CHUNK, embed, notify)
         for layer in layers:
             self.define_layer(layer)
         if cap is not None:
@@ -272,8 +274,8 @@ class Memory:
             return []
         if self._meanings is not None:
             self._prepare(self._meanings, [chunk.text for chunk in chunks])
-        with self._store._verb() as work:
-            nodes = [self._write(chunk, work.tx) for chunk in chunks]
+        with self._store._verb():
+            nodes = [self._write(chunk) for chunk in chunks]
         if self._meanings is not None:
             self._meanings.settle()
         return nodes
@@ -303,25 +305,25 @@ class Memory:
         self._meanings.remove_others()
         return done
 
-    def _write(self, chunk: _Chunk, tx: Instant) -> Node:
-        index = self._store._core.index
-        for again in range(len(index.names) + 1):
-            name = chunk.id(again)
-            ent = index.ids.get(name, -1)
-            if ent < 0:
-                break
-            if index.kind[ent] != CHUNK or bool(index.is_event[ent]):
-                raise ConflictError(
-                    f"{name!r} is known already and is no chunk. Give the text another source."
-                )
-            if ent not in index.gone and any(index.r_to[row] > tx for row in index.now_of[ent]):
-                found = Sight(self._store._core, tx, tx).thing(ent)
-                assert isinstance(found, Node)
-                return found
+    def _write(self, chunk: _Chunk) -> Node:
+        with self._store.reading() as sight:
+            for again in count():
+                name = chunk.id(again)
+                ent = sight.entity(name)
+                if ent < 0:
+                    break
+                if sight.kind(ent) != CHUNK or sight.is_event(ent):
+                    raise ConflictError(
+                        f"{name!r} is known already and is no chunk. Give the text another source."
+                    )
+                if sight.will_hold(ent):
+                    found = sight.thing(ent)
+                    assert isinstance(found, Node)
+                    return found
         return self._store.add_node(
             CHUNK,
             chunk.content,
-            id=None if self._restated(chunk, tx) else name,
+            id=None if self._restated(chunk) else name,
             key=chunk.key,
             text=chunk.text,
             tags=chunk.tags,
@@ -330,20 +332,19 @@ class Memory:
             source=chunk.source,
         )
 
-    def _restated(self, chunk: _Chunk, tx: Instant) -> bool:
+    def _restated(self, chunk: _Chunk) -> bool:
         """Whether the slot of a chunk says the same already: then it is confirmed, and no new one made."""
         if chunk.key is None:
             return False
-        index = self._store._core.index
-        sight = Sight(self._store._core, tx, tx)
-        held = (sight.thing(ent) for ent in index.slots.get((CHUNK, slot_name(chunk.key), chunk.scope), ()))
-        return any(
-            isinstance(node, Node)
-            and node.standing in ("stands", "shaky")
-            and statements.same(node.text or "", chunk.text)
-            and statements.alike(node.content, chunk.content)
-            for node in held
-        )
+        with self._store.reading() as sight:
+            held = map(sight.thing, sight.in_slot(CHUNK, chunk.key, chunk.scope))
+            return any(
+                isinstance(node, Node)
+                and node.standing in ("stands", "shaky")
+                and statements.same(node.text or "", chunk.text)
+                and statements.alike(node.content, chunk.content)
+                for node in held
+            )
 
     # ------------------------------------------------------------------ recalling
 
@@ -375,17 +376,13 @@ class Memory:
         """What stands of each layer at a view's coordinate (default: now), and the cap."""
         reader = view or self._store
         layers = self.layers
-        with reader._core.lock:
-            sight = reader._sight()
-            index = sight.index
-            found: dict[str | None, list[int]] = {name: [] for name in layers}
-            for ent in sight.entities(events=False):
-                if index.kind[ent] == CHUNK and sight.find(ent) >= 0:
-                    layer = tables.of_scope(layers, index.scope[ent])
-                    found.setdefault(layer.name if layer else None, []).append(ent)
-            told = tuple(
-                _layer_stats(sight, layers.get(name or ""), name, ents) for name, ents in found.items()
-            )
+        with reader.reading() as sight:
+            found: dict[str | None, list[Row]] = {name: [] for name in layers}
+            for row in sight.scan(kind=CHUNK, content=True):
+                layer = tables.of_scope(layers, row.scope)
+                found.setdefault(layer.name if layer else None, []).append(row)
+            soon = sight.tx + SOON
+        told = tuple(_layer_stats(layers.get(name or ""), name, rows, soon) for name, rows in found.items())
         return MemoryStats(layers=told, chunks=sum(layer.chunks for layer in told), cap=self.cap)
 
 
@@ -403,7 +400,7 @@ def recollect(
 ) -> Recollection:
     """As `Memory.recall`, at the coordinate of a view. `memory`: one whose embedder is asked what the text means; without it words alone find."""
     meanings = None if memory is None else memory._meanings
-    there = tables.table(view._core.setting(LAYERS))
+    there = tables.table(view._setting(LAYERS))
     asked = _Question(meanings, text) if meanings else None
     lens = _Lens(_scopes(there, layers, user), optional_text("thread", thread), asked)
     found = recall(view, text, k, kinds=CHUNK, hops=hops, lens=lens)
@@ -457,16 +454,17 @@ class _Lens:
         """Which entities may be found and passed."""
         if self._wanted is None and self._thread is None:
             return None
-        index, kind, scope = sight.index, sight.index.kind, sight.index.scope
+        kind, scope_of = sight.kind, sight.scope
         wanted, asked = self._wanted or (lambda scope: True), self._thread
         allowed: dict[str, bool] = {}
 
         def fits(ent: int) -> bool:
-            if kind[ent] != CHUNK or index.is_event[ent]:
+            if kind(ent) != CHUNK or sight.is_event(ent):
                 return True
-            if scope[ent] not in allowed:
-                allowed[scope[ent]] = wanted(scope[ent])
-            return allowed[scope[ent]] and (asked is None or _thread(sight, ent) in (None, asked))
+            scope = scope_of(ent)
+            if scope not in allowed:
+                allowed[scope] = wanted(scope)
+            return allowed[scope] and (asked is None or _thread(sight, ent) in (None, asked))
 
         return fits
 
@@ -497,9 +495,7 @@ def _scopes(
 
 
 def _thread(sight: Sight, ent: int) -> str | None:
-    row = sight.find(ent)
-    ver = sight.index.r_ver[row]
-    body = sight.core.body(sight.index.v_pos[ver], sight.index.v_len[ver], holding=b'"thread":')
+    body = sight.body_of(sight.find(ent), holding=b'"thread":')
     said: str | None = body.get("content", {}).get("thread")
     return said
 
@@ -542,18 +538,11 @@ def _hit(layers: Mapping[str, Layer], hit: Hit) -> MemoryHit:
     return MemoryHit.made({**hit.__dict__, "layer": layer.name if layer else None})
 
 
-def _layer_stats(sight: Sight, layer: Layer | None, name: str | None, ents: list[int]) -> LayerStats:
-    index = sight.index
-    until = None if layer is None or layer.ttl is None else sight.tx + SOON
+def _layer_stats(layer: Layer | None, name: str | None, rows: list[Row], soon: Instant) -> LayerStats:
     return LayerStats(
         layer=name,
-        chunks=len(ents),
-        bytes=sum(_size(sight, ent) for ent in ents),
-        oldest=moment(min(index.born[ent] for ent in ents)) if ents else None,
-        expiring=0 if until is None else sum(tables.over(layer, index.born[ent], until) for ent in ents),
+        chunks=len(rows),
+        bytes=sum(len(statements.statement(row.content or {}, row.text).encode()) for row in rows),
+        oldest=moment(min(row.known_since for row in rows)) if rows else None,
+        expiring=sum(tables.over(layer, row.known_since, soon) for row in rows),
     )
-
-
-def _size(sight: Sight, ent: int) -> int:
-    node = sight.node(sight.find(ent), "stands")
-    return len(statements.statement(node.content, node.text).encode())

@@ -30,6 +30,7 @@ __all__ = ["Compress", "Message", "Observed", "Observer", "Reflect", "messages",
 THRESHOLD = 50
 BATCH = "message_batch"
 _OF = "derived_from"
+_JOINED = frozenset({_OF})
 _LAYER = BUILT_IN["observation"]
 _UNSAID = len(PRIORITIES)  # an observation of no priority comes after those that have one
 
@@ -79,8 +80,8 @@ class Observed(Value):
 def queue(view: Reader, user: str, thread: str | None = None) -> list[Message]:
     """The messages that wait to be compressed at the view's coordinate, by when they were said."""
     text_of("user", user), optional_text("thread", thread)
-    with view._core.lock:
-        return _open(view._sight(), user, thread)[1]
+    with view.reading() as sight:
+        return _open(sight, user, thread)[1]
 
 
 @calls.read("observer")
@@ -91,7 +92,7 @@ def messages(view: Reader, user: str, thread: str | None = None, limit: int = 20
     """
     text_of("user", user), optional_text("thread", thread)
     at_least_one("limit", limit)
-    with view._core.lock:
+    with view.reading():
         told = {message.id: message for message in _on_timeline(view, user, thread, limit)}
         told |= {message.id: message for message in _observed(view, user, thread, limit)}
     found = sorted(told.values(), key=lambda message: (message.occurred_at, message.id))
@@ -119,11 +120,10 @@ def _on_timeline(view: Reader, user: str, thread: str | None, limit: int) -> lis
 def _observed(view: Reader, user: str, thread: str | None, limit: int) -> list[Message]:
     """The latest messages that the observer was told of."""
     found: list[Message] = []
-    with view._core.lock:
-        sight = view._sight()
+    with view.reading() as sight:
         number = _Batch.latest(sight, user, thread).number
         while number > 0 and len(found) < limit:
-            ent = entity(sight.index, _place(user, thread, number))
+            ent = entity(sight, _place(user, thread, number))
             found = (_messages(sight, ent) if ent >= 0 else []) + found
             number -= 1
     return found
@@ -135,18 +135,18 @@ def observations(view: Reader, user: str | None = None, thread: str | None = Non
 
     `user`: of that user, and of none; None: of everybody.
     """
-    scopes = None if user is None else (_LAYER.prefix, _LAYER.prefix + user)
-    with view._core.lock:
-        sight = view._sight()
-        index, tx = sight.index, sight.tx
-        found = []
-        for ent, scope in enumerate(index.scope):
-            if (scope in scopes) if scopes else scope.startswith(_LAYER.prefix):
-                if index.kind[ent] != CHUNK or index.born[ent] > tx or index.is_event[ent]:
-                    continue
-                row = sight.find(ent)
-                if row >= 0:
-                    found.append(sight.node(row, sight.upright(ent)))
+
+    def wanted(scope: str) -> bool:
+        return scope.startswith(_LAYER.prefix) and (
+            user is None or scope in (_LAYER.prefix, _LAYER.prefix + user)
+        )
+
+    with view.reading() as sight:
+        found = [
+            sight.node(row, sight.upright(ent))
+            for ent in sight.entities(False, CHUNK)
+            if wanted(sight.scope(ent)) and (row := sight.find(ent)) >= 0
+        ]
     if thread is not None:
         found = [node for node in found if node.content.get("thread") == thread]
     return sorted(found, key=_order)
@@ -174,11 +174,9 @@ class _Batch(NamedTuple):
     @classmethod
     def latest(cls, sight: Sight, user: str, thread: str | None) -> _Batch:
         """The last batch known here: numbers have no gap, so it is found by doubling and halving."""
-        index, tx = sight.index, sight.tx
 
         def known(number: int) -> bool:
-            ent = index.ids.get(_place(user, thread, number).id(), -1)
-            return ent >= 0 and index.born[ent] <= tx
+            return sight.entity(_place(user, thread, number).id()) >= 0
 
         low, high = 0, 1
         while known(high):
@@ -186,7 +184,7 @@ class _Batch(NamedTuple):
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (middle, high) if known(middle) else (low, middle)
-        return cls(low, entity(index, _place(user, thread, low)) if low else -1)
+        return cls(low, entity(sight, _place(user, thread, low)) if low else -1)
 
     def closed(self, sight: Sight) -> bool:
         """Whether it was compressed by then, or no longer stands."""
@@ -202,12 +200,11 @@ def _open(sight: Sight, user: str, thread: str | None) -> tuple[_Batch, list[Mes
 
 def _messages(sight: Sight, batch: int) -> list[Message]:
     """The messages of a batch that stand, by when they were said, then as they were told."""
-    index, found = sight.index, []
-    for row in sight.rows_of_links(index.out, batch):
-        link = index.k_link[row]
-        ent = index.l_tgt[link]
-        said = sight.find(ent) if index.l_kind[link] == _OF and index.is_event[ent] else -1
-        if said >= 0 and not index.superseded(ent, sight.valid, sight.tx):
+    found = []
+    for row in sight.links_around(batch, "out", _JOINED):
+        ent = sight.edge(row).target
+        said = sight.find(ent) if sight.is_event(ent) else -1
+        if said >= 0 and not sight.is_superseded(ent):
             event = sight.event(said, "stands")
             found.append((event.occurred_at, ent, message_of(event, sight.link(row).metadata.get("sender"))))
     return [message for *_, message in sorted(found, key=lambda each: each[:2])]
@@ -285,15 +282,13 @@ class Observer:
 
     def _join(self, event: Event, user: str, thread: str | None, sender: str | None) -> int:
         """Put a message into the batch of its thread. Gives how many are in it now; 0 for a message that is in one already."""
-        with self._store._verb() as work:
-            sight = Sight(self._store._core, work.tx, work.tx)
-            index = sight.index
-            if _queued(sight, index.ids[event.id]):
+        with self._store._verb(), self._store.reading() as sight:
+            if _queued(sight, sight.entity(event.id)):
                 return 0
             batch = self._batch(sight, user, thread)
-            ent = index.ids[batch]
+            ent = sight.entity(batch)
             # from when it was said, so that the queue of the past is as it was
-            since = max(event.occurred_at, moment(index.r_from[index.now_of[ent][0]]))
+            since = max(event.occurred_at, self._store.history(batch)[0].valid_from)
             metadata = {"sender": sender} if sender else None
             self._store.link(batch, _OF, event.id, created_by="observer", metadata=metadata, valid_from=since)
             return len(_members(sight, ent))
@@ -327,7 +322,7 @@ class Observer:
         """The batch that messages of the thread join: the last one while it is open, else a new one."""
         latest = _Batch.latest(sight, user, thread)
         if latest.ent >= 0 and not latest.closed(sight):
-            return sight.index.names[latest.ent]
+            return sight.id(latest.ent)
         content = {"user": user} | ({"thread": thread} if thread else {}) | {"number": latest.number + 1}
         name = _place(user, thread, latest.number + 1).id()
         return self._store.add_node(BATCH, content, id=name, scope=user).id
@@ -337,8 +332,8 @@ class Observer:
         """Compress what waits in a thread now, however little. What the compressor raises is told in `error`, and all of it waits still."""
         self._refuse_in_transaction("observe()")
         text_of("user", user), optional_text("thread", thread)
-        with self._store._core.lock:
-            batch, waiting = _open(self._store._sight(), user, thread)
+        with self._store.reading() as sight:
+            batch, waiting = _open(sight, user, thread)
         if not waiting:
             return _nothing(user, thread)
         try:
@@ -347,13 +342,12 @@ class Observer:
             self._failed.add((user, thread))
             return _nothing(user, thread, f"{type(error).__name__}: {error}")
         self._failed.discard((user, thread))
-        with self._store._verb() as work:
-            sight = Sight(self._store._core, work.tx, work.tx)
+        with self._store._verb() as work, self._store.reading() as sight:
             if batch != _Batch.latest(sight, user, thread) or batch.closed(sight):
                 return _nothing(user, thread)  # compressed meanwhile, by somebody else
-            name = sight.index.names[batch.ent]
+            name = sight.id(batch.ent)
             seen = {message.id for message in waiting}
-            late = [ent for ent in _members(sight, batch.ent) if sight.index.names[ent] not in seen]
+            late = [ent for ent in _members(sight, batch.ent) if sight.id(ent) not in seen]
             content = sight.node(sight.find(batch.ent), "stands").content
             self._store.revise(
                 name,
@@ -385,25 +379,19 @@ class Observer:
 
     def _move(self, sight: Sight, ent: int, batch: int, user: str, thread: str | None) -> None:
         """What came while the others were compressed, or is yet to be said, waits in the next batch."""
-        index = sight.index
-        for link in list(index.into[ent]):
-            if index.l_kind[link] == _OF and index.l_src[link] == batch:
-                sender = sight.link(index.believed_link(link, sight.tx)[0]).metadata.get("sender")
-                self._store.unlink(index.l_name[link], reason="came while the batch was compressed")
+        for edge in list(sight.edges(ent, "into", _JOINED)):
+            if edge.source == batch:
+                sender = sight.link(sight.believed_link(edge.link)[0]).metadata.get("sender")
+                self._store.unlink(edge.id, reason="came while the batch was compressed")
                 self._join(sight.event_and_links(ent), user, thread, sender)
 
     @calls.of("observer", "write", lambda store, **said: Observer(store, **said), _SETTINGS)
     def tick(self) -> list[Observed]:
         """Compress every queue that is long enough, those that an earlier process left too."""
-        with self._store._core.lock:
-            sight = self._store._sight()
-            index = sight.index
-            threads = dict.fromkeys(
-                (content["user"], content.get("thread"))
-                for ent, kind in enumerate(index.kind)
-                if kind == BATCH and not index.is_event[ent] and (row := sight.find(ent)) >= 0
-                if "observed" not in (content := sight.node(row, "stands").content)
-            )
+        contents = [row.content or {} for row in self._store.scan(BATCH, content=True)]
+        threads = dict.fromkeys(
+            (content["user"], content.get("thread")) for content in contents if "observed" not in content
+        )
         return [
             self.observe(user, thread)
             for user, thread in threads
@@ -492,24 +480,20 @@ class _Writing:
 
 def _members(sight: Sight, batch: int) -> list[int]:
     """The messages of a batch that are believed and not superseded, those to come included."""
-    index, tx = sight.index, sight.tx
     return [
-        index.l_tgt[link]
-        for link in index.out.get(batch, ())
-        if index.l_kind[link] == _OF
-        and index.believed_link(link, tx)
-        and index.l_tgt[link] not in index.gone
-        and index.believed(index.l_tgt[link], tx)
-        and not index.superseded(index.l_tgt[link], sight.valid, tx)
+        edge.target
+        for edge in sight.edges(batch, "out", _JOINED)
+        if sight.believed_link(edge.link)
+        and sight.is_believed(edge.target)
+        and not sight.is_superseded(edge.target)
     ]
 
 
 def _queued(sight: Sight, event: int) -> bool:
     """Whether a message is in a batch, of whatever thread."""
-    index, tx = sight.index, sight.tx
     return any(
-        index.l_kind[link] == _OF and index.kind[index.l_src[link]] == BATCH and index.believed_link(link, tx)
-        for link in index.into.get(event, ())
+        sight.kind(edge.source) == BATCH and sight.believed_link(edge.link)
+        for edge in sight.edges(event, "into", _JOINED)
     )
 
 

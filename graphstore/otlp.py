@@ -268,8 +268,10 @@ class _Taking:
         self._record(f"{SPAN}_{trace_id}_{span_id}", name, fields)
 
     def _record(self, id: str, name: str, fields: Mapping[str, Any]) -> None:
-        index = self.store._core.index
-        if index.word(index.ids.get(id, -1)):  # forgotten here, and not to come back
+        with self.store.reading() as sight:
+            ent = sight.entity(id)
+            forgotten = ent >= 0 and sight.is_forgotten(ent)
+        if forgotten:  # and not to come back
             self.known += 1
             return
         try:
@@ -329,12 +331,10 @@ def traces_data(view: Reader) -> TracesData:
     """Every trace that a view has something of. Spans that came in go out as they came, in that order; equal resources and scopes are one."""
     pinned = view.as_of() if isinstance(view, Writer) else view
     giving = _Giving()
-    with pinned._core.lock:
-        sight = pinned._sight()
-        postings = sight.core.postings
+    with pinned.reading() as sight:
         events: dict[int, Event] = {}
-        for name in postings.traces(sight):
-            events |= {ent: sight.event_and_links(ent) for ent in postings.trace(sight, name)}
+        for name in sight.traces():
+            events |= {ent: sight.event_and_links(ent) for ent in sight.trace(name)}
         told = [events[ent] for ent in sorted(events)]
     rest = [event for event in told if not giving.taken_in(event)]
     for trace_id in dict.fromkeys(event.trace_id for event in rest if event.trace_id is not None):

@@ -7,17 +7,15 @@ from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime, timedelta
-from functools import partial
 from typing import Any, NamedTuple, cast
 from zoneinfo import ZoneInfo
 
-from graphstore import calls, snapshots
+from graphstore import calls
 from graphstore.correlation import CORRELATION, microseconds
 from graphstore.errors import InvalidError
-from graphstore.happened import Episode, Happened, Seen
+from graphstore.happened import Episode, Seen
 from graphstore.models import Json
 from graphstore.period import Instant, moment
-from graphstore.recording import look_for_prints
 from graphstore.sight import Sight
 from graphstore.view import Reader, View
 from graphstore.windows import Window, plural, said, window
@@ -25,7 +23,6 @@ from graphstore.windows import Window, plural, said, window
 MINUTE, HOUR, DAY = 60_000_000, 3_600_000_000, 86_400_000_000
 CHANGE = 2 * HOUR  # of clocks in spring: a day may be that much shorter
 FRESH = 60_000_000  # how long an answer about now serves again, in microseconds
-_KEPT = 32  # answers
 _NAME_LENGTH = 80
 
 
@@ -214,8 +211,7 @@ def patterns(
     within = microseconds(correlation, "correlation")
     asked = Asked(type, recurrences, deploys, share, within, occurrences, days, in_hour, timezone)
     zone = zone_of(timezone)
-    with view._core.lock:
-        sight = view._sight()
+    with view.reading() as sight:
         found = _remembered(sight, isinstance(view, View), since, asked, zone)
     return [{**each, "events": list(each["events"])} for each in found]
 
@@ -232,14 +228,9 @@ def zone_of(name: str) -> ZoneInfo:
 
 def _remembered(sight: Sight, pinned: bool, since: Any, asked: Asked, zone: ZoneInfo) -> list[Json]:
     """The patterns as found before, when nothing was written since and they are fresh enough; else as found now."""
-    index, memo = sight.index, sight.core.memo
-    within = window(since, sight.valid, partial(snapshots.known, sight.index, sight.tx))
-    if index.pending:  # what a transaction still open has written has no mark yet
+    within, memo = window(since, sight.valid, sight.snapshots), sight.memo()
+    if memo is None:
         return _Search(sight, within, asked, zone).found()
-    state = (index, index.mark())
-    if memo.get("state") != state or len(memo) > _KEPT:
-        memo.clear()
-        memo["state"] = state
     key = (within, sight.valid, sight.tx, asked) if pinned else (said(since), asked)
     known = memo.get(key)
     if known is None or not (pinned or 0 <= sight.valid - known[0] < FRESH):
@@ -251,10 +242,10 @@ class _Search:
     """One look for patterns at one coordinate."""
 
     def __init__(self, sight: Sight, within: Window, asked: Asked, zone: ZoneInfo) -> None:
-        self.sight, self.index = sight, sight.index
+        self.sight = sight
         self.asked, self.zone = asked, zone
         self.begin, self.end = within
-        self.happened = Happened(sight.index, sight.valid, sight.tx)
+        self.happened = sight.happened
         self.span = lasting(self.end - self.begin)
         self.deploys: list[tuple[Instant, int]] = []
         self.regressions: list[tuple[Instant, int]] = []
@@ -274,22 +265,21 @@ class _Search:
         return again + self._deploy_correlated() + daily
 
     def _gather(self) -> None:
-        sight, index, kinds = self.sight, self.index, self.index.kind
+        sight = self.sight
         wanted, looked = self.asked.type, set()
         for ent in sight.entities(events=True):
             if sight.find(ent) < 0:
                 continue
             first, last, _ = self.seen[ent] = self.happened.seen(ent)
-            if first > self.end or (last < self.begin and not index.out.get(ent)):
+            if first > self.end or (last < self.begin and not sight.has_links(ent)):
                 continue
-            kind = kinds[ent]
+            kind = sight.kind(ent)
             if kind in ("deploy", "regression"):
                 told = self.deploys if kind == "deploy" else self.regressions
                 told += [(at, ent) for at in self._instants(ent)]
             if kind != "resolution" and wanted in (None, kind):
                 looked.add(ent)
-        look_for_prints(sight.core)
-        for ent, fingerprint in index.printed:
+        for ent, fingerprint in sight.fingerprints():
             if ent in looked:
                 self.groups[fingerprint].append(ent)
 
@@ -300,8 +290,7 @@ class _Search:
         return instants[bisect_left(instants, self.begin) : bisect_right(instants, self.end)]
 
     def _recurring(self, ents: list[int]) -> list[Json]:
-        links = self.index.out
-        if not any(ent in links for ent in ents):
+        if not any(map(self.sight.has_links, ents)):
             return []  # nothing ever resolved it
         episodes: list[Episode] = []
         for ent in ents:
@@ -382,10 +371,8 @@ class _Search:
 
     def _ids(self, ents: Iterable[int]) -> list[str]:
         """The ids, newest event first."""
-        newest = sorted(set(ents), key=lambda ent: (-self.seen[ent][0], self.index.names[ent]))
-        return [self.index.names[ent] for ent in newest]
+        newest = sorted((-self.seen[ent][0], self.sight.id(ent)) for ent in set(ents))
+        return [id for _, id in newest]
 
     def _name(self, ents: list[int]) -> str:
-        ver = self.index.versions_of[ents[-1]][-1]
-        body = self.sight.core.body(self.index.v_pos[ver], self.index.v_len[ver])
-        return name_of(body.get("description", ""))
+        return name_of(self.sight.body(ents[-1]).get("description", ""))

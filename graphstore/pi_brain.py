@@ -105,11 +105,9 @@ class _Export:
         self.elsewhere = 0  # links with an end that is no node of a session
         self.past = 0  # links that are known and do not hold here
         self.began: dict[str, Instant] = {}  # when each node that was written began, as it was told first
-        with view._core.lock:
-            sight = view._sight()
-            index = sight.index
-            known = [ent for ent in sight.entities(events=False) if index.kind[ent] in (SEGMENT, SESSION)]
-            self.names = [index.names[ent] for ent in known]
+        with view.reading() as sight:
+            known = (ent for ent in sight.entities(events=False) if sight.kind(ent) in (SEGMENT, SESSION))
+            self.names = list(map(sight.id, known))
 
     def files(self) -> Iterator[tuple[str, Any]]:
         """Each file by its path: the nodes in the order they were first known, then the edges."""
@@ -166,18 +164,14 @@ class _Export:
 
     def _links(self) -> list[Link]:
         """The links that hold at one of the nodes or at both, each once and as it is stored."""
-        with self.view._core.lock:
-            sight = self.view._sight()
-            index = sight.index
-            there: dict[int, None] = {}
-            for ent in (index.ids[id] for id in self.began):
-                for side in (index.out, index.into):
-                    there.update(dict.fromkeys(side.get(ent, ())))
+        with self.view.reading() as sight:
+            there = {
+                edge.link: None
+                for ent in map(sight.entity, self.began)
+                for edge in (*sight.edges(ent, "out"), *sight.edges(ent, "into"))
+            }
             held = {link: sight.held(link) for link in there}
-            self.past = sum(
-                row < 0 and any(index.k_tx[each] <= sight.tx for each in index.rows_of_link[link])
-                for link, row in held.items()
-            )
+            self.past = sum(row < 0 and sight.was_made(link) for link, row in held.items())
             return [sight.link(row) for row in held.values() if row >= 0]
 
     def _edge(self, link: Link) -> Json:
@@ -426,7 +420,7 @@ class _Import:
                 begin = end
 
     def _at(self, at: Instant, acts: list[_Act]) -> None:
-        allowed = None if at <= self.store._core.index.last_tx else moment(at)
+        allowed = None if at <= self.store._last_tx else moment(at)
         try:
             self._do(allowed, acts)
         except InvalidError:  # ahead of the clock, or before a view that was handed out
@@ -458,7 +452,7 @@ class _Import:
     def _fresh(self, id: str, files: list[_File]) -> list[_File]:
         """The versions that the store does not have."""
         try:
-            rows = self.store.versions(id) if id in self.store._core.index.ids else []
+            rows = self.store.versions(id) if self.store.knows(id) else []
         except InvalidError as error:
             self._leave(files[0].path, str(error))
             return []
@@ -485,7 +479,7 @@ class _Import:
                 "source": file.ours.get("source"),
                 **during,
             }
-            if file.id in self.store._core.index.ids:
+            if self.store.knows(file.id):
                 self.store.revise(file.id, file.content, **said)
             else:
                 place = {"key": file.ours.get("key"), "scope": file.ours.get("scope", "")}
@@ -544,9 +538,13 @@ class _Import:
             if not any(without_all(part, gone) for part in held if part[0] < part[1]):
                 self.store.supersede(id, by=link.source, reason=link.reason, valid_from=link.valid_from)
 
+    def _has_link(self, id: str) -> bool:
+        with self.store.reading() as sight:
+            return sight.knows_link(id)
+
     def _of_edges(self) -> Iterator[_Act]:
         for path, edge in self.edges:
-            if edge.id in self.store._core.index.link_ids:
+            if self._has_link(edge.id):
                 self.counts["known"] += 1
                 continue
             told = [instant(edge.created_at)]

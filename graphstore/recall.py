@@ -5,6 +5,7 @@ The way of a question: words → seeds that stand at the coordinate → paths fr
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from heapq import nsmallest
 from math import inf, sqrt
@@ -15,7 +16,8 @@ from graphstore.decay import Decay
 from graphstore.errors import InvalidError
 from graphstore.inputs import ids, text_of
 from graphstore.models import Event, Link, Node, Value
-from graphstore.search import Found, Standing, holding, words
+from graphstore.nearby import Near
+from graphstore.search import Found, words
 from graphstore.sight import Sight
 from graphstore.view import Reader
 from graphstore.weighing import Weights
@@ -24,12 +26,9 @@ __all__ = ["Hit", "Lens", "Reached", "Recalled", "fuse", "mentions", "recall", "
 
 MOST_HOPS = 4
 """Paths grow tenfold with each hop."""
-UNSAID_STRENGTH = 3
-"""A link without a strength counts as this."""
 DIRECTIONS = ("out", "in", "both")
 _LINE = 96
 
-_Step = tuple[int, int]  # the row of a link, and the thing it leads to
 T = TypeVar("T", bound=Hashable)
 L = TypeVar("L")
 
@@ -131,15 +130,14 @@ def recall(
     """
     _refuse_bad(text, k, hops, fan_out, hop_weight, rrf, direction, decay)
     wanted = frozenset(ids("kinds", kinds))
-    with view._core.lock:
-        sight = view._sight()
-        search, names, kind = sight.core.search, sight.index.names, sight.index.kind
+    with view.reading() as sight:
+        kind = sight.kind
         weigh = None if decay is None else Weights(sight, decay).of
         seen = lens.seen(sight) if lens else None
-        found = search.find(sight, text, k, weigh=weigh, seen=seen)
+        found = sight.found(text, k, weigh=weigh, seen=seen)
         meant = _meant(sight, lens, k, weigh)
-        followed = frozenset.union(*sight.core.vocabulary.named(along)) or None
-        near = _Near(sight, search.standing(sight), followed, direction, fan_out, seen)
+        followed = frozenset.union(*view.vocabulary.named(along)) or None
+        near = Near(sight, followed, direction, fan_out, seen)
         seeds = _seeds(found, meant)
         reached = spread(seeds, near.strongest, near.degree, hops=hops, hop_weight=hop_weight)
         if weigh is not None:
@@ -147,21 +145,21 @@ def recall(
                 ent: each._replace(activation=each.activation * weigh(ent)) for ent, each in reached.items()
             }
         if wanted:
-            if any(kind[ent] not in wanted for ent, _ in found.matches):
-                found = search.find(sight, text, k, wanted, weigh, seen)
-            meant = {ent: score for ent, score in meant.items() if kind[ent] in wanted}
-            reached = {ent: each for ent, each in reached.items() if kind[ent] in wanted}
+            if any(kind(ent) not in wanted for ent, _ in found.matches):
+                found = sight.found(text, k, wanted, weigh, seen)
+            meant = {ent: score for ent, score in meant.items() if kind(ent) in wanted}
+            reached = {ent: each for ent, each in reached.items() if kind(ent) in wanted}
         scores = dict(found.matches)
-        by_links = sorted(reached, key=lambda ent: (-reached[ent].activation, names[ent]))
+        by_links = sorted(reached, key=lambda ent: (-reached[ent].activation, sight.id(ent)))
         ranks = _Ranks(_ranks_of(scores), _ranks_of(by_links), _ranks_of(meant))
         fused = fuse([list(scores), by_links, list(meant)], rrf)
-        order = sorted(fused, key=lambda ent: (-fused[ent], ranks.text.get(ent, inf), names[ent]))
+        order = sorted(fused, key=lambda ent: (-fused[ent], ranks.text.get(ent, inf), sight.id(ent)))
         weights = {ent: 1.0 if weigh is None else weigh(ent) for ent in order[:k]}
         hits = tuple(
             _hit(sight, ent, fused[ent], scores, meant, reached.get(ent), ranks, weight)
             for ent, weight in weights.items()
         )
-        sight.core.accesses.count(map(names.__getitem__, weights))
+        sight.looked_up(weights)
     return Recalled(text=text, hits=hits, note=_note(text, found, lens))
 
 
@@ -175,22 +173,21 @@ def mentions(view: Reader, text: str, k: int = 10, *, kinds: Iterable[str] | str
     text_of("text", text, empty=True)
     _whole("k", k, 1, None)
     wanted = frozenset(ids("kinds", kinds))
-    with view._core.lock:
-        sight = view._sight()
-        index = sight.index
+    with view.reading() as sight:
         best: dict[int, tuple[int, float]] = {}
-        for ver, score in sight.core.search.find_known(sight, text, wanted):
-            best.setdefault(index.v_ent[ver], (ver, score))
+        for ent, number, score in sight.found_ever(text, wanted):
+            best.setdefault(ent, (number, score))
             if len(best) == k:
                 break
-        hits = tuple(_mention(sight, ver, score, rank) for rank, (ver, score) in enumerate(best.values(), 1))
+        hits = tuple(
+            _mention(sight, ent, number, score, rank)
+            for rank, (ent, (number, score)) in enumerate(best.items(), 1)
+        )
     return Recalled(text=text, hits=hits, note="full-text over all that was ever told")
 
 
-def _mention(sight: Sight, ver: int, score: float, rank: int) -> Hit:
-    index = sight.index
-    ent = index.v_ent[ver]
-    thing = sight.thing(ent) if index.is_event[ent] else sight.described(ent, index.v_num[ver])
+def _mention(sight: Sight, ent: int, number: int, score: float, rank: int) -> Hit:
+    thing = sight.thing(ent) if sight.is_event(ent) else sight.described(ent, number)
     return Hit.made(
         {
             "node": thing,
@@ -225,11 +222,10 @@ def _meant(
         return {}
     if weigh is None:
         return lens.nearest(sight, k)
-    near = lens.nearest(sight, len(sight.index.names))
+    near = lens.nearest(sight, sys.maxsize)
     weighed = {ent: score * weigh(ent) for ent, score in near.items() if score > 0}
     return {
-        ent: weighed[ent]
-        for ent in nsmallest(k, weighed, key=lambda ent: (-weighed[ent], sight.index.names[ent]))
+        ent: weighed[ent] for ent in nsmallest(k, weighed, key=lambda ent: (-weighed[ent], sight.id(ent)))
     }
 
 
@@ -297,7 +293,7 @@ def _hit(
             "spread_rank": ranks.spread.get(ent),
             "vector_score": meant.get(ent, 0.0),
             "vector_rank": ranks.vector.get(ent),
-            "seed": sight.index.names[led.seed if led else ent],
+            "seed": sight.id(led.seed if led else ent),
             "path": tuple(map(sight.link, led.path)) if led else (),
             "weight": weight,
         }
@@ -352,83 +348,6 @@ def fuse(rankings: Sequence[Sequence[T]], rrf: float = 60) -> dict[T, float]:
         for rank, thing in enumerate(ranking, 1):
             fused[thing] = fused.get(thing, 0.0) + 1 / (rrf + rank)
     return fused
-
-
-class _Near:
-    """The links of things that stand, to things that stand."""
-
-    def __init__(
-        self,
-        sight: Sight,
-        standing: Standing,
-        along: frozenset[str] | None,
-        direction: str,
-        fan_out: int,
-        seen: Callable[[int], bool] | None = None,
-    ) -> None:
-        index, kinds = sight.index, sight.core.vocabulary.kinds
-        self._index = index
-        self._valid, self._tx = sight.valid, sight.tx
-        self._version_of = standing.version_of
-        self._kinds = along or frozenset(name for name, kind in kinds.items() if kind.walked)
-        out, into = (index.out, index.l_tgt), (index.into, index.l_src)
-        self._sides = {"out": (out,), "in": (into,), "both": (out, into)}[direction]
-        # the sides on which only links that read the same either way are followed
-        self._other = {"out": (into,), "in": (out,), "both": ()}[direction]
-        self._same = frozenset(name for name in self._kinds if kinds[name].symmetric)
-        self._fan_out = fan_out
-        self._seen = seen
-        self._held = standing.links.setdefault((self._kinds, direction), {})
-        self._strongest: dict[int, list[_Step]] = {}
-
-    def degree(self, ent: int) -> int:
-        """How many links there are to follow from a thing."""
-        return len(self._around(ent))
-
-    def strongest(self, ent: int) -> list[_Step]:
-        """The rows of its strongest links and where they lead: by strength, then the later first, then by id."""
-        found = self._strongest.get(ent)
-        if found is None:
-            index = self._index
-            rows = nsmallest(self._fan_out, self._around(ent), key=self._order)
-            ends = [(index.l_src[index.k_link[row]], index.l_tgt[index.k_link[row]]) for row in rows]
-            found = self._strongest[ent] = [
-                (row, source if target == ent else target)
-                for row, (source, target) in zip(rows, ends, strict=True)
-            ]
-        return found
-
-    def _order(self, row: int) -> tuple[int, int, int, str]:
-        index = self._index
-        strength = index.c_strength[index.k_claim[row]] or UNSAID_STRENGTH
-        return -strength, -index.k_from[row], -index.k_tx[row], index.l_name[index.k_link[row]]
-
-    def _around(self, ent: int) -> list[int]:
-        held = self._held.get(ent)
-        if held is None or not held.since <= self._valid < held.until:
-            rows: list[int] = []
-            for side, far in self._sides:
-                rows += self._believed(side.get(ent, ()), far, self._kinds)
-            for side, far in self._other:
-                rows += self._believed(side.get(ent, ()), far, self._same)
-            held = self._held[ent] = holding(rows, self._index.k_from, self._index.k_to, self._valid)
-        return held.rows if self._seen is None else self._shown(held.rows, ent, self._seen)
-
-    def _shown(self, rows: list[int], ent: int, seen: Callable[[int], bool]) -> list[int]:
-        index = self._index
-        ends = ((row, index.l_src[index.k_link[row]], index.l_tgt[index.k_link[row]]) for row in rows)
-        return [row for row, source, target in ends if seen(source if target == ent else target)]
-
-    def _believed(self, links: Iterable[int], far: Sequence[int], kinds: frozenset[str]) -> list[int]:
-        index, tx, standing = self._index, self._tx, self._version_of
-        of_kind, rows_of, k_tx, k_end = index.l_kind, index.rows_of_link, index.k_tx, index.k_end
-        return [
-            row
-            for link in links
-            if far[link] in standing and of_kind[link] in kinds
-            for row in rows_of[link]
-            if k_tx[row] <= tx < k_end[row]
-        ]
 
 
 def _note(text: str, found: Found, lens: Lens | None) -> str:

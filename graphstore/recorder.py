@@ -19,7 +19,6 @@ from weakref import WeakKeyDictionary
 from graphstore import calls
 from graphstore.correlation import CORRELATION, RELOAD, Activity, Happening, Pair, correlate, microseconds
 from graphstore.errors import InvalidError
-from graphstore.happened import Happened
 from graphstore.inputs import at_least_one, json_object, text_of
 from graphstore.metrics import (
     Metric,
@@ -39,6 +38,7 @@ from graphstore.patterns import name_of
 from graphstore.period import EPOCH, Instant, TimeLike, instant, moment
 from graphstore.sight import Sight
 from graphstore.store import GraphStore
+from graphstore.view import Reading
 
 CODE = (".js", ".mjs", ".css")
 _NAMED = 3
@@ -208,7 +208,7 @@ class Recorder:
         name = body.get("id")
         id = None if name is None or name == "" else f"deploy_{name}"
         with self._observing(at) as when:
-            if id is not None and id in self._store._core.index.ids:
+            if id is not None and self._store.knows(id):
                 return Recorded(event=self._event(id), is_new=False)
             recorded = self._record("deploy", deploy_description(body), when, metadata=body, id=id)
             self._correlate(when)
@@ -369,38 +369,33 @@ class Recorder:
 
     # ------------------------------------------------------------------ looking
 
-    @contextmanager
-    def _looking(self) -> Iterator[Sight]:
+    def _looking(self) -> Reading:
         """The store now; where an observation came from ahead of its clock, then."""
-        store = self._store
-        with store._core.lock:
-            valid, tx = store._coordinate()
-            yield Sight(store._core, max(valid, self._activity.latest), tx)
+        return self._store.reading(ahead=self._activity.latest)
 
     def _happenings(
         self, sight: Sight, types: tuple[str, ...], begin: Instant, end: Instant
     ) -> list[Happening]:
         """The events of these types that happened from `begin` to `end`, both included."""
-        index, happened = sight.index, Happened(sight.index, sight.valid, sight.tx)
-        found = []
+        happened, found = sight.happened, []
         for ent in sight.entities(events=True):
-            if index.kind[ent] not in types or sight.find(ent) < 0 or sight.standing(ent) != "stands":
+            if sight.kind(ent) not in types or sight.find(ent) < 0 or sight.standing(ent) != "stands":
                 continue
             first, last, _ = happened.seen(ent)
             if first <= end and last >= begin:
                 seen = tuple(at for at in happened.instants(ent) if begin <= at <= end)
                 if seen:
                     quiet = self._activity.since(seen[-1])
-                    found.append(Happening(index.names[ent], index.kind[ent], seen, quiet))
+                    found.append(Happening(sight.id(ent), sight.kind(ent), seen, quiet))
         return found
 
     def _active_errors(self) -> dict[str, Instant]:
         """The errors watched that are active, with when each was seen last. The others are watched no more."""
         active = {}
         with self._looking() as sight:
-            happened = Happened(sight.index, sight.valid, sight.tx)
+            happened = sight.happened
             for id in list(self._known.watched):
-                ent = sight.index.ids.get(id, -1)
+                ent = sight.entity(id)
                 if ent >= 0 and sight.find(ent) >= 0 and happened.status(ent) == "active":
                     active[id] = happened.seen(ent)[1]
                 else:
@@ -415,26 +410,23 @@ class Recorder:
 
     def _event(self, id: str) -> Event:
         with self._looking() as sight:
-            return sight.event_and_links(sight.index.ids[id])
+            return sight.event_and_links(sight.entity(id))
 
     def _name(self, id: str) -> str:
         return name_of(self._event(id).description)
 
     def _stands(self, id: str) -> bool:
         with self._looking() as sight:
-            ent = sight.index.ids.get(id, -1)
+            ent = sight.entity(id)
             return ent >= 0 and sight.find(ent) >= 0
 
     def _joined(self, source: str, kind: str, target: str) -> bool:
         """Whether such a link is believed, over whatever period."""
         with self._looking() as sight:
-            index = sight.index
-            far = index.ids[target]
+            far = sight.entity(target)
             return any(
-                index.l_tgt[link] == far
-                and index.l_kind[link] == kind
-                and index.believed_link(link, sight.tx)
-                for link in index.out.get(index.ids[source], ())
+                edge.target == far and sight.believed_link(edge.link)
+                for edge in sight.edges(sight.entity(source), "out", frozenset({kind}))
             )
 
     # ------------------------------------------------------------------ where the last one left off
@@ -442,33 +434,24 @@ class Recorder:
     def _take_up(self) -> _Knowledge:
         """What the store's own events say of the state another recorder was in."""
         known = _Knowledge({}, None, {})
-        with self._store._core.lock:
-            sight = self._store._sight()
-            index = sight.index
-            happened = Happened(index, sight.valid, sight.tx)
+        with self._store.reading() as sight:
             for ent in sight.entities(events=True):
-                if (
-                    index.kind[ent] not in ("error", "regression", "baseline_shift", "deploy")
-                    or sight.find(ent) < 0
-                ):
+                type = sight.kind(ent)
+                if type not in ("error", "regression", "baseline_shift", "deploy") or sight.find(ent) < 0:
                     continue
-                ver = index.versions_of[ent][-1]
-                body = sight.core.body(index.v_pos[ver], index.v_len[ver], b'"origin":"system"')
+                body = sight.body(ent, b'"origin":"system"')
                 if body.get("origin") == "system":
-                    active = happened.status(ent) == "active"
-                    known = _recalled(
-                        known, index.names[ent], index.kind[ent], body.get("metadata", {}), active
-                    )
+                    active = sight.happened.status(ent) == "active"
+                    known = _recalled(known, sight.id(ent), type, body.get("metadata", {}), active)
         return known
 
 
 def _pairs_of(sight: Sight, happenings: Iterable[Happening]) -> set[Pair]:
     """How these are joined or once were: what somebody took back is not said again."""
-    index = sight.index
     return {
-        (each.id, index.l_kind[link], index.names[index.l_tgt[link]])
+        (each.id, edge.kind, sight.id(edge.target))
         for each in happenings
-        for link in index.out.get(index.ids[each.id], ())
+        for edge in sight.edges(sight.entity(each.id), "out")
     }
 
 

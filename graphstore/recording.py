@@ -5,18 +5,16 @@ from __future__ import annotations
 import os
 from typing import NamedTuple
 
-import orjson
-
 from graphstore.act import Act
-from graphstore.collecting import no_collecting
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
 from graphstore.fingerprints import SINGLE, relation
+from graphstore.happened import look_for_prints
 from graphstore.index import Index
 from graphstore.inputs import text_of
 from graphstore.linking import Claim, Ends, Linking
 from graphstore.models import Json, Recorded
 from graphstore.period import OPEN, Instant, period
-from graphstore.sight import Core, Sight
+from graphstore.sight import Sight
 from graphstore.writing import Transaction
 
 
@@ -110,7 +108,7 @@ class Recording:
         """The event that a report without an id tells of once more, or -1: of several the one recorded last."""
         if not may_repeat(report):
             return -1
-        look_for_prints(self.core)
+        look_for_prints(self.index, self.core.raw)
         for ent in reversed(self.index.prints.get(report.body["fingerprint"], ())):
             if self.index.kind[ent] == report.type and can_come_again(self.index, ent, self.work.tx):
                 return ent
@@ -151,26 +149,6 @@ def may_repeat(report: Report) -> bool:
 def can_come_again(index: Index, ent: int, tx: Instant) -> bool:
     """Whether a report with the fingerprint of an event is an occurrence of it: it is believed, and nothing superseded it."""
     return bool(index.now_of[ent]) and not index.superseded(ent, tx, tx)
-
-
-def look_for_prints(core: Core) -> None:
-    """Know the fingerprints of all events: read the bodies of those not looked at yet."""
-    with no_collecting():
-        _look_on(core, core.index)
-
-
-def _look_on(core: Core, index: Index) -> None:
-    ent = index.is_event.find(1, index.looked)
-    while ent >= 0:
-        ver = index.versions_of[ent][0]
-        raw = core.raw(index.v_pos[ver], index.v_len[ver])
-        if b'"fingerprint":"' in raw:  # perhaps only in its metadata
-            body = orjson.loads(raw)
-            fingerprint = body.get("fingerprint")
-            if fingerprint is not None and "authorized" not in body:  # a message is no report of anything
-                index.add_print(ent, fingerprint)
-        ent = index.is_event.find(1, ent + 1)
-    index.looked = len(index.names)
 
 
 def occur(work: Transaction, id: str, at: Instant) -> None:

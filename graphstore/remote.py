@@ -31,6 +31,7 @@ from graphstore.view import Reader, View
 
 F = TypeVar("F", bound=Callable[..., Any])
 READ_ONLY = "the store is open read only. Open it with read_only=False to write."
+_ASK = "Ask nodes, events, inspect or query: the server answers them."
 TOKEN = "GRAPHSTORE_TOKEN"
 """The environment's variable for the token."""
 
@@ -137,6 +138,17 @@ class Remote(calls.Elsewhere):
         return _good(
             self._line.request("POST", target, body, accept=wire.EXACT, kind=kind, write=write), self._line
         )
+
+    # ------------------------------------------------------------------ what serves in the store's process alone
+
+    def reading(self, **_: Any) -> NoReturn:
+        calls.refuse(self, "reading()", _ASK)
+
+    def scan(self, *_: Any, **__: Any) -> NoReturn:
+        calls.refuse(self, "scan()", _ASK)
+
+    def knows(self, id: str) -> NoReturn:
+        calls.refuse(self, "knows()", _ASK)
 
     # ------------------------------------------------------------------ what is more than a question
 

@@ -416,28 +416,21 @@ _SCENES: dict[type, Callable[[Any, int], Scene]] = {
 
 def glance(reader: Reader, most: int) -> Scene:
     """The last things told that stand at the reader's coordinate, at most `most` of them, the links between them, and how many more there are."""
-    with reader._core.lock:
-        title = repr(reader).strip("<>")
-        if reader._core.closed:
-            return Scene(title)
-        sight = reader._sight()
-        index = sight.index
-        rows = [
-            row for ent, born in enumerate(index.born) if born <= sight.tx and (row := sight.find(ent)) >= 0
-        ]
-        last = sorted(rows, key=lambda row: index.r_tx[row])[-most:][::-1]
-        things = [sight.thing(index.r_ent[row]) for row in last]
-        links = _between({index.r_ent[row] for row in last}, sight)
-        return things_scene(title, things, len(rows), links, most, moment(sight.valid))
+    title = repr(reader).strip("<>")
+    if reader._why_closed:
+        return Scene(title)
+    with reader.reading() as sight:
+        last, count = sight.latest(most)
+        links = _between(set(last), sight)
+        return things_scene(title, list(map(sight.thing, last)), count, links, most, moment(sight.valid))
 
 
 def _between(shown: set[int], sight: Sight) -> list[Link]:
     """The links that hold here among some things."""
-    index = sight.index
     rows = [
         row
         for ent in sorted(shown)
-        for link in index.out.get(ent, ())
-        if index.l_tgt[link] in shown and (row := sight.held(link)) >= 0
+        for edge in sight.edges(ent, "out")
+        if edge.target in shown and (row := sight.held(edge.link)) >= 0
     ]
     return [sight.link(row) for row in sorted(rows, key=sight.link_order)]

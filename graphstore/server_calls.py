@@ -239,7 +239,7 @@ class Calling:
         valid, tx = reader._coordinate()
         if reader is line and apart.transaction is None:
             if _is_of_any_view(line, call.name):
-                reader = View(line._core, valid, tx)  # exactly what is said, whatever is written meanwhile
+                reader = line._pinned(valid, tx)  # exactly what is said, whatever is written meanwhile
             # what is written next may have the instant that is now: said is one that nothing more can have
             tx = min(tx, line._last_tx)
         body = encoder(kind)(contract.run(call, reader, args, line))
@@ -254,7 +254,7 @@ class Calling:
             )
             return within
         if call.name in AT_ONCE and apart.branch is None:
-            lock = self.store._core.lock
+            lock = self.store._lock
             if lock.acquire(blocking=False):
                 try:
                     return work()

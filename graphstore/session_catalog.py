@@ -84,16 +84,9 @@ _OF_ITSELF = frozenset({COPIED, MOVED, OTHERWISE})
 
 def taken_back_by_reading(store: GraphStore, id: str) -> bool:
     """Whether a segment or a link that is no longer believed was taken back because a file was read better, and not by a person."""
-    index = store._core.index
-    link = index.link_ids.get(id, -1)
-    if link >= 0:
-        closed = [index.k_close[row] for row in index.rows_of_link[link]]
-    else:
-        closed = [index.r_close[row] for row in index.rows_of[index.ids[id]]]
-    last = max(closed, default=-1)
-    if last < 0:
-        return False
-    return store._core.body(index.o_pos[last], index.o_len[last]).get("reason") in _OF_ITSELF
+    with store.reading() as sight:
+        last = sight.closed_by(id)
+        return last >= 0 and sight.change(last).reason in _OF_ITSELF
 
 
 @dataclass(slots=True)

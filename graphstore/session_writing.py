@@ -112,7 +112,7 @@ class Writing:
 
     def _first_told(self, id: str, content: Json, **more: Any) -> None:
         """Tell of a session that is not known, or that reading took back."""
-        if id in self._store._core.index.ids:
+        if self._store.knows(id):
             self._store.revise(id, content, trigger=revisions.INITIAL, source=self._source, **more)
         else:
             self._store.add_node(SESSION, content, id=id, source=self._source, **more)
@@ -138,7 +138,7 @@ class Writing:
         assert piece.analysed is not None and piece.trigger is not None
         store = self._store
         fresh = revisions.in_new_project(stored(piece.analysed, analyzed_at=self._now), is_first)
-        if piece.trigger == revisions.INITIAL and piece.id not in store._core.index.ids:
+        if piece.trigger == revisions.INITIAL and not store.knows(piece.id):
             store.add_node(
                 SEGMENT,
                 fresh,
@@ -220,7 +220,7 @@ class Writing:
             begins.append(moment(instant(plan.content["startedAt"])))
         if id in self._catalog.sessions:
             self._reach(id, min(begins, default=None))
-        elif id not in self._store._core.index.ids or taken_back_by_reading(self._store, id):
+        elif not self._store.knows(id) or taken_back_by_reading(self._store, id):
             self._placeholder(id, named, begins)  # else a person took it back, or forgot it
 
     def _placeholder(self, id: str, named: str, begins: list[datetime]) -> None:
@@ -275,8 +275,8 @@ class Writing:
 
     def _say(self, kind: str, source: str, target: str, metadata: Json, since: datetime | None) -> None:
         """Make a link, under the next id where reading took it back before. What a person took back stays so."""
-        index, turn = self._store._core.index, 0
-        while (id := link_id(kind, source, target, metadata, turn)) in index.link_ids:
+        turn = 0
+        while self._is_known(id := link_id(kind, source, target, metadata, turn)):
             if not taken_back_by_reading(self._store, id):
                 return
             turn += 1
@@ -287,6 +287,10 @@ class Writing:
             )
         except (InvalidError, ConflictError, NotFoundError) as refused:
             self._plan.warnings.append(f"{source} {kind} {target} was not linked: {refused}")
+
+    def _is_known(self, link: str) -> bool:
+        with self._store.reading() as sight:
+            return sight.knows_link(link)
 
     def _reach(self, id: str, since: datetime | None) -> None:
         """A session of which only others tell began before anything that comes from it."""

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from graphstore import snapshots
 from graphstore.accesses import Accesses
 from graphstore.errors import InvalidError, NotFoundError
-from graphstore.happened import Happened, tombstone
+from graphstore.happened import look_for_prints, tombstone
 from graphstore.index import Index
 from graphstore.inputs import authorized_of
 from graphstore.line import FORGETTING
-from graphstore.models import Change, Event, Json, Link, Node, Shaky, Version
+from graphstore.models import Change, Event, Json, Link, Node, Shaky, Snapshot, Version
 from graphstore.naming import Naming
 from graphstore.period import OPEN, Instant, end_moment, iso, moment
 from graphstore.postings import Postings
 from graphstore.resting import Resting, Shaken, resting_at, within_reach
-from graphstore.search import Search
+from graphstore.rows import Periods, Rows, Side
+from graphstore.search import Found, Search
 from graphstore.source import Source
 from graphstore.vocabulary import Vocabulary
 
@@ -31,9 +33,8 @@ if TYPE_CHECKING:
 _ALIAS = re.compile(r"(.+)-v([1-9][0-9]*)@(.+)\Z", re.DOTALL)
 _REF = re.compile(r"(.+)-v([1-9][0-9]*)\Z", re.DOTALL)
 SHORTEST_PREFIX = 6
-Periods = tuple[Instant, Instant, Instant, Instant]  # valid from, to; tx from, to
-Side = dict[int, list[int]]  # entity -> links
 _NOTHING: Json = {}
+_MEMOS = 32
 
 
 @dataclass
@@ -56,16 +57,14 @@ class Core(Source):
             return self.index.setting(name)
 
 
-class Sight:
+class Sight(Rows):
     """The store at (valid, tx), for as long as its lock is held. A thing that many links name is looked at once."""
 
-    __slots__ = ("_resting", "_standings", "_things", "core", "happened", "index", "tx", "valid")
+    __slots__ = ("_resting", "_standings", "_things")
+    core: Core
 
     def __init__(self, core: Core, valid: Instant, tx: Instant) -> None:
-        self.core = core
-        self.index = core.index
-        self.valid, self.tx = valid, tx
-        self.happened = Happened(core.index, valid, tx)
+        super().__init__(core, valid, tx)
         self._standings: dict[int, str] = {}
         self._things: dict[int, Node | Event] = {}
         self._resting: Resting | None = None
@@ -135,16 +134,64 @@ class Sight:
             )
         return index.ids[found[0]] if found else -1
 
-    def entities(self, events: bool) -> Iterator[int]:
-        """Every node (or every event) known here, in the order they were first known."""
-        index, tx = self.index, self.tx
-        return (e for e, born in enumerate(index.born) if born <= tx and bool(index.is_event[e]) is events)
+    # ------------------------------------------------------------------ lookups beside the index
+
+    def messages(
+        self, wanted: Mapping[str, Any], since: Instant, until: Instant, before: tuple[Instant, str] | None
+    ) -> Iterator[int]:
+        """The rows of messages that stand here, as `Postings.messages` finds them."""
+        return self.core.postings.messages(self, wanted, since, until, before)
+
+    def trace(self, trace_id: str) -> list[int]:
+        """The events of a trace, as `Postings.trace` finds them."""
+        return self.core.postings.trace(self, trace_id)
+
+    def traces(self) -> list[str]:
+        """The ids of all traces there is something of."""
+        return self.core.postings.traces(self)
+
+    def snapshots(self) -> list[Snapshot]:
+        """The snapshots known here, whose names may stand for a time."""
+        return snapshots.known(self.index, self.tx)
+
+    def fingerprints(self) -> Iterator[tuple[int, str]]:
+        """Every event that has a fingerprint, in the order they were recorded."""
+        look_for_prints(self.index, self.core.raw)
+        return iter(self.index.printed)
+
+    def found(
+        self,
+        text: str,
+        most: int,
+        kinds: frozenset[str] = frozenset(),
+        weigh: Callable[[int], float] | None = None,
+        seen: Callable[[int], bool] | None = None,
+    ) -> Found:
+        """The best matches of a text among what stands here, as `Search.find` ranks them."""
+        return self.core.search.find(self, text, most, kinds, weigh, seen)
+
+    def found_ever(self, text: str, kinds: frozenset[str]) -> Iterator[tuple[int, int, float]]:
+        """What ever said a word of a text: the entity, the number of its version and the score, best first."""
+        index = self.index
+        matches = self.core.search.find_known(self, text, kinds)
+        return ((index.v_ent[ver], index.v_num[ver], score) for ver, score in matches)
+
+    def looked_up(self, ents: Iterable[int]) -> None:
+        """Count these as looked up."""
+        self.core.accesses.count(map(self.index.names.__getitem__, ents))
+
+    def memo(self) -> dict[Any, Any] | None:
+        """Answers that serve again until the next write. None while a transaction that is open has written something."""
+        index, memo = self.index, self.core.memo
+        if index.pending:
+            return None
+        state = (index, index.mark())
+        if memo.get("state") != state or len(memo) > _MEMOS:
+            memo.clear()
+            memo["state"] = state
+        return memo
 
     # ------------------------------------------------------------------ how things stand
-
-    def find(self, ent: int) -> int:
-        """The row that holds here, or -1."""
-        return self.index.find(ent, self.valid, self.tx)
 
     def standing(self, ent: int) -> str:
         """How an entity stands here."""
@@ -224,9 +271,12 @@ class Sight:
     def shown(self, row: int) -> Node | Event:
         """The thing whose row holds here; an event with its links."""
         ent = self.index.r_ent[row]
-        if self.index.is_event[ent]:
-            return self.event(row, self.standing(ent), self.links_of(ent))
-        return self.node(row, self.upright(ent))
+        return self.shown_event(row) if self.index.is_event[ent] else self.node(row, self.upright(ent))
+
+    def shown_event(self, row: int) -> Event:
+        """The event whose row holds here, with its links."""
+        ent = self.index.r_ent[row]
+        return self.event(row, self.standing(ent), self.links_of(ent))
 
     def confirmations(self, ent: int) -> int:
         """How often an entity was confirmed, as known here."""
@@ -277,17 +327,13 @@ class Sight:
         content: Json = body["content"]
         return content
 
-    def _periods(self, row: int) -> Periods:
-        index, end = self.index, self.index.r_end[row]
-        return index.r_from[row], index.r_to[row], index.r_tx[row], end if end <= self.tx else OPEN
-
     def node(self, row: int, standing: str) -> Node:
         """A row of a node as a value."""
         index = self.index
         ver = index.r_ver[row]
         length = index.v_len[ver]
         body = orjson.loads(self.core.raw(index.v_pos[ver], length)) if length else None
-        return self._node_from(body or index.tombstone(index.v_ent[ver]), ver, standing, self._periods(row))
+        return self._node_from(body or index.tombstone(index.v_ent[ver]), ver, standing, self.periods(row))
 
     def _node_of(self, ver: int, standing: str, periods: Periods) -> Node:
         index = self.index
@@ -296,7 +342,7 @@ class Sight:
 
     def written(self, row: int, standing: str, body: Json) -> Node:
         """A row of a node that has just been written, with its body at hand."""
-        return self._node_from(body, self.index.r_ver[row], standing, self._periods(row))
+        return self._node_from(body, self.index.r_ver[row], standing, self.periods(row))
 
     def _node_from(self, body: Json, ver: int, standing: str, periods: Periods) -> Node:
         index = self.index
@@ -332,7 +378,7 @@ class Sight:
 
     def event(self, row: int, standing: str, links: tuple[Link, ...] | None = None) -> Event:
         """A row of an event as a value."""
-        return self._event_of(self.index.r_ver[row], standing, self._periods(row)[3], links)
+        return self._event_of(self.index.r_ver[row], standing, self.periods(row)[3], links)
 
     def event_and_links(self, ent: int, body: Json | None = None) -> Event:
         """An event with any standing, and its links. `body`: what it says, where that is at hand."""
@@ -343,7 +389,7 @@ class Sight:
         standing, row = self._face(ent)
         if row < 0:
             return self._event_of(index.versions_of[ent][0], standing, index.born[ent], links, body)
-        return self._event_of(index.r_ver[row], standing, self._periods(row)[3], links, body)
+        return self._event_of(index.r_ver[row], standing, self.periods(row)[3], links, body)
 
     def _event_of(
         self,
@@ -393,25 +439,6 @@ class Sight:
 
     # ------------------------------------------------------------------ links
 
-    def held(self, link: int) -> int:
-        """The row of a link that holds here, or -1."""
-        return self.index.find_link(link, self.valid, self.tx)
-
-    def rows_of_links(self, side: Side, ent: int, kinds: frozenset[str] | None = None) -> list[int]:
-        """The link rows that hold here on one side of an entity, by (valid_from, tx_from, id)."""
-        if ent not in side:
-            return []
-        index, valid, tx = self.index, self.valid, self.tx
-        find, of_kind = index.find_link, index.l_kind
-        rows = [
-            row
-            for link in index.perhaps(side, ent, valid, tx)
-            if (kinds is None or of_kind[link] in kinds) and (row := find(link, valid, tx)) >= 0
-        ]
-        if len(rows) > 1:
-            rows.sort(key=self.link_order)
-        return rows
-
     def links_of(self, ent: int) -> tuple[Link, ...]:
         """The links that hold here on either side of an entity."""
         index = self.index
@@ -419,11 +446,6 @@ class Sight:
             return ()
         rows = self.rows_of_links(index.out, ent) + self.rows_of_links(index.into, ent)
         return tuple(self.link(row) for row in sorted(rows, key=self.link_order))
-
-    def link_order(self, row: int) -> tuple[Instant, Instant, str]:
-        """By when it begins to hold, then when it was recorded, then its id."""
-        index = self.index
-        return index.k_from[row], index.k_tx[row], index.l_name[index.k_link[row]]
 
     def change(self, op: int) -> Change:
         """An operation as a value."""

@@ -19,7 +19,6 @@ import orjson
 
 from graphstore import calls, spans
 from graphstore.errors import InvalidError, NotFoundError
-from graphstore.happened import kept_place
 from graphstore.inputs import at_least_one, text_of
 from graphstore.models import Event, Recorded, Value
 from graphstore.period import OPEN, Instant, TimeLike, instant, iso, moment
@@ -186,18 +185,13 @@ def messages(
     most = None if limit is None else at_least_one("limit", limit, " or None for no limit")
     asked = _digest([wanted, begin, end])
     here, before = _going_on(view, cursor, asked)
-    with here._core.lock:
-        sight = here._sight()
-        index = sight.index
-        found = sight.core.postings.messages(sight, wanted, begin, end, before)
+    with here.reading() as sight:
+        found = sight.messages(wanted, begin, end, before)
         rows = list(islice(found, None if most is None else most + 1))
         shown = rows[:most]
-        events = tuple(
-            sight.event(row, sight.standing(index.r_ent[row]), sight.links_of(index.r_ent[row]))
-            for row in shown
-        )
+        events = tuple(sight.shown_event(row) for row in shown)
         more = len(rows) > len(shown)
-        last = (index.r_from[shown[-1]], index.names[index.r_ent[shown[-1]]]) if more else None
+        last = (sight.since(shown[-1]), events[-1].id) if more else None
     return Page(events=events, cursor=None if last is None else _cursor(sight.valid, sight.tx, last, asked))
 
 
@@ -319,8 +313,7 @@ def trace(view: Reader, trace_id: str) -> Trace:
 
     `trace_id` may be a unique beginning of one, six characters or more. Raises NotFoundError for an unknown one.
     """
-    with view._core.lock:
-        sight = view._sight()
+    with view.reading() as sight:
         name, ents = _found(sight, text_of("trace_id", trace_id))
         notes: list[str] = []
         entries = _merged([_entry(sight, ent, notes) for ent in ents], notes)
@@ -348,11 +341,10 @@ def trace(view: Reader, trace_id: str) -> Trace:
 
 def _found(sight: Sight, trace_id: str) -> tuple[str, list[int]]:
     """The trace that an id or the beginning of one names, and its events."""
-    postings = sight.core.postings
-    if ents := postings.trace(sight, trace_id):
+    if ents := sight.trace(trace_id):
         return trace_id, ents
-    known = {name: ents for name in postings.traces(sight) if name.startswith(trace_id[:SHORTEST_PREFIX])
-             and (ents := postings.trace(sight, name))}  # fmt: skip
+    known = {name: ents for name in sight.traces() if name.startswith(trace_id[:SHORTEST_PREFIX])
+             and (ents := sight.trace(name))}  # fmt: skip
     begun = [name for name in known if name.startswith(trace_id)]
     if len(trace_id) < SHORTEST_PREFIX or not begun:
         raise NotFoundError.nearest("trace", trace_id, known)
@@ -363,7 +355,7 @@ def _found(sight: Sight, trace_id: str) -> tuple[str, list[int]]:
 
 def _entry(sight: Sight, ent: int, notes: list[str]) -> _Entry:
     event = sight.event_and_links(ent)
-    metadata: Mapping[str, Any] = event.metadata or kept_place(sight.index, sight.core.raw, ent)
+    metadata: Mapping[str, Any] = event.metadata or sight.kept_place(ent)
     end = None
     if event.span_id is not None and spans.ENDED_AT in metadata:
         try:

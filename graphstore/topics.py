@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from graphstore import calls
 from graphstore.conventions import EVIDENCE, Note, note_of
@@ -17,8 +17,7 @@ from graphstore.errors import InvalidError, NotFoundError, closest
 from graphstore.inputs import optional_text, text_of, whole_number
 from graphstore.keys import topic_name, version_of
 from graphstore.models import UPRIGHT, Json, Link, Node, Standing, Value
-from graphstore.period import Instant, end_moment, moment
-from graphstore.sight import Sight
+from graphstore.period import end_moment, moment
 from graphstore.strategies import (
     DEFAULT,
     Choice,
@@ -29,6 +28,7 @@ from graphstore.strategies import (
     strategy_for,
     versioned_topics,
 )
+from graphstore.topic_rows import Entry, FoundBy, TopicRows
 from graphstore.view import Reader
 from graphstore.wording import described, line, when
 
@@ -40,13 +40,9 @@ __all__ = [
     "topic", "versioned_topics",
 ]  # fmt: skip
 
-FoundBy = Literal["key", "tag", "text"]
 LISTED = 20
 """How many of each list an answer holds unless told otherwise; it says how many more there are."""
-_REPLACING = frozenset({"supersedes", "transition"})
 _LABELS = ("label", "sprint", "session")
-_SEEDS = 10
-_RELEVANT = 0.5  # of the best score: what a search finds below that is of another topic
 _SHOWN = 120
 _FORGOTTEN = ("evicted", "erased")
 
@@ -205,20 +201,21 @@ def memorize(
         links = [
             link for name, note in zip(names, notes, strict=True) for link in replace_named(store, name, note)
         ]
-        sight = store._sight()
-        nodes = [thing for name in names if isinstance(thing := sight.thing(sight.index.ids[name]), Node)]
+        with store.reading() as sight:
+            things = [sight.thing(sight.entity(name)) for name in names]
+    nodes = [thing for thing in things if isinstance(thing, Node)]
     remarks = [f"message {number}: {said}" for number, note in enumerate(notes, 1) for said in note.remarks]
     return Memorized(nodes=tuple(nodes), links=tuple(links), remarks=tuple(remarks))
 
 
 def _refuse_unknown(store: GraphStore, notes: Sequence[Note]) -> None:
     """Only a whole id supersedes: `node_1` must not be taken for the beginning of `node_12`."""
-    known = store._core.index.ids
     coming = {note.id for note in notes if note.id is not None}
     for number, note in enumerate(notes, 1):
         for old in note.supersedes:
-            if old not in known and old not in coming:
-                refused = NotFoundError.nearest("node", old, [*known, *coming])
+            if old not in coming and not store.knows(old):
+                with store.reading() as sight:
+                    refused = NotFoundError.nearest("node", old, [*sight.ids(), *coming])
                 raise NotFoundError(
                     f"message {number} supersedes what is not known: {refused} Nothing was written."
                 )
@@ -270,8 +267,8 @@ def latest_on(
     plain = topic_name(text_of("topic", topic))
     if strategy != DEFAULT:
         strategy_for(strategy, plain)
-    with view._core.lock:
-        found = _Topic(view._sight(), topic, plain, kind, scope)
+    with view.reading() as sight:
+        found = _Topic(sight, topic, plain, kind, scope)
         decision = found.decide(strategy)
         won = found.winner(decision)
         node = None if won is None else found.node(won)
@@ -304,8 +301,8 @@ def topic(view: Reader, topic: str, *, kind: str | None = None, scope: str | Non
     Versions are named by their key (`auth_v2`) or, where that has no number, counted. Raises InvalidError for a blank topic.
     """
     plain = topic_name(text_of("topic", topic))
-    with view._core.lock:
-        found = _Topic(view._sight(), topic, plain, kind, scope)
+    with view.reading() as sight:
+        found = _Topic(sight, topic, plain, kind, scope)
         names = found.numbered(plain)
         past, current, planned = (
             tuple(found.mention(each, names[each]) for each in found.by_age(part))
@@ -338,8 +335,8 @@ def settle(
     """
     text_of("reason", reason)
     plain = topic_name(text_of("topic", topic))
-    with store._verb():
-        found = _Topic(store._sight(), topic, plain, kind, scope)
+    with store._verb(), store.reading() as sight:
+        found = _Topic(sight, topic, plain, kind, scope)
         if found.by is None:
             raise NotFoundError(_unknown(topic, found.nearest()))
         if found.by == "text":
@@ -378,15 +375,6 @@ def label_of(content: Json) -> str | None:
 # ---- finding ----------------------------------------------------------------------------------
 
 
-class _Entry(NamedTuple):
-    """A statement of a topic: what says it, by which row (-1: it never held), and since when."""
-
-    since: Instant
-    told: Instant
-    ent: int
-    row: int
-
-
 class _Statement(NamedTuple):
     id: str
     kind: str
@@ -395,118 +383,8 @@ class _Statement(NamedTuple):
     tx_from: datetime
 
 
-class _Joined(NamedTuple):
-    source: str
-    kind: str
-    target: str
-
-
-class _Topic:
-    """What is known of a topic at one coordinate, as places in the index; bodies are read for what is shown."""
-
-    def __init__(self, sight: Sight, asked: str, name: str, kind: str | None, scope: str | None) -> None:
-        self.sight, self.index = sight, sight.index
-        self.asked, self._kind, self._scope = asked, kind, scope
-        self.by: FoundBy | None = None
-        self.current: list[_Entry] = []
-        self.past: list[_Entry] = []
-        self.planned: list[_Entry] = []
-        core = sight.core
-        if self._place(core.naming.keyed(core, name)):
-            self.by = "key"
-        elif self._place_tagged(core.naming.tagged(core, name)):
-            self.by = "tag"
-        elif self._place(self._sought()):
-            self.by = "text"
-        self._follow()
-
-    def _place_tagged(self, versions: Sequence[int]) -> bool:
-        v_ent = self.index.v_ent
-        return bool(versions) and self._place(
-            list(dict.fromkeys(v_ent[ver] for ver in versions)), frozenset(versions)
-        )
-
-    def _sought(self) -> list[int]:
-        """The nodes that a search finds at least half as good as the best."""
-        sight, kinds = self.sight, frozenset() if self._kind is None else frozenset({self._kind})
-        index = self.index
-        matches = sight.core.search.find(sight, self.asked, len(index.names), kinds).matches
-        nodes = [(ent, score) for ent, score in matches if not index.is_event[ent]][:_SEEDS]
-        return [ent for ent, score in nodes if score >= _RELEVANT * nodes[0][1]]
-
-    def _place(self, ents: Sequence[int], versions: frozenset[int] | None = None) -> bool:
-        """Put each node where it belongs: among what stands, is past or planned. With `versions` these descriptions alone. False: none is known."""
-        index, tx = self.index, self.sight.tx
-        known = False
-        for ent in ents:
-            if (
-                index.born[ent] <= tx
-                and (self._kind is None or index.kind[ent] == self._kind)
-                and (self._scope is None or index.scope[ent] == self._scope)
-                and self._place_rows(ent, versions)
-            ):
-                known = True
-        return known
-
-    def _place_rows(self, ent: int, versions: frozenset[int] | None) -> bool:
-        index, sight = self.index, self.sight
-        valid, r_ver, r_from = sight.valid, index.r_ver, index.r_from
-        now = index.find(ent, valid, sight.tx)
-        rows = index.believed(ent, sight.tx)
-        if len(rows) == 1 and rows[0] == now and (versions is None or r_ver[now] in versions):
-            self.current.append(_Entry(r_from[now], index.r_tx[now], ent, now))
-            return True
-        if not rows:
-            rows = self._last(ent)
-            if not rows:  # born and superseded in one transaction: it held at no instant
-                if versions is None or not versions.isdisjoint(index.versions_of[ent]):
-                    self.past.append(_Entry(index.born[ent], index.born[ent], ent, -1))
-                    return True
-                return False
-        forgotten, shown = ent in index.gone, set[tuple[int, bool]]()
-        if now >= 0 and (versions is None or r_ver[now] in versions):
-            self.current.append(_Entry(r_from[now], index.r_tx[now], ent, now))
-            shown = {(r_ver[now], False), (r_ver[now], True)}
-        for row in rows:
-            later = not forgotten and r_from[row] > valid and index.r_end[row] > sight.tx
-            ver = r_ver[row]
-            if row != now and (ver, later) not in shown and (versions is None or ver in versions):
-                shown.add((ver, later))
-                entry = _Entry(r_from[row], index.r_tx[row], ent, row)
-                (self.planned if later else self.past).append(entry)
-        return bool(shown)
-
-    def _last(self, ent: int) -> list[int]:
-        """The row that was written last of a node of which nothing is believed."""
-        index, tx = self.index, self.sight.tx
-        return [max(rows)] if (rows := [row for row in index.rows_of[ent] if index.r_tx[row] <= tx]) else []
-
-    def _follow(self) -> None:
-        """What those that stand took the place of, and what is to take theirs, bears perhaps another name."""
-        index, sight = self.index, self.sight
-        waiting = [each.ent for part in (self.current, self.past) for each in part]
-        if len(waiting) == 1 and waiting[0] not in index.out and waiting[0] not in index.successors:
-            return
-        seen = {*waiting, *(each.ent for each in self.planned)}
-        for ent in waiting:
-            for link in index.out.get(ent, ()):
-                old = index.l_tgt[link]
-                if old not in seen and index.l_kind[link] in _REPLACING and sight.held(link) >= 0:
-                    seen.add(old)
-                    if not index.is_event[old] and sight.find(old) < 0:
-                        self._place_rows(old, None)
-                        waiting.append(old)
-        for each in tuple(self.current):
-            for link in index.successors.get(each.ent, ()):
-                new = index.l_src[link]
-                if (
-                    new not in seen
-                    and index.believed_link(link, sight.tx)
-                    and sight.standing(new) == "not_yet"
-                ):
-                    seen.add(new)
-                    if not index.is_event[new]:
-                        self._place_rows(new, None)
+class _Topic(TopicRows):
+    """What is known of a topic at one coordinate; bodies are read for what is shown."""
 
     # ------------------------------------------------------------------ deciding
 
@@ -517,7 +395,7 @@ class _Topic:
         if len(self.current) == 1:
             name = DEFAULT
             if strategy != DEFAULT:
-                name = strategy_for(strategy, topic_name(self.asked), {self._kind_of(self.current[0])})[0]
+                name = strategy_for(strategy, topic_name(self.asked), {self.kind(self.current[0])})[0]
             return Decision.made(
                 {
                     "strategy": name,
@@ -527,16 +405,13 @@ class _Topic:
                     "why": "nothing else stands",
                 }
             )
-        index = self.index
         statements = [
-            _Statement(
-                self.id(each), self._kind_of(each), index.key[each.ent], moment(each.since), moment(each.told)
-            )
+            _Statement(self.id(each), self.kind(each), self.key(each), moment(each.since), moment(each.told))
             for each in self.current
         ]
-        return decide(strategy, topic_name(self.asked), statements, self._joined())
+        return decide(strategy, topic_name(self.asked), statements, self.joined())
 
-    def winner(self, decision: Decision | None) -> _Entry | None:
+    def winner(self, decision: Decision | None) -> Entry | None:
         """The statement that a decision is for."""
         if decision is None or decision.won is None:
             return None
@@ -544,90 +419,32 @@ class _Topic:
             return self.current[0]
         return next(each for each in self.current if self.id(each) == decision.won)
 
-    def _joined(self) -> list[_Joined]:
-        index = self.index
-        ents = {each.ent for each in self.current}
-        return [
-            _Joined(index.names[ent], index.l_kind[link], index.names[index.l_tgt[link]])
-            for ent in ents
-            for link in index.out.get(ent, ())
-            if index.l_tgt[link] in ents and self.sight.held(link) >= 0
-        ]
-
     # ------------------------------------------------------------------ showing
 
-    def by_age(self, entries: list[_Entry]) -> list[_Entry]:
-        """By since when they hold, then when they were told, then by id."""
-        if len(entries) < 2:
-            return entries
-        names = self.index.names
-        return sorted(entries, key=lambda each: (each.since, each.told, names[each.ent]))
-
-    def id(self, each: _Entry) -> str:
-        return self.index.names[each.ent]
-
-    def scope(self, each: _Entry) -> str:
-        return self.index.scope[each.ent]
-
-    def _kind_of(self, each: _Entry) -> str:
-        return self.index.kind[each.ent]
-
-    def node(self, each: _Entry) -> Node:
-        return self.sight.node(each.row, self.sight.upright(each.ent))
-
-    def mentions(self, entries: Sequence[_Entry], most: int | None) -> tuple[Mention, ...]:
+    def mentions(self, entries: Sequence[Entry], most: int | None) -> tuple[Mention, ...]:
         return tuple([self.mention(each, self._called(each)) for each in entries[:most]])
 
-    def _called(self, each: _Entry) -> str:
-        return self.index.key[each.ent] or self.index.names[each.ent]
+    def _called(self, each: Entry) -> str:
+        return self.key(each) or self.id(each)
 
-    def mention(self, each: _Entry, name: str) -> Mention:
-        index, sight = self.index, self.sight
-        ver = index.r_ver[each.row] if each.row >= 0 else index.versions_of[each.ent][0]
-        standing = self._standing(each)
-        body = sight.core.body(index.v_pos[ver], index.v_len[ver]) or index.tombstone(each.ent)
+    def mention(self, each: Entry, name: str) -> Mention:
+        standing, body = self.standing(each), self.body(each)
         content: Json = body["content"]
         says = described(content, body.get("text"))
         return Mention.made(
             {
                 "name": name,
-                "id": index.names[each.ent],
+                "id": self.id(each),
                 "says": f"[{standing}]" if standing in _FORGOTTEN else line(says, _SHOWN),
                 "label": label_of(content),
                 "standing": standing,
                 "valid_from": moment(each.since),
-                "valid_to": end_moment(index.r_to[each.row] if each.row >= 0 else each.since),
-                "replaced_by": self._replaced_by(each),
+                "valid_to": end_moment(self.until(each)),
+                "replaced_by": self.replaced_by(each),
             }
         )
 
-    def _standing(self, each: _Entry) -> str:
-        """How a statement stands, which may not be how its node does: what that said before it was described anew is superseded, and so is what was
-        replaced before it began; what it is to say later is not yet."""
-        index, sight = self.index, self.sight
-        if each.ent in index.gone:
-            return index.word(each.ent)
-        if each.row >= 0 and each.since > sight.valid and index.r_end[each.row] > sight.tx:
-            return "not_yet"
-        standing = sight.standing(each.ent)
-        fallen = standing in UPRIGHT and each.row != sight.find(each.ent)
-        return "superseded" if fallen or standing == "not_yet" else standing
-
-    def _replaced_by(self, each: _Entry) -> tuple[str, ...]:
-        """What replaced it: the successors that links name, or the version that came next."""
-        index, sight = self.index, self.sight
-        links = index.successors.get(each.ent, ())
-        names = [index.names[index.l_src[link]] for link in links if sight.held(link) >= 0]
-        if names:
-            return tuple(names)
-        rows = index.believed(each.ent, sight.tx)
-        if len(rows) > 1 and each.row in rows[:-1]:
-            after = rows[rows.index(each.row) + 1]
-            if index.r_from[after] <= sight.valid:
-                return (f"{index.names[each.ent]}-v{index.v_num[index.r_ver[after]]}",)
-        return ()
-
-    def numbered(self, name: str) -> dict[_Entry, str]:
+    def numbered(self, name: str) -> dict[Entry, str]:
         """What each statement is called on the timeline: by its key where that has a number, else by the next number that is free."""
         entries = self.by_age([*self.past, *self.current, *self.planned])
         base = version_of(name)[0] or name
@@ -644,5 +461,4 @@ class _Topic:
 
     def nearest(self) -> tuple[str, ...]:
         """Known keys and tags that are like what was asked for."""
-        core = self.sight.core
-        return tuple(closest(topic_name(self.asked), core.naming.known(core, self.sight.tx)))
+        return tuple(closest(topic_name(self.asked), self.names()))

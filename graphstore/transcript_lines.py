@@ -228,7 +228,7 @@ class Reading:
     def __init__(self, path: Path, warnings: Warnings) -> None:
         self.path, self.warnings = path, warnings
         self.entries = Entries()
-        self.index: dict[str, int] = {}
+        self.positions: dict[str, int] = {}
         self.parents = self.entries.parents
         self.sums = array("I")
         self.parallel = bytearray()  # 1: written beside other parts of one reply, no sign of a jump
@@ -262,7 +262,7 @@ class Reading:
         line, offset, raw, _ = piece
         entries = self.entries
         position = len(entries.ids)
-        index = self.index
+        index = self.positions
         if type(given) is str and given and given not in index:
             id = given
         else:
@@ -287,10 +287,10 @@ class Reading:
         if type(given) is str and given:
             self.warnings.add(line, "duplicate id", given)
         id = blake2b(raw, digest_size=8).hexdigest()
-        if id not in self.index:
+        if id not in self.positions:
             return id
         number = self._repeats.get(id, 1) + 1
-        while f"{id}-{number}" in self.index:
+        while f"{id}-{number}" in self.positions:
             number += 1
         self._repeats[id] = number
         return f"{id}-{number}"
@@ -323,7 +323,7 @@ class Reading:
         """Find the parents that come later, report those that never came, and open the circles."""
         later = []
         for position, parent in self.entries.foreign.items():
-            above = self.index.get(parent, -1)
+            above = self.positions.get(parent, -1)
             self.parents[position] = above
             if above < 0:
                 self.warnings.add(self.entries.line(position), "orphan", f"there is no parent {parent}")
@@ -561,7 +561,7 @@ class ClaudeReading(Reading):
         super().finish()
         if self.name is None:
             # a summary may be about another session: it counts where the entry it names is here
-            here = [said for leaf, said in self._summaries.items() if leaf in self.index]
+            here = [said for leaf, said in self._summaries.items() if leaf in self.positions]
             self.name = here[-1] if here else None
 
     def header(self) -> Header:

@@ -141,9 +141,9 @@ class Transcript:
 
     def entry(self, id: str) -> Entry:
         """The entry by that id. Raises NotFoundError."""
-        position = self._reading.index.get(id)
+        position = self._reading.positions.get(id)
         if position is None:
-            raise NotFoundError.nearest(f"entry in {self.path.name}", id, self._reading.index)
+            raise NotFoundError.nearest(f"entry in {self.path.name}", id, self._reading.positions)
         return self.entries[position]
 
     def ancestors(self, entry_id: str) -> Iterator[Entry]:
@@ -322,7 +322,7 @@ def _copied(reading: Reading, header: Header, parent: Reading | None) -> int:
 
 def _shared(entries: Entries, parent: Reading) -> int:
     for count, (id, time) in enumerate(zip(entries.ids, entries.times, strict=True)):
-        position = parent.index.get(id)
+        position = parent.positions.get(id)
         if position is None or parent.entries.times[position] != time:
             return count
     return len(entries)
@@ -451,7 +451,7 @@ class _Cutting:
         if left in (None, "", "root", entry.parent_id, self._id(above)):
             left = self._id(before)
         else:
-            position = self.reading.index.get(left)
+            position = self.reading.positions.get(left)
             if position is not None and not self.entries.content[position]:
                 left = self._id(self.nearest[position])
         metadata = {**self._point(entry.position), **copied}
@@ -492,7 +492,7 @@ def _cuts(t: Transcript) -> dict[int, list[Boundary]]:
     cuts: dict[int, list[Boundary]] = {0: []}
     if 0 < t.copied < len(t.entries):
         cuts[t.copied] = []
-    index = t._reading.index
+    index = t._reading.positions
     # what stands before the first content entry, and before the first own one, is no segment of its own
     first = {_first_content(t, start): start for start in list(cuts)}
     for boundary in t._boundaries:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,7 @@ from graphstore.models import (
 )
 from graphstore.painter import Painted
 from graphstore.period import OPEN, Instant, TimeLike, instant, iso, moment
+from graphstore.rows import Row
 from graphstore.sight import Core, Sight
 from graphstore.succession import Succession
 from graphstore.vocabulary import Vocabulary
@@ -43,6 +45,28 @@ if TYPE_CHECKING:
     import pyarrow
 
     from graphstore.engine import Result
+
+
+class Reading:
+    """The store's lock held for as long as something is read at one coordinate: `with view.reading() as sight`."""
+
+    __slots__ = ("_ahead", "_reader")
+
+    def __init__(self, reader: Reader, ahead: Instant) -> None:
+        self._reader, self._ahead = reader, ahead
+
+    def __enter__(self) -> Sight:
+        core = self._reader._core
+        core.lock.acquire()
+        try:
+            valid, tx = self._reader._coordinate()
+            return Sight(core, max(valid, self._ahead), tx)
+        except BaseException:
+            core.lock.release()
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        self._reader._core.lock.release()
 
 
 class Reader(Painted):
@@ -66,6 +90,59 @@ class Reader(Painted):
 
     def _sight(self) -> Sight:
         return Sight(self._core, *self._coordinate())
+
+    def reading(self, *, ahead: Instant = -OPEN) -> Reading:
+        """What stands here as numbers, for functions that look at much of it: one coordinate, with nothing written meanwhile.
+
+        A context manager; what it gives serves inside the block alone. `ahead`: a valid time to read at if it is later. A store that lies elsewhere
+        refuses: register the function, and it runs where the store is.
+        """
+        return Reading(self, ahead)
+
+    @property
+    def _why_closed(self) -> str | None:
+        """Why nothing can be read any more, None while it can."""
+        return self._core.closed
+
+    def _pinned(self, valid: Instant, tx: Instant) -> View:
+        """A view of the same trunk or branch at exactly this coordinate, which is not looked at again."""
+        return View(self._core, valid, tx)
+
+    @property
+    def _lock(self) -> threading.RLock:
+        """What is held by whoever looks at the index or changes it."""
+        return self._core.lock
+
+    def _setting(self, name: str) -> Any:
+        """What the store keeps under a name of how it is to behave, None when nothing was ever set."""
+        return self._core.setting(name)
+
+    def _reads_as(self, other: Reader) -> bool:
+        """Whether another view or store reads the same trunk or branch."""
+        return self._core is other._core
+
+    def knows(self, id: str) -> bool:
+        """Whether a node or event has exactly this id and was recorded by the view's tx, whatever became of it."""
+        with self.reading() as sight:
+            return sight.entity(id) >= 0
+
+    def scan(
+        self,
+        kind: str | None = None,
+        *,
+        key: str | None = None,
+        scope: str | None = None,
+        tag: str | None = None,
+        events: bool = False,
+        content: bool = False,
+    ) -> list[Row]:
+        """The nodes (with `events` the events) that stand at the coordinate as light rows, in the order they were first known.
+
+        As `nodes`, many times faster: ids, numbers and instants as integers come from memory, contents are read with `content` or a `tag` only.
+        Of a store that lies elsewhere it raises InvalidError: ask `nodes`, `events` or `query` there.
+        """
+        with self.reading() as sight:
+            return list(sight.scan(kind=kind, key=key, scope=scope, tag=tag, events=events, content=content))
 
     @property
     def at(self) -> Coordinate:

@@ -19,7 +19,8 @@ from graphstore.errors import InvalidError, NotFoundError
 from graphstore.inputs import at_least_one
 from graphstore.models import Chain
 from graphstore.period import OPEN, Instant, iso
-from graphstore.sight import Side, Sight
+from graphstore.rows import Side
+from graphstore.sight import Sight
 
 if TYPE_CHECKING:
     from array import array

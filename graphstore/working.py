@@ -8,11 +8,11 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
-from graphstore import calls
+from graphstore import calls, keeping
 from graphstore.correlation import microseconds
 from graphstore.errors import InvalidError
 from graphstore.inputs import optional_text, text_of
-from graphstore.keeping import Place, entity, keep, let_go
+from graphstore.keeping import Place, entity, keep, kept_in
 from graphstore.models import Event, Node, Recorded, Value
 from graphstore.period import TimeLike
 from graphstore.view import Reader
@@ -46,14 +46,8 @@ def get(view: Reader, user: str, thread: str | None = None) -> Node | None:
     The text is in `.text`, whose it is in `.content`: it has a `thread` when it is the thread's own.
     """
     text_of("user", user), optional_text("thread", thread)
-    with view._core.lock:
-        sight = view._sight()
-        for whose in (thread, None) if thread else (None,):
-            ent = entity(sight.index, _pad(user, whose))
-            row = -1 if ent < 0 else sight.find(ent)
-            if row >= 0:
-                return sight.node(row, sight.upright(ent))
-    return None
+    whose = (thread, None) if thread else (None,)
+    return kept_in(view, *(_pad(user, each) for each in whose))
 
 
 @calls.write("working")
@@ -79,10 +73,7 @@ def append(store: GraphStore, user: str, thread: str | None, text: str) -> Node:
 def clear(store: GraphStore, user: str, thread: str | None = None) -> bool:
     """Hold nothing any more in the scratchpad of a thread, or of a user. False: it held nothing. In the thread that of its user is seen again."""
     text_of("user", user), optional_text("thread", thread)
-    with store._verb():
-        place = _pad(user, thread)
-        ent = entity(store._core.index, place)
-        return ent >= 0 and let_go(store, store._core.index.names[ent], reason="cleared")
+    return keeping.clear(store, _pad(user, thread), reason="cleared") is not None
 
 
 def _pad(user: str, thread: str | None) -> Place:
@@ -202,12 +193,11 @@ class ExpertiseTracker:
         return sorted((one for one in found if one.outcomes), key=lambda one: (-one.score, one.domain))
 
     def _outcomes(self, view: Reader, domain: str) -> list[Event]:
-        with view._core.lock:
-            sight = view._sight()
-            ent = entity(sight.index, Place(DOMAIN, (domain,)))
-            if ent < 0 or sight.index.born[ent] > sight.tx:
+        with view.reading() as sight:
+            ent = entity(sight, Place(DOMAIN, (domain,)))
+            if ent < 0 or not view.knows(sight.id(ent)):
                 return []
-            found = view.events(OUTCOME, related_to=sight.index.names[ent])
+            found = view.events(OUTCOME, related_to=sight.id(ent))
         return [
             event
             for event in found

@@ -86,6 +86,9 @@ FLOORS = {
         "scenes",
         "drawing",
         "pictures",
+        "nearby",
+        "topic_rows",
+        "rows",
         "search",
         "source",
         "postings",
@@ -283,6 +286,25 @@ def test_the_rooms_do_not_reach_below_the_core():
     for path in MODULES:
         if path.stem in FLOORS["rooms"] | FLOORS["doors"]:
             assert not imports(path).keys() & (FLOORS["truth"] | {"projection"}), path.name
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
+def test_only_the_core_reads_the_arrays(path):
+    """A room or a door asks a view, its `scan`, or what its `reading` gives."""
+    if path.stem in FLOORS["truth"] | FLOORS["engine"] | FLOORS["core"]:
+        return
+    reaching = [
+        f"{path.name}:{node.lineno} says .{node.attr}"
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Attribute)
+        and (
+            node.attr in ("_core", "_sight")
+            or (isinstance(node.value, ast.Attribute) and node.value.attr == "index")
+            or (node.attr in ("core", "index") and getattr(node.value, "id", None) == "sight")
+        )
+    ]
+
+    assert [] == reaching
 
 
 def test_importing_the_package_is_cheap():

@@ -637,3 +637,12 @@ def test_a_server_killed_while_many_write_loses_nothing_it_acknowledged(tmp_path
         known = {node.id for node in store.nodes()}
         assert [] == [name for name in told if name not in known]
         assert store.verify().ok
+
+
+@pytest.mark.parametrize(
+    "ask", [lambda each: each.scan(), lambda each: each.knows("x"), lambda each: each.reading()]
+)
+def test_the_numbers_of_a_store_stay_in_its_process(there, ask):
+    for each in (there, there.as_of()):
+        with pytest.raises(InvalidError, match="in its own process"):
+            ask(each)
