@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
@@ -15,6 +16,7 @@ from graphstore.models import Json
 from graphstore.period import BEGINNING, OPEN, Instant, moment
 
 if TYPE_CHECKING:
+    from graphstore.strands import Strand
     from graphstore.writing import Transaction
 
 RETENTION = "retention"
@@ -67,6 +69,19 @@ def contents(index: Index, kind: str) -> list[Content]:
         for ent in found
         if not index.is_event[ent] and ent not in index.gone
     ]
+
+
+def contents_elsewhere(
+    index: Index, lay: Callable[[Strand], Index], kind: str, setting: str
+) -> Iterator[tuple[Any, list[Content]]]:
+    """As `contents`, of each branch what the trunk does not know, with what the branch keeps under a setting; deleted branches too.
+
+    Nothing on a branch, nor while a transaction that is open has written something.
+    """
+    for strand in index.strands if index.branch is None and not index.pending else ():
+        if strand.pieces:
+            line = lay(strand)
+            yield line.setting(setting), [each for each in contents(line, kind) if each.name not in index.ids]
 
 
 def enough(index: Index, ents: list[int], bytes_over: int, keep_audit: bool) -> list[int]:

@@ -641,27 +641,9 @@ class GraphStore(WholeStore):
         line = next((line for line in self._held() if line.is_of(strand)), None)
         return line._core.index if line else laying.lay(self._core.index, self._core.journal, strand)
 
-    def _contents(self, kind: str) -> list[Content]:
-        """The nodes of a kind that are not forgotten, whatever became of them: what is committed, in the order they were recorded."""
-        with self._core.lock:
-            self._usable()
-            return retention.contents(self._core.index, kind)
-
     def _contents_elsewhere(self, kind: str, setting: str) -> Iterator[tuple[Any, list[Content]]]:
-        """As `_contents`, of each branch that was written to, deleted ones too, what the trunk does not know; and what the branch keeps under a setting.
-
-        Nothing on a branch, nor while a transaction is open.
-        """
-        index = self._core.index
-        for strand in index.strands if self._is_settled() else ():
-            if strand.pieces:
-                line = self._laid(strand)
-                found = retention.contents(line, kind)
-                yield line.setting(setting), [each for each in found if each.name not in index.ids]
-
-    def _is_settled(self) -> bool:
-        """Whether this is the trunk, and no transaction that is open has written anything."""
-        return self._core.index.branch is None and not self._core.index.pending
+        """As `_contents`, of each branch what the trunk does not know, with what the branch keeps under a setting. Nothing unless `_is_settled`."""
+        return retention.contents_elsewhere(self._core.index, self._laid, kind, setting)
 
     # ------------------------------------------------------------------ forgetting reaches every branch
 

@@ -8,10 +8,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from graphstore import folder, inputs, snapshots
+from graphstore import folder, inputs, retention, snapshots
 from graphstore.errors import ConflictError, EngineError, InvalidError
 from graphstore.models import Change, Problem, Snapshot, Verification
 from graphstore.period import OPEN, TimeLike, moment
+from graphstore.retention import Content
 from graphstore.sight import Sight
 from graphstore.transacting import Progress, Writer
 
@@ -86,6 +87,16 @@ class WholeStore(Writer):
             if most is not None and last - first > most:
                 last = bisect_right(told, told[first + most - 1], lo=first, hi=last)
             return [change(op) for op in range(first, last)]
+
+    def _contents(self, kind: str) -> list[Content]:
+        """The nodes of a kind that are not forgotten, whatever became of them: what is committed, in the order they were recorded."""
+        with self._core.lock:
+            self._usable()
+            return retention.contents(self._core.index, kind)
+
+    def _is_settled(self) -> bool:
+        """Whether this is the trunk, and no transaction that is open has written anything."""
+        return self._core.index.branch is None and not self._core.index.pending
 
     def stats(self) -> dict[str, Any]:
         """Counts and sizes: nodes, events, versions, rows, links, link_rows, transactions, journal_bytes, last_tx, custom_kinds."""
