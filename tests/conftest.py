@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -18,6 +19,7 @@ if (
     signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 ):  # a job in the background: what tests start is to hear Ctrl-C
     signal.signal(signal.SIGINT, signal.default_int_handler)
+os.environ["COLUMNS"] = "120"  # what commands print is folded alike at every terminal
 pytest.register_assert_rewrite("agent_tasks")  # so that a task that fails says what it got
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"
