@@ -17,12 +17,12 @@ import orjson
 
 from graphstore import calls
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
+from graphstore.files import new_file
 from graphstore.fingerprints import BROKEN, MENDING, fingerprint
 from graphstore.gasoline_lines import APART, Record, Stated, is_same, record_of, set_apart, stated_of
 from graphstore.imports import Damage, Progress
 from graphstore.inputs import EVENT_TEXTS
 from graphstore.models import Event, Link, Value
-from graphstore.new_file import new_file
 from graphstore.period import OPEN, Instant, instant, iso, moment
 from graphstore.recording import occur
 from graphstore.row_files import Row, json_rows

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from graphstore.escapes import escaped
+from graphstore.files import new_file
 from graphstore.flat_graph import written
 from graphstore.graph_files import LABEL, period_of, spells
 from graphstore.history_tables import History
-from graphstore.new_file import new_file
 from graphstore.period import OPEN, TimeLike, coalesce, instant, iso
 from graphstore.view import Reader
 from graphstore.wording import described, line

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from graphstore.escapes import escaped
+from graphstore.files import new_file
 from graphstore.flat_graph import FlatGraph, Thing, flat_graph, pinned, written
-from graphstore.new_file import new_file
 from graphstore.period import OPEN, Period, coalesce, instant, iso
 from graphstore.view import Reader
 from graphstore.wording import described, line

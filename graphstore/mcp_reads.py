@@ -29,8 +29,7 @@ from graphstore.mcp_answers import (
     version_lines,
 )
 from graphstore.mcp_desk import BUDGET, Budget, Cursor, Desk, Part, Tx, Valid, parts
-from graphstore.mcp_meant import meant, ref, steps, successors, telling
-from graphstore.mcp_paragraphs import ambiguous, nearest, supersession, why
+from graphstore.mcp_meant import ambiguous, meant, nearest, ref, steps, successors, supersession, telling, why
 from graphstore.models import Chain, Event, Json, Link, Node
 from graphstore.models import words as words_of
 from graphstore.search import words

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from graphstore.errors import InvalidError
+from graphstore.files import new_file, new_folder
 from graphstore.flat_graph import (
     LABELS,
     LINK_KINDS,
@@ -21,7 +22,6 @@ from graphstore.flat_graph import (
     flat_graph,
     written,
 )
-from graphstore.new_file import new_file, new_folder
 from graphstore.texts import text
 from graphstore.view import Reader
 

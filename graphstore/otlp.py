@@ -16,9 +16,9 @@ import orjson
 
 from graphstore import calls, timeline
 from graphstore.errors import ConflictError, InvalidError
+from graphstore.files import new_file
 from graphstore.imports import Damage, Progress
 from graphstore.models import Event, Json, Value
-from graphstore.new_file import new_file
 from graphstore.period import instant, iso, moment
 from graphstore.spans import ENDED_AT
 from graphstore.timeline import SPAN

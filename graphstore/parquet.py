@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from graphstore.files import new_file, new_folder
 from graphstore.history_tables import NAMES, History
-from graphstore.new_file import new_file, new_folder
 from graphstore.period import TimeLike, instant, iso
 from graphstore.view import Reader
 

@@ -19,9 +19,9 @@ import orjson
 
 from graphstore import calls
 from graphstore.errors import GraphStoreError, InvalidError, NotFoundError
+from graphstore.files import new_folder
 from graphstore.imports import Damage, Progress
 from graphstore.models import Json, Link, Value, Version
-from graphstore.new_file import new_folder
 from graphstore.period import OPEN, Instant, Period, coalesce, instant, iso, moment, without_all
 from graphstore.session_nodes import IDENTITY, SEGMENT, SESSION, Edge, SessionNode, checked, loaded
 from graphstore.transacting import Writer

@@ -13,8 +13,8 @@ from typing import Any
 
 from graphstore.errors import InvalidError
 from graphstore.escapes import escaped, name_of
+from graphstore.files import new_file
 from graphstore.history_tables import History
-from graphstore.new_file import new_file
 from graphstore.period import TimeLike
 from graphstore.view import Reader
 
