@@ -14,8 +14,8 @@ import graphstore
 from benchmarks.arena import Arena, Row
 from benchmarks.data import SEED
 from benchmarks.timing import once, race, together
-from graphstore.decay import Decay
-from graphstore.recall import recall
+from graphstore.memory.recall import recall
+from graphstore.values.decay import Decay
 
 BEGAN = datetime(2020, 1, 1, tzinfo=UTC)
 STEPS = {"node": (1, 100, 10_000), "links_from": (1, 100, 1_000)}

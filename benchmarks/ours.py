@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import graphstore
 from benchmarks.data import EPOCH, OPEN, Data
 from graphstore import recall as recalling
-from graphstore.recall import Recalled
+from graphstore.memory.recall import Recalled
 
 QUESTION = "MATCH (a:Node)-[:CAUSED_BY]->(b:Node) WHERE a.state = 'open' RETURN b.kind AS kind, count(*) AS n ORDER BY kind"
 Loads = dict[str, pa.Table]

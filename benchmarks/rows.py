@@ -33,7 +33,7 @@ from benchmarks.sessions import sessions
 from benchmarks.timeline import timeline
 from benchmarks.timing import apart, once, process, race, together
 from benchmarks.topics import topics
-from graphstore.search import words, words_of_event, words_of_node
+from graphstore.core.search.search import words, words_of_event, words_of_node
 
 MICRO, MILLI, MEGA = 1e-6, 1e-3, 1e6
 TWINS: dict[str, ModuleType] = {"ours": ours, "kuzu": raw_kuzu, "sqlite": sqlite_twin, "duckdb": duckdb_twin}

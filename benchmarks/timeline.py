@@ -119,7 +119,7 @@ def _timed(work: Callable[[], Any]) -> Callable[[], float]:
 
 def _traces(arena: Arena) -> Iterator[Row]:
     """A trace of a thousand spans, read as a tree; the same spans taken in and given out."""
-    from graphstore.otlp import import_otlp, traces_data
+    from graphstore.imports.otlp import import_otlp, traces_data
 
     spans = [
         {

@@ -1,5 +1,5 @@
 // The temporal filter, written once. Other texts use these as if they were functions; they are written out when a text
-// is loaded (`graphstore queries --text` and graphstore.queries.text show the result), because the engine's own macros
+// is loaded (`graphstore queries --text` and graphstore.core.tables.queries.text show the result), because the engine's own macros
 // cannot hold parameters. $valid and $tx are the coordinate.
 
 // macro: BELIEVED(x)

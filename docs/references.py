@@ -19,9 +19,11 @@ import typer
 from mcp import Client
 
 import graphstore
-from graphstore import cli_signatures, contract, interchange, mcp
-from graphstore.cli import GROUP_OF, app
-from graphstore.cli_commands import COMMANDS, GROUPS
+from graphstore import interchange, mcp
+from graphstore.cli import signatures as cli_signatures
+from graphstore.cli.command_line import GROUP_OF, app
+from graphstore.cli.commands import COMMANDS, GROUPS
+from graphstore.remote import calls as contract
 
 HERE = Path(__file__).parent
 WIDTH = 112

@@ -12,14 +12,19 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from graphstore import painter
+from graphstore.faces import Aliases
+from graphstore.values import painter
 
 if TYPE_CHECKING:
-    from graphstore.consolidation import consolidate
-    from graphstore.engine import Result
+    from graphstore.context import feeders as indexers  # noqa: F401
+    from graphstore.context import observer as observer
+    from graphstore.context import working as working
+    from graphstore.core.read.view import View
+    from graphstore.core.tables.engine import Result
     from graphstore.errors import (
         ConflictError,
         DamageError,
@@ -30,7 +35,19 @@ if TYPE_CHECKING:
         NotFoundError,
         QueryError,
     )
-    from graphstore.models import (
+    from graphstore.events import timeline as timeline
+    from graphstore.memory import embedders as embedders
+    from graphstore.memory import lifecycle as lifecycle
+    from graphstore.memory import recall as recall
+    from graphstore.opening import open, restore, verify
+    from graphstore.sessions.segments import analysing as analysing
+    from graphstore.sessions.transcripts import transcript as transcripts  # noqa: F401
+    from graphstore.store import links as links
+    from graphstore.store.store import Branch, GraphStore
+    from graphstore.topics import consolidation as consolidation
+    from graphstore.topics.consolidation import consolidate
+    from graphstore.values import decay as decay
+    from graphstore.values.models import (
         BranchInfo,
         Chain,
         Change,
@@ -53,45 +70,42 @@ if TYPE_CHECKING:
         Version,
         ViewDiff,
     )
-    from graphstore.opening import open, restore, verify
-    from graphstore.store import Branch, GraphStore
-    from graphstore.view import View
 
 __version__ = "0.1.0"
 
 _HOME = {
     "graphstore.opening": ("open", "restore", "verify"),
-    "graphstore.consolidation": ("consolidate",),
-    "graphstore.engine": ("Result",),
+    "graphstore.topics.consolidation": ("consolidate",),
+    "graphstore.core.tables.engine": ("Result",),
     "graphstore.errors": (
         "ConflictError", "DamageError", "EngineError", "GraphStoreError", "InvalidError", "LockedError", "NotFoundError", "QueryError",
     ),
-    "graphstore.models": (
+    "graphstore.values.models": (
         "BranchInfo", "Chain", "Change", "Contradiction", "Coordinate", "Event", "FieldChange", "Inspection", "Link", "Merge", "MergeConflict",
         "Node", "NodeChange", "Problem", "Recorded", "Snapshot", "Step", "Supersession", "Verification", "Version", "ViewDiff",
     ),
-    "graphstore.store": ("Branch", "GraphStore"),
-    "graphstore.view": ("View",),
+    "graphstore.store.store": ("Branch", "GraphStore"),
+    "graphstore.core.read.view": ("View",),
 }  # fmt: skip
 _ROOMS = {
-    "analysing": "graphstore.analysing",
-    "consolidation": "graphstore.consolidation",
+    "analysing": "graphstore.sessions.segments.analysing",
+    "consolidation": "graphstore.topics.consolidation",
     "context": "graphstore.context",
-    "decay": "graphstore.decay",
-    "embedders": "graphstore.embedders",
+    "decay": "graphstore.values.decay",
+    "embedders": "graphstore.memory.embedders",
     "events": "graphstore.events",
-    "indexers": "graphstore.indexers",
+    "indexers": "graphstore.context.feeders",
     "interchange": "graphstore.interchange",
-    "lifecycle": "graphstore.lifecycle",
-    "links": "graphstore.links",
+    "lifecycle": "graphstore.memory.lifecycle",
+    "links": "graphstore.store.links",
     "memory": "graphstore.memory",
-    "observer": "graphstore.observer",
-    "recall": "graphstore.recall",
+    "observer": "graphstore.context.observer",
+    "recall": "graphstore.memory.recall",
     "sessions": "graphstore.sessions",
-    "timeline": "graphstore.timeline",
+    "timeline": "graphstore.events.timeline",
     "topics": "graphstore.topics",
-    "transcripts": "graphstore.transcripts",
-    "working": "graphstore.working",
+    "transcripts": "graphstore.sessions.transcripts.transcript",
+    "working": "graphstore.context.working",
 }  # modules whose functions take a view or a store
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
@@ -103,7 +117,10 @@ __all__ = [
 ]  # fmt: skip
 
 
-painter.use(lambda: import_module("graphstore.pictures"))
+painter.use(lambda: import_module("graphstore.show.pictures"))
+
+# `import graphstore.decay` finds what `from graphstore import decay` does.
+sys.meta_path.append(Aliases(__name__, _ROOMS))
 
 
 def __getattr__(name: str) -> Any:

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from graphstore import dump as dumps
-from graphstore import folder
+from graphstore.core.folder import folder
+from graphstore.core.folder import restore as dumps
+from graphstore.core.folder.folder import verify
 from graphstore.errors import ConflictError, EngineError, InvalidError, LockedError
-from graphstore.folder import verify
-from graphstore.inputs import text_of, whole_number
-from graphstore.store import Clock, GraphStore
+from graphstore.store.store import Clock, GraphStore
+from graphstore.values.inputs import text_of, whole_number
 
 __all__ = ["open", "restore", "served", "verify"]
 
@@ -89,7 +89,7 @@ class _Asked:
 
     def at(self, url: str, *, token: str | None = None) -> GraphStore:
         """The store that a server at this address holds."""
-        from graphstore import remote
+        from graphstore.remote import remote
 
         if self.clock is not None:
             raise InvalidError(f"{url} has a clock of its own: that of its server. Leave clock out.")

@@ -8,19 +8,19 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import doors
 import pytest
 
 import graphstore
 from graphstore import GraphStore, events
-from tests.wire import Wire
+from tests.support import doors
+from tests.support.wire import Wire
 
 if (
     signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 ):  # a job in the background: what tests start is to hear Ctrl-C
     signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ["COLUMNS"] = "120"  # what commands print is folded alike at every terminal
-pytest.register_assert_rewrite("agent_tasks")  # so that a task that fails says what it got
+pytest.register_assert_rewrite("tests.support.agent_tasks")  # so that a task that fails says what it got
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"
 

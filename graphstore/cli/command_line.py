@@ -1,0 +1,195 @@
+"""The command line: a command per method of the store, under the same names.
+
+Only typer is imported here; the store, rich and the engine come in when a command runs, so that `--help` answers at
+once. For the same reason annotations are plain objects: as text (`from __future__`) typer takes 20 ms more over them.
+"""
+
+from collections.abc import Callable
+from functools import cached_property, partial
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command_from_info
+from typer.models import CommandInfo
+
+from graphstore.cli import commands, common, file_commands, made, serve_commands
+from graphstore.cli.commands import FILES, GROUPS, SERVE, SESSIONS, UNLISTED
+
+# What is no call: the command, its group, what it does.
+BY_HAND: dict[str, tuple[Callable[..., None], str]] = {
+    "sessions stats": (file_commands.session_stats, SESSIONS),
+    "export": (file_commands.export, FILES),
+    "restore": (file_commands.restore, FILES),
+    "verify": (file_commands.verify, FILES),
+    "demo": (file_commands.demo, FILES),
+    "serve": (serve_commands.serve, SERVE),
+    "mcp": (serve_commands.mcp, SERVE),
+    "shell": (serve_commands.shell, SERVE),
+}
+UNDER = {
+    "import": "Bring in history from elsewhere.",
+    "sessions": "Sessions of coding agents.",
+    "memory": "Look into memory.",
+    "index": "Fill memory from files.",
+}
+"""The commands that have commands below them."""
+
+
+class Door(TyperGroup):
+    """Turns what the store refuses into one line on stderr and exit code 1."""
+
+    def get_help_option(self, ctx: Any) -> Any:
+        option = super().get_help_option(ctx)
+        if option is not None:
+            option.default = False  # typer would import pydantic (60 ms) to make sense of a None here
+        return option
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        whole = cmd_name if ctx.parent is None else f"{self.name} {cmd_name}"
+        known = UNLISTED.get(whole, whole).rpartition(" ")[2] if cmd_name not in self.commands else cmd_name
+        return self.commands.get(known)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        wide = max(map(len, self.commands)) + 2
+        for group in GROUPS if ctx.parent is None else ("commands",):
+            rows = [
+                (name.ljust(wide), command.help or "")
+                for name, command in self.commands.items()
+                if ctx.parent is not None or GROUP_OF[name] == group
+            ]
+            with formatter.section(group):
+                formatter.write_dl(rows, col_max=wide, col_spacing=0)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        # not an option of typer's: that would import pydantic for any option that has a value
+        if ctx.parent is None:
+            args = common.choose_branch(args)
+        return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        from graphstore.errors import GraphStoreError
+
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            raise
+        except (GraphStoreError, OSError) as error:
+            typer.echo(f"error: {error}", err=True)
+            raise typer.Exit(1) from None
+        except KeyboardInterrupt:
+            typer.echo("interrupted; what was committed is kept.", err=True)
+            raise typer.Exit(130) from None
+
+
+class Later(TyperCommand):
+    """A command that is made when it is asked for; to list it, its name and what it does are enough.
+
+    Typer would look at the annotations of each command whichever is asked for: a third of the time that `--help` took.
+    """
+
+    def __init__(self, command: Callable[[], Callable[..., None]], **attrs: Any) -> None:
+        self._command = command
+        super().__init__(**attrs)
+
+    @cached_property
+    def _made(self) -> Any:
+        info = CommandInfo(name=self.name, callback=self._command())
+        return get_command_from_info(info, pretty_exceptions_short=True, rich_markup_mode=None)
+
+    @property
+    def params(self) -> Any:
+        return self._made.params
+
+    @params.setter
+    def params(self, none: Any) -> None:
+        """Typer sets what it saw of `_not_yet`."""
+
+    @property
+    def callback(self) -> Any:
+        return self._made.callback
+
+    @callback.setter
+    def callback(self, none: Any) -> None:
+        """As with `params`."""
+
+
+def _not_yet() -> None:
+    """What typer sees of a command until it is asked for."""
+
+
+def _offer(group: typer.Typer, name: str, says: str, command: Callable[[], Callable[..., None]]) -> None:
+    """Make a command part of a group."""
+    later: Any = partial(Later, command)  # typer only ever calls it
+    group.command(name, cls=later, help=says)(_not_yet)
+
+
+app = typer.Typer(
+    cls=Door,
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    help="What was true, what did we believe, what superseded it, and why.",
+    epilog="graphstore --branch NAME COMMAND … reads and writes on a branch (or set GRAPHSTORE_BRANCH). Times are dates (midnight UTC) or ISO 8601 instants such as 2026-01-30T12:00:00Z. "
+    "Exit codes: 0 done, 1 refused or problems found, 2 wrong usage.",
+)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from graphstore import __version__
+
+        typer.echo(f"graphstore {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_version, help="Show the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+GROUP_OF: dict[str, str] = {}
+"""The group of --help that each command is in."""
+
+
+def _offer_all() -> None:
+    below = {
+        name: typer.Typer(cls=Door, help=says, no_args_is_help=True, rich_markup_mode=None)
+        for name, says in UNDER.items()
+    }
+    by_hand = [
+        (
+            name,
+            group,
+            (command.__doc__ or "").partition(". ")[0].rstrip(".") + ".",
+            partial(common.with_as_of, command),
+        )
+        for name, (command, group) in BY_HAND.items()
+    ]
+    of_calls = [
+        (one.name, one.group, one.says, partial(made.function, one)) for one in commands.COMMANDS.values()
+    ]
+    for whole, group, says, command in [*of_calls, *by_hand]:
+        over, _, name = whole.rpartition(" ")
+        if over and over not in GROUP_OF:
+            app.add_typer(below[over], name=over)
+        GROUP_OF.setdefault(over or name, group)
+        _offer(below[over] if over else app, name, says, command)
+
+
+_offer_all()
+
+
+def main() -> None:
+    """The `graphstore` command."""
+    app(prog_name="graphstore")
+
+
+if __name__ == "__main__":
+    main()

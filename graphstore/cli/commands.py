@@ -1,0 +1,671 @@
+"""The commands that are calls, a row each: under which name and in which group, what a person gives besides, and how the answer is printed.
+
+A command has the name of its Python method; where people have a shorter word (`get`, `search`, `why`, `timeline`, `events`), it has that. The name of the method,
+and names that a command had before, are understood too, and not listed.
+"""
+
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from graphstore.cli import common
+from graphstore.cli.command_words import EMBEDDER, Word
+from graphstore.cli.made import Asked, Command
+
+Values = Mapping[str, Any]
+READ, WRITE, TIME, SESSIONS, MEMORY, FILES, SERVE = GROUPS = (
+    "read",
+    "write",
+    "time",
+    "sessions",
+    "memory",
+    "files",
+    "serve",
+)
+
+
+def _text(asked: Asked, found: Any) -> str:
+    return str(found)
+
+
+def _or(nothing: str) -> Callable[[Asked, Any], object]:
+    """A list, or what is printed where it is empty."""
+    return lambda asked, found: found or nothing
+
+
+def _as_it_is(text: Callable[[Any], str]) -> Callable[[Asked, Any], None]:
+    """Text with no line folded and no bracket taken for a mark: an agent reads it."""
+    return lambda asked, found: typer.echo(text(found))
+
+
+def _node(word: str) -> Callable[[Asked, Any], str]:
+    def show(asked: Asked, node: Any) -> str:
+        from graphstore.cli.printing import label, when
+
+        return f"{word} {node.ref}, valid {when(node.valid_from)} → {when(node.valid_to)}: {label(node)}"
+
+    return show
+
+
+def _standing(node: Any) -> str:
+    return "still stands now" if node.standing == "stands" else f"is {node.standing} now"
+
+
+def _refuse_time(what: str) -> Callable[[Values], None]:
+    def check(values: Values) -> None:
+        if values.keys() & {"valid", "tx"}:
+            raise typer.BadParameter(what)
+
+    return check
+
+
+# ---- what is asked ----------------------------------------------------------------------------
+
+
+def _search(asked: Asked) -> Any:
+    memory = {name: asked.values.pop(name) for name in ("layers", "user", "embedder") if name in asked.values}
+    if not memory:
+        return asked.call()
+    if "kinds" in asked.values:
+        raise typer.BadParameter(
+            "--layer, --user and --embedder ask memory, which holds chunks alone; they take no --kind."
+        )
+    from graphstore.memory.memory import Memory
+
+    at = asked.view.at
+    return Memory(asked.store, memory.pop("embedder", None)).recall(
+        **asked.values, **memory, valid=at.valid, tx=at.tx
+    )
+
+
+def _links(asked: Asked) -> Any:
+    way = asked.take("direction")
+    found = [] if way == "back" else list(asked.call())
+    seen = {one.id for one in found}
+    return (
+        found
+        if way == "out"
+        else found + [one for one in asked.ask("backlinks_to", **asked.values) if one.id not in seen]
+    )
+
+
+def _path(asked: Asked) -> Any:
+    if not asked.take("every"):
+        return asked.call()
+    asked.values.pop("by", None)
+    return asked.ask("paths", **asked.values)
+
+
+def _query(asked: Asked) -> Any:
+    cypher, tables, params, form = asked.take("cypher", "tables", "param", "format")
+    text, given = sys.stdin.read() if cypher == "-" else cypher, common.parameters(params or ())
+    found = asked.store.query_tables(text, **given) if tables else asked.view.query(text, **given)
+    for warning in found.warnings:
+        typer.echo(f"warning: {warning}", err=True)
+    columns, rows = found.columns, found.tuples()
+    listed = [dict(zip(columns, row, strict=True)) for row in rows]
+
+    def show() -> None:
+        from graphstore.cli import printing
+
+        if form == "json":
+            printing.as_json(listed)
+        else:
+            (printing.as_csv if form == "csv" else printing.table)(columns, rows)
+
+    asked.words = show
+    return listed
+
+
+def _check_query(values: Values) -> None:
+    if "tables" in values:
+        _refuse_time("--tables is the whole history; it takes no --valid and no --tx.")(values)
+
+
+def _review(asked: Asked) -> Any:
+    limit = asked.values.setdefault("limit", 100)
+    return {
+        "contradictions": asked.ask("contradictions", **asked.values),
+        "shaky": asked.ask("shaky", limit=limit),
+        "unsure": asked.ask("sessions.doubts", limit),
+    }
+
+
+def _tell(name: str) -> Callable[[Asked, Any], None]:
+    """What `tell` has a function of its own for."""
+
+    def show(asked: Asked, found: Any) -> None:
+        from graphstore.cli import printing
+
+        getattr(printing, name)(found)
+
+    return show
+
+
+def _timeline(asked: Asked) -> Any:
+    from graphstore.events.timeline import messages
+
+    view = asked.view if asked.valid or asked.tx else asked.store
+    page = messages(view, **asked.values)
+    return {"events": page.events, "cursor": page.cursor}
+
+
+def _check_cursor(values: Values) -> None:
+    if "cursor" in values:
+        _refuse_time("a --cursor knows its coordinate; it takes no --valid and no --tx.")(values)
+
+
+def _messages(asked: Asked, page: Any) -> None:
+    _tell("timeline")(asked, page["events"])
+    if page["cursor"] is not None:
+        typer.echo(f"more: --cursor {page['cursor']}")
+
+
+def _changes(asked: Asked) -> Any:
+    if asked.take("format") != "cloudevents":
+        return asked.call()
+    import orjson
+
+    from graphstore.interchange.cloud_events import cloud_events, structured
+
+    lines = [structured(event).decode() for event in cloud_events(asked.store, asked.take("since"))]
+    asked.words = lambda: typer.echo("\n".join(lines), nl=bool(lines))
+    return orjson.loads(f"[{','.join(lines)}]")
+
+
+def _sessions(asked: Asked, found: Any) -> None:
+    from graphstore.cli.printing import table, when
+
+    rows = [
+        (
+            one.id, when(one.started_at), one.project, one.name, one.segments, one.entries, one.copied or None, one.parent,
+            "missing" if one.missing else None,
+        )
+        for one in found
+    ]  # fmt: skip
+    table(("id", "began", "project", "name", "segments", "entries", "copied", "forked from", ""), rows)
+
+
+def _memory_stats(asked: Asked) -> Any:
+    from graphstore.memory.memory import Memory
+
+    return Memory(asked.store).stats(asked.view)
+
+
+def _layers(asked: Asked, found: Any) -> str:
+    from graphstore.cli import printing
+    from graphstore.values.time_range import plural
+
+    rows = [
+        (one.layer or "no layer", one.chunks, one.bytes, one.oldest, one.expiring) for one in found.layers
+    ]
+    printing.table(("layer", "chunks", "bytes", "oldest", "within a day"), rows)
+    return f"{plural(found.chunks, 'chunk')}, at most {found.cap:,}."
+
+
+def _context(asked: Asked) -> Any:
+    from graphstore.memory.memory import Memory
+
+    embedder = asked.take("embedder")
+    found = asked.call(memory=Memory(asked.store, embedder) if embedder else None)
+    typer.echo(f"note: {found.note}", err=True)
+    if found.left_out:
+        missing = ", ".join(f"{one.section} {one.count:,}" for one in found.left_out)
+        typer.echo(f"note: left out for want of room: {missing}", err=True)
+    return found
+
+
+# ---- what is written --------------------------------------------------------------------------
+
+
+def _add(asked: Asked) -> Any:
+    node = asked.call()
+    asked.words = _node("confirmed" if asked.store.inspect(node.id).confirmations else "added")(asked, node)
+    return node
+
+
+def _supersede(asked: Asked) -> Any:
+    return asked.call(*asked.take("old"))
+
+
+def _end(word: str) -> Callable[[Asked], Any]:
+    def act(asked: Asked) -> Any:
+        asked.call()
+        node = asked.store.inspect(asked.values["id"]).node
+        asked.words = f"{word} {node.id}; it {_standing(node)}."
+        return node
+
+    return act
+
+
+def _confirm(asked: Asked) -> Any:
+    asked.call()
+    found = asked.store.inspect(asked.values["id"])
+    asked.words = f"confirmed {found.node.id}, {found.confirmations} in all; it {_standing(found.node)}."
+    return found
+
+
+def _fold(asked: Asked) -> Any:
+    into = asked.take("into")
+    return asked.call(into=common.json_content(into) if into.lstrip().startswith(("{", "@", "-")) else into)
+
+
+def _consolidate(asked: Asked) -> Any:
+    from graphstore.topics import consolidation
+
+    apply = asked.take("apply")
+    groups = consolidation.consolidate(asked.store, **asked.values)
+    made = consolidation.fold(asked.store, groups) if apply else []
+    lines = (
+        [f"folded into {node.id}: {group}" for node, group in zip(made, groups, strict=True)]
+        if apply
+        else groups
+    )
+    asked.words = "\n".join(map(str, lines)) or "there is nothing to sum up."
+    return made if apply else groups
+
+
+def _unlink(asked: Asked) -> Any:
+    asked.call()
+    return {"unlinked": asked.values["link_id"]}
+
+
+def _event(asked: Asked, done: Any) -> str:
+    what = "recorded" if done.is_new else f"seen {done.event.count} times:"
+    return f"{what} {done.event.id}: {done.event.description}"
+
+
+def _message(asked: Asked, done: Any) -> str:
+    return f"{'recorded' if done.is_new else 'known:'} {done.event.id}: {done.event.description or done.event.media_path}"
+
+
+def _check_evict(values: Values) -> None:
+    if "before" in values and "older_than" in values:
+        raise typer.BadParameter("--before and --older-than say the same thing. Give one of them.")
+    if not values.keys() & {"before", "older_than", "larger_than"}:
+        raise typer.BadParameter(
+            "without --before, --older-than or --larger-than everything would be forgotten. Give one of them."
+        )
+    age = values.get("older_than")
+    if age is not None and not re.fullmatch(r"(?=0*[1-9])[0-9]{1,9}[mhdw]", age):
+        raise typer.BadParameter(
+            f"{age!r} is no age. Give whole minutes, hours, days or weeks: 30m, 12h, 90d, 4w."
+        )
+
+
+def _evict(asked: Asked) -> Any:
+    age = asked.take("older_than")
+    gone = asked.call(**({} if age is None else {"before": age}))
+    asked.words = f"evicted {len(gone)}{': ' if gone else ''}{', '.join(gone)}."
+    return {"evicted": gone}
+
+
+def _check_erase(values: Values) -> None:
+    if "yes" not in values:
+        if not sys.stdin.isatty():
+            raise typer.BadParameter("nobody is here to be asked. Give --yes to erase all the same.")
+        typer.confirm(f"Erase {values['id']} for good?", abort=True, err=True)
+
+
+def _erase(asked: Asked) -> Any:
+    asked.take("yes")
+    asked.call()
+    asked.words = f"erased {asked.values['id']}; the reason stays: {asked.values['reason']}"
+    return {"erased": asked.values["id"]}
+
+
+def _resolve(asked: Asked) -> Any:
+    one, other = asked.take("one", "other")
+    done = asked.call(asked.store.contradiction(one, other))
+    words = "both stand" if done.decision == "both" else f"{done.decision} is kept"
+    asked.words = f"{done.source.id} and {done.target.id}: {words}."
+    return done
+
+
+def _memorize(asked: Asked) -> Any:
+    from graphstore.imports.memobrain import whole_messages
+
+    file, timezone = asked.take("messages", "timezone")
+    raw = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+    return asked.call(whole_messages(raw, "standard input" if file == "-" else file, timezone))
+
+
+def _memorized(asked: Asked, done: Any) -> str:
+    lines = [f"memorized {node.id}: {node.text}" for node in done.nodes]
+    return (
+        "\n".join(lines + [f"{link.source} supersedes {link.target}" for link in done.links])
+        or "nothing to memorize."
+    )
+
+
+def _remember(asked: Asked) -> Any:
+    from graphstore.memory.memory import Memory
+
+    return Memory(asked.store, asked.take("embedder")).remember(**asked.values)
+
+
+def _reembed(asked: Asked) -> Any:
+    from graphstore.memory.memory import Memory
+
+    with common.progress_bar("embedding") as progress:
+        done = Memory(asked.store, asked.take("embedder")).reembed(progress)
+    asked.words = f"embedded {done:,}."
+    return {"embedded": done}
+
+
+def _lifecycle(asked: Asked) -> Any:
+    return asked.ask("lifecycle.due" if asked.take("dry_run") else "lifecycle.run", **asked.values)
+
+
+def _check_working(values: Values) -> None:
+    done = values.keys() & {"set", "append", "clear"}
+    if len(done) > 1:
+        raise typer.BadParameter("Give one of --set, --append and --clear.")
+    if done:
+        _refuse_time("--valid and --tx are for reading. The past is not written.")(values)
+
+
+def _working(asked: Asked) -> Any:
+    from graphstore.context import working
+
+    text, more, clear = asked.take("set", "append", "clear")
+    place = (asked.values["user"], asked.values.get("thread"))
+    if clear:
+        done = working.clear(asked.store, *place)
+        asked.words = "cleared" if done else "nothing was there"
+        return {"cleared": done}
+    if text is not None or more is not None:
+        return (working.append if text is None else working.set)(
+            asked.store, *place, more if text is None else text
+        )
+    return asked.call()
+
+
+def _merge(asked: Asked) -> Any:
+    decide, rest = asked.take("decide", "every")
+    sides = {}
+    for pair in decide or ():
+        id, _, side = pair.rpartition("=")
+        if not id or side not in ("trunk", "branch"):
+            raise typer.BadParameter(f"{pair!r} is no decision. Give ID=trunk or ID=branch.")
+        sides[id] = side
+    done = asked.call(decide=lambda found: sides.get(found.id, rest if rest in found.choices else None))
+    asked.is_refused = not done.merged
+    return done
+
+
+def _branch(asked: Asked) -> Any:
+    info = asked.call().info
+    asked.words = f"branch {info.name} begins with what was known at {info.forked_at:%Y-%m-%d %H:%M:%S}Z."
+    return info
+
+
+def _delete_branch(asked: Asked) -> Any:
+    asked.call()
+    asked.words = f"deleted branch {asked.values['name']}."
+    return {"deleted": asked.values["name"]}
+
+
+# ---- whole stores and files -------------------------------------------------------------------
+
+
+def _init(asked: Asked) -> Any:
+    stats = asked.store.stats()
+    asked.words = f"{common.place_of(asked.path)} is a store, {stats['transactions']} transactions."
+    return stats
+
+
+def _check_retention(values: Values) -> None:
+    if "forget_none" in values and len(values) > 1:
+        raise typer.BadParameter("--forget-none lifts every limit; it takes no --days and no --bytes.")
+
+
+def _retention(asked: Asked) -> Any:
+    if asked.take("forget_none"):
+        asked.store.set_retention()
+    elif asked.values:
+        asked.store.set_retention(**{**asked.store.retention, **asked.values})
+    return asked.store.retention
+
+
+def _kept(asked: Asked, kept: Any) -> str:
+    from graphstore.values.time_range import plural
+
+    limits = [] if kept["days"] is None else [f"for {plural(kept['days'], 'day')}"]
+    if kept["bytes"] is not None:
+        limits.append(f"while the journal is within {kept['bytes']:,} bytes")
+    return f"events are kept {' and '.join(limits)}." if limits else "everything is kept."
+
+
+def _trust(asked: Asked) -> Any:
+    wanted = {}
+    for pair in asked.take("ranks") or ():
+        name, equals, rank = pair.partition("=")
+        if not equals or not rank.lstrip("-").isdigit():
+            raise typer.BadParameter(f"{pair!r} is no rank. Give CLASS=NUMBER, such as user=3.")
+        wanted[name] = int(rank)
+    if wanted:
+        asked.store.set_trust({**asked.store.trust, **wanted})
+    return asked.store.trust
+
+
+def _import(asked: Asked) -> Any:
+    source = asked.values.get("path") or asked.values.get("source") or asked.values.get("folder")
+    with common.progress_bar(f"importing {source}") as progress:
+        return asked.call(progress=progress)
+
+
+def _ingest(form: str) -> Callable[[Asked], Any]:
+    def act(asked: Asked) -> Any:
+        from graphstore.sessions import sessions
+
+        follow, every, path = asked.take("follow", "every", "path")
+        how = {"analyze": sessions.builtin, **asked.values, "format": form}
+        if follow:
+            following = sessions.Following(asked.store, path, **how)
+            sessions.follow(following, asked.report, every=2.0 if every is None else every)
+        with common.progress_bar(f"importing {path}") as progress:
+            return sessions.ingest(asked.store, path, progress=progress, **how)
+
+    return act
+
+
+def _reanalyze(asked: Asked) -> Any:
+    with common.progress_bar("analysing") as progress:
+        return asked.call(progress=progress)
+
+
+def _index_soul(asked: Asked) -> Any:
+    done = asked.call()
+    asked.is_refused = bool(done.problems)
+    return done
+
+
+# ---- the commands -----------------------------------------------------------------------------
+
+_LAST, _WHY = Word("At most so many, the newest."), Word("Why it was decided so.", "WHY")
+_SINCE = Word("1h, 7d, 2w, a time, or A..B.", "WINDOW")
+_FORMAT = {"table": "table|json|csv", "changes": "table|cloudevents"}
+_EVERY = Word("Only nodes of this kind.")
+_TOPIC = {"scope": Word("Only nodes of this scope.")}
+_MAPPED = {
+    "path": Word("One JSON object a line.", "FILE"),
+    "mapping": Word("", type="file", is_required=True),
+}
+_SESSION_FILES = {
+    "path": Word("A session file, or a folder with such files.", "PATH", type="place"),
+    "follow": Word("Go on: print what is written from now on, until interrupted.", type="bool"),
+    "every": Word("How often to look. [2]", "SECONDS", type="float"),
+}
+_LISTED = (
+    # read
+    Command("search", READ, "Find things by words, and what is linked to them.", "recall.recall", _search, old="recall",
+        without="fan_out hop_weight rrf along direction", words={
+            "text": Word("Some words.", "TEXT"), "kinds": Word("Only things of this kind or type (may be repeated)."),
+            "layers": Word("Only what memory has in this layer (may be repeated).", flag="--layer", type="many"),
+            "user": Word("Only what memory has of this user, and of nobody."), "embedder": EMBEDDER}),
+    Command("get", READ, "One thing with all that touches it.", "inspect", old="show"),
+    Command("links", READ, "What a thing is linked to, both ways.", "links_from", _links, words={
+        "direction": Word("Which way. [both]", type="out|back|both")}),
+    Command("what-superseded", READ, "What took its place, who said so and why.", "what_superseded", old="superseded", words={
+        "id": Word("An id; ID-v1 for one version.", "ID")}),
+    Command("why", READ, "What led to it.", "causes"),
+    Command("effects", READ, "What it led to.", "effects"),
+    Command("walk", READ, "What lies around it, nearest first.", "walk"),
+    Command("path", READ, "How one thing leads to another, in time.", "path", _path, words={
+        "source": Word("Where the path begins.", "FROM"), "target": Word("Where it ends.", "TO"),
+        "by": Word("Fewest hops, or earliest arrival.", flag="--by"), "every": Word("Every path, the fewest hops first.", flag="--all", type="bool")}),
+    Command("topic", READ, "All that was said of a topic: past, current and planned.", "topics.topic", show=_text, words=_TOPIC),
+    Command("latest-on", READ, "What stands on a topic, since when, and what was before.", "topics.latest_on", show=_text, old="latest", words=_TOPIC),
+    Command("query", READ, "Ask in Cypher, at a coordinate.", "query", _query, old="cypher", check=_check_query, words={
+        "tables": Word("The whole history, periods as columns.", type="bool"),
+        "param": Word("A parameter (may be repeated).", "NAME=VALUE", type="many"),
+        "format": Word("How to print the rows. [table]", type="table|json|csv")}),
+    Command("review", READ, "What somebody should look at: doubts, contradictions.", "", _review, _tell("review"), at=True, words={
+        "settled": Word("Also what is decided, or over.", type="bool"), "limit": Word("At most so many of each. [100]", type="int")}),
+    Command("shaky", READ, "What rests on something that has fallen.", "shaky", show=_or("nothing is shaky."), words={
+        "limit": Word("At most so many. [100]")}),
+    # write
+    Command("add-node", WRITE, "Add something new.", "add_node", _add, old="add", words={
+        "id": Word("Its id. [a new one]"), "kind": Word("What sort of thing: fact, decision, file, …", "KIND")}),
+    Command("revise", WRITE, "Give a better description, for all or part of its time.", "revise", show=_node("revised"), words={
+        "tags": Word("A tag (may be repeated). [as before]")}),
+    Command("supersede", WRITE, "The world moved on: OLD was true until NEW began.", "supersede", _supersede, without="more", words={
+        "old": Word("What is replaced: one id or several.", "OLD...", type="many")}),
+    Command("end", WRITE, "It was true until then.", "end", _end("ended")),
+    Command("retract", WRITE, "It was never true, over all or part of its time.", "retract", _end("retracted"), words={
+        "reason": Word("Why it should not have been said.", "WHY")}),
+    Command("confirm", WRITE, "It still holds, whatever it rests on.", "confirm", _confirm, words={"reason": Word("What was looked at.", "WHY")}),
+    Command("fold", WRITE, "Sum up several things in one.", "fold", _fold, _node("folded into")),
+    Command("consolidate", WRITE, "Propose what to sum up in one, or do it.", "consolidation.consolidate", _consolidate, without="summarise", words={
+        "topic": Word("Only what has this tag or key.", flag="--topic"),
+        "apply": Word("Fold them; without it nothing is written.", type="bool")}, writes=lambda values: "apply" in values, at=False),
+    Command("link", WRITE, "Join two things: SOURCE KIND TARGET.", "link", without="id", words={
+        "source": Word("The id the sentence begins with.", "SOURCE"), "kind": Word("supersedes, caused_by, contradicts, …", "KIND")}),
+    Command("unlink", WRITE, "Stop believing a link.", "unlink", _unlink, lambda asked, found: f"unlinked {found['unlinked']}."),
+    Command("record-event", WRITE, "Record that something happened.", "record_event", show=_event, old="event", places="type description", words={
+        "type": Word("What sort of event: commit, error, deploy, …", "TYPE", is_required=True),
+        "description": Word("What happened.", "DESCRIPTION", is_required=True), "id": Word("Its id. [a new one]"),
+        "authorized": Word("Whether it was authorized.", flag="--authorized/--unauthorized")}),
+    Command("record-message", WRITE, "Record a message on the timeline.", "timeline.record_message", show=_message, old="message", places="type text", words={
+        "type": Word("TEXT, AUDIO, IMAGE, SYSTEM, or another.", "TYPE"), "text": Word("What it says; may be empty beside a medium.", "TEXT"),
+        "id": Word("Its id. [a new one]"), "authorized": Word("It was not authorized.", flag="--unauthorized"),
+        "related_to": Word("What it is about (may be repeated).", "ID")}),
+    Command("memorize", WRITE, "Know what messages say, with the dates and tags in them.", "topics.memorize", _memorize, _memorized, without="kind", words={
+        "messages": Word("Messages: a JSON list, or an object a line; - standard input.", "FILE", type="text"), "timezone": Word("")}),
+    Command("resolve", WRITE, "Decide a contradiction.", "resolve", _resolve, without="contradiction", places="one other", words={
+        "one": Word("One of two that contradict each other.", "ONE", is_required=True), "other": Word("The other.", "OTHER", is_required=True),
+        "reason": _WHY}),
+    Command("sweep", WRITE, "Ask for links among what is new, and forget what is old.", "sweep", places="", words={
+        "extractor": Word("What proposes links; none: upkeep only.", "MODULE:FUNCTION", type="function"),
+        "since": Word("Ask about what was recorded after. [the last sweep]", "TIME")}),
+    Command("evict", WRITE, "Forget what is too old to keep: tombstones stay.", "evict", _evict, check=_check_evict, without="ids reason", words={
+        "before": Word("What happened last before then.", "TIME"), "kinds": Word("Only events of this type, nodes of this kind (may be repeated)."),
+        "older_than": Word("What is older: 90d, 4w, 12h.", "AGE")}),
+    Command("erase", WRITE, "Remove a content from every file, for good.", "erase", _erase, check=_check_erase, words={
+        "id": Word("The whole id.", "ID"), "reason": Word("Why it must not be kept.", "WHY"), "yes": Word("Do not ask.", type="bool")}),
+    # time
+    Command("history", TIME, "Every version of a node over all valid time.", "history",
+        lambda asked: asked.ask("versions" if asked.take("every") else "history", **asked.values),
+        words={"every": Word("Also what was once believed.", flag="--all", type="bool")}),
+    Command("diff", TIME, "What changed between two versions, field by field.", "diff"),
+    Command("timeline", TIME, "Messages, newest first, a page at a time.", "timeline.messages", _timeline, _messages, check=_check_cursor, words={
+        "since": Word("From then on: a time, or 2h, 7d, 4w ago.", "TIME"), "limit": _LAST,
+        "authorized": Word("Only those that were, or were not.", flag="--authorized/--unauthorized"),
+        "cursor": Word("Go on after the page that ended with it.")}),
+    Command("events", TIME, "What happened lately, and what keeps coming back.", "events.history_report", show=_tell("report"), words={
+        "since": _SINCE, "timezone": Word("Of the hours and days in the report.", "ZONE"), "limit": _LAST, "related_to": Word("Only what is linked with it.", "ID")}),
+    Command("trace", TIME, "The spans of a trace as a tree.", "timeline.trace", words={
+        "trace_id": Word("A trace's id, or a unique beginning of 6 characters or more.", "ID")}),
+    Command("changes", TIME, "What each transaction did, oldest first.", "changes", _changes, words={
+        "format": Word("A table, or a CloudEvent a line for each transaction. [table]", type="table|cloudevents")}),
+    Command("snapshot", TIME, "Give the present coordinate a name, for ever.", "snapshot", words={"name": Word("The name, for --as-of.", "NAME")}),
+    Command("snapshots", TIME, "The coordinates that have a name, for --as-of.", "snapshots", show=_or("no coordinate has a name.")),
+    Command("branch", TIME, "Begin a line of belief of its own.", "branch", _branch),
+    Command("branches", TIME, "The branches there are.", "branches"),
+    Command("compare", TIME, "What a branch and the trunk differ in, now.", "compare", lambda asked: asked.store.compare(asked.values["name"]), words={
+        "name": Word("The branch's name.", "NAME", is_required=True)}, without="other", at=False),
+    Command("merge", TIME, "Bring a branch over, all or nothing.", "merge", _merge, _text, words={
+        "decide": Word("Whose word holds of it: trunk or branch (may be repeated).", "ID=SIDE", type="many"),
+        "every": Word("Whose word holds of all the others.", flag="--all", type="trunk|branch")}),
+    Command("delete-branch", TIME, "Delete a branch; what was merged of it stays.", "delete_branch", _delete_branch),
+    # sessions
+    Command("sessions list", SESSIONS, "The sessions that are known, the first first.", "sessions.listed", show=_sessions, words={
+        "project": Word("Only those of this folder.")}),
+    Command("sessions work-on", SESSIONS, "What was done on a project.", "sessions.work_on", show=_text, old="work", words={
+        "project": Word("Its path, or the end of it.", "PROJECT"), "since": Word("Begun then or later.", "TIME"), "until": Word("Begun before.", "TIME")}),
+    Command("sessions decisions", SESSIONS, "Which decisions stand.", "sessions.decisions", show=_text),
+    Command("sessions lessons", SESSIONS, "Which lessons apply, the surest first.", "sessions.lessons", show=_text, places="tags", words={
+        "tags": Word("Lessons with any of these. [all]", "TAG...")}),
+    Command("sessions recurring-errors", SESSIONS, "Which errors recur across sessions.", "sessions.recurring_errors", show=_text, old="errors", words={
+        "at_least": Word("In so many sessions.")}),
+    Command("sessions lineage", SESSIONS, "What a session was forked from, and what from it.", "sessions.lineage", show=_text, words={
+        "session_or_node": Word("The id of a session or a segment.", "ID")}),
+    Command("sessions costs", SESSIONS, "What sessions took: money and tokens.", "sessions.costs", show=_text, words={
+        "by": Word("What to sum by.", type="project|model|session|day")}),
+    Command("connect", SESSIONS, "Link segments that have to do with each other.", "sessions.connect", show=_text, without="now"),
+    Command("reanalyze", SESSIONS, "Describe sessions anew, from their files.", "sessions.reanalyze", _reanalyze, _text),
+    # memory
+    Command("remember", MEMORY, "Keep a text in memory.", "memory.remember", _remember, _node("remembered"), words={
+        "text": Word("What to keep in memory.", "TEXT"), "key": Word("The slot it is the value of: the one before ends."), "embedder": EMBEDDER}),
+    Command("working", MEMORY, "The scratchpad of a user and thread, read or written.", "working.get", _working,
+        _as_it_is(lambda found: "nothing" if found is None else found.text), _check_working, places="", words={
+            "user": Word("Whose it is.", "USER"), "thread": Word("In which thread. [the user's, in every thread]"),
+            "set": Word("Hold this from now on.", "TEXT"), "append": Word("Add a line.", "TEXT"), "clear": Word("Hold nothing any more.", type="bool")},
+        writes=lambda values: bool(values.keys() & {"set", "append", "clear"})),
+    Command("context", MEMORY, "What an agent is given before it answers.", "context.context", _context,
+        _as_it_is(lambda found: found.text.removesuffix("\n")), without="k conversation", places="", words={
+            "user": Word("Whose it is.", "USER"), "embedder": EMBEDDER}),
+    Command("lifecycle", MEMORY, "Let go of what memory has kept long enough.", "lifecycle.run", _lifecycle, words={
+        "dry_run": Word("Only say what would go.", type="bool")}, writes=lambda values: "dry_run" not in values),
+    Command("reembed", MEMORY, "Make the vectors that are missing of a model.", "", _reembed, words={
+        "embedder": EMBEDDER._replace(is_required=True)}, places="", writes=lambda values: True),
+    Command("memory stats", MEMORY, "What memory holds of each layer.", "memory.stats", _memory_stats, _layers, without="view", at=True),
+    Command("index soul", MEMORY, "Read the files an agent lives by.", "memory.index_soul", _index_soul, _as_it_is(str), words={
+        "user": Word("Whose agent lives by them. [everybody's]")}),
+    # files
+    Command("init", FILES, "Make an empty store.", "", _init, creates=True, writes=lambda values: True),
+    Command("stats", FILES, "How much a store holds.", "stats"),
+    Command("retention", FILES, "How long events are kept: shown, or set.", "set_retention", _retention, _kept, _check_retention, words={
+        "forget_none": Word("Keep everything for ever.", type="bool")}, writes=bool),
+    Command("trust", FILES, "How far each class of sources is trusted: shown, or set.", "trust", _trust, _or("every source is trusted alike."),
+        places="ranks", words={"ranks": Word("Rank these source classes anew.", "CLASS=RANK...", type="many")}, writes=bool),
+    Command("import git", FILES, "A repository's history: files, versions, commits.", "imports.import_git", _import, _text, without="ref", creates=True, words={
+        "path": Word("The repository.", "PATH")}),
+    Command("import jsonl", FILES, "Records, one JSON object a line.", "imports.import_jsonl", _import, _text, creates=True, places="path", words=_MAPPED),
+    Command("import csv", FILES, "Records, one row each.", "imports.import_csv", _import, _text, creates=True, places="path", words={
+        **_MAPPED, "path": Word("A table with a header.", "FILE")}),
+    Command("import gasoline", FILES, "The event log of Gasoline, with links and retention.", "gasoline.import_gasoline", _import, _text, creates=True, words={
+        "path": Word("An events.jsonl, or a folder with .gasoline.", "PATH")}),
+    Command("import otlp", FILES, "Traces of OpenTelemetry: an event for each span.", "otlp.import_otlp", _import, _text, creates=True, words={
+        "source": Word("OTLP/JSON, or protobuf bytes.", "FILE", type="file")}),
+    Command("import messages", FILES, "Messages of chats, with the dates and tags in them.", "memobrain.import_messages", _import, _text, creates=True, words={
+        "path": Word("Messages: a JSON list, or an object a line.", "FILE")}),
+    Command("import memobrain", FILES, "The thoughts and edges of a MemoBrain graph.", "memobrain.import_memobrain", _import, _text, creates=True, words={
+        "path": Word("A graph that MemoBrain saved as JSON.", "FILE")}),
+    Command("import pi-brain", FILES, "Agent sessions as JSON files, every version of each.", "pi_brain.import_pi_brain", _import, _text, creates=True, words={
+        "folder": Word("One with YYYY/MM/…-v1.json files.", "FOLDER")}),
+    Command("import pi", FILES, "Sessions of pi: a node per session and segment.", "sessions.ingest", _ingest("pi"), _text, creates=True,
+        without="format", words=_SESSION_FILES),
+    Command("import claude", FILES, "Sessions of Claude Code, those of sub-agents included.", "sessions.ingest", _ingest("claude"), _text, creates=True,
+        without="format", words=_SESSION_FILES),
+)  # fmt: skip
+COMMANDS: dict[str, Command] = {command.name: command for command in _LISTED}
+
+
+def _unlisted() -> Iterator[tuple[str, str]]:
+    for one in COMMANDS.values():
+        over, room, method = one.name.rpartition(" ")[0], *one.call.rpartition(".")[::2]
+        of_method = [method] if over in ("", room) and room != one.name else []
+        for name in (*one.old.split(), *of_method):
+            whole = f"{over} {name.replace('_', '-')}".strip()
+            if whole and whole not in COMMANDS:
+                yield whole, one.name
+
+
+UNLISTED: dict[str, str] = dict(_unlisted())
+"""Names that are understood and not listed: those of the methods, and those that commands had before."""

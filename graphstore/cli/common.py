@@ -1,0 +1,236 @@
+"""What the commands share: their arguments and options, a store opened and closed, an answer in words or as JSON.
+
+As in every module of the command line, nothing heavy is imported before a command runs, and annotations are plain objects.
+"""
+
+import inspect
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from enum import StrEnum
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from graphstore.core.read.view import View
+    from graphstore.store.store import GraphStore
+
+
+class DumpFormat(StrEnum):
+    """What an export is."""
+
+    graphstore = "graphstore"
+    gasoline = "gasoline"
+    otlp = "otlp"
+    pi_brain = "pi-brain"
+    parquet = "parquet"
+    graphml = "graphml"
+    gexf = "gexf"
+    gexf_timeline = "gexf-timeline"
+    node_link = "node-link"
+    prov_json = "prov-json"
+    prov_xml = "prov-xml"
+    prov_n = "prov-n"
+    prov_o = "prov-o"
+    neo4j_csv = "neo4j-csv"
+    neo4j_cypher = "neo4j-cypher"
+
+
+Store = Annotated[Path, typer.Argument(metavar="STORE", help="The store's folder, such as memory.gs.")]
+Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
+Valid = Annotated[
+    str | None, typer.Option("--valid", metavar="TIME", help="As it was in the world then. [now]")
+]
+Tx = Annotated[str | None, typer.Option("--tx", metavar="TIME", help="As the store knew it then. [now]")]
+AsOf = Annotated[
+    str | None,
+    typer.Option("--as-of", metavar="TIME|NAME", help="Both at once: a time, or a snapshot by its name."),
+]
+Author = Annotated[
+    str | None, typer.Option("--author", envvar="GRAPHSTORE_AUTHOR", help="Who says so. [the user's name]")
+]
+Embed = Annotated[
+    str | None,
+    typer.Option(
+        "--embedder",
+        metavar="EMBEDDER",
+        help="wordllama, fastembed, openai (with a model), or module:function.",
+    ),
+]
+
+
+# ---- opening and answering --------------------------------------------------------------------
+
+
+# The branch that `graphstore --branch NAME` names for the command, None for the trunk.
+CHOSEN: ContextVar[str | None] = ContextVar("branch", default=None)
+
+
+def choose_branch(words: list[str]) -> list[str]:
+    """The words of a command line without the `--branch NAME` they may begin with, which is noted."""
+    name = os.environ.get("GRAPHSTORE_BRANCH")
+    if words[:1] == ["--branch"]:
+        if len(words) < 2:
+            raise typer.BadParameter("--branch wants a name: graphstore --branch NAME COMMAND …")
+        name, words = words[1], words[2:]
+    elif words and words[0].startswith("--branch="):
+        name, words = words[0].partition("=")[2], words[1:]
+    CHOSEN.set(name or None)
+    return words
+
+
+@contextmanager
+def open_store(
+    path: Path, *, author: str | None = None, read_only: bool = False, create: bool = False
+) -> Iterator["GraphStore"]:
+    """The store, or the branch of it that was chosen, closed afterwards; what it had to mend on the way is told on standard error."""
+    store = _opened(path, author or os.environ.get("USER"), read_only, create)
+    try:
+        with store:
+            name = CHOSEN.get()
+            yield store if name is None else store.on(name)
+    finally:
+        for notice in store.notices:
+            typer.echo(f"note: {notice}", err=True)
+
+
+def _opened(path: Path, author: str | None, read_only: bool, create: bool) -> "GraphStore":
+    """The store; through its server where it has one on this machine, for reads too: that is quicker than reading the journal."""
+    import graphstore
+    from graphstore import opening
+
+    place = place_of(path)
+    if place.startswith(("http://", "https://")):
+        return graphstore.open(place, read_only=read_only, author=author)
+    served = opening.served(path, author=author) if read_only else None
+    if served is not None:
+        return served
+    driver: Any = os.environ.get("GRAPHSTORE_DRIVER", "kuzu")
+    return graphstore.open(path, read_only=read_only, create=create, author=author, driver=driver)
+
+
+def place_of(store: Path) -> str:
+    """Where a store is, as it was typed: a Path has one slash of an address less."""
+    place = str(store)
+    if not place.startswith(("http:/", "https:/")):
+        return place
+    scheme, _, host = place.partition(":")
+    return f"{scheme}://{host.lstrip('/')}"
+
+
+def with_as_of(command: Callable[..., None]) -> Callable[..., None]:
+    """A command that is asked at a coordinate takes `--as-of` too, which says both its axes; any other is left as it is."""
+    signature = inspect.signature(command)
+    parameters = list(signature.parameters.values())
+    names = list(signature.parameters)
+    if not {"valid", "tx"} <= set(names):
+        return command
+
+    @wraps(command)
+    def run(as_of: str | None = None, **options: Any) -> None:
+        if as_of is not None:
+            if options["valid"] or options["tx"]:
+                raise typer.BadParameter("--as-of says both axes; it takes no --valid and no --tx.")
+            options["valid"] = options["tx"] = as_of
+        command(**options)
+
+    option = inspect.Parameter("as_of", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=AsOf)
+    parameters = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in parameters]
+    parameters.insert(names.index("tx") + 1, option)
+    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return run
+
+
+def view_at(store: "GraphStore", valid: str | None, tx: str | None) -> "View":
+    """The view asked for, of a command that reads once and ends."""
+    return store._read_once(valid, tx)
+
+
+def answer(value: object, as_json: bool, said: str | None = None) -> None:
+    """`value` as JSON, or in words: those of `said` where the value alone does not tell what was done."""
+    from graphstore.cli import printing
+
+    if as_json:
+        printing.as_json(value)
+    else:
+        printing.tell(value if said is None else said)
+
+
+_OBJECT = 'Give an object, such as \'{"text": "…"}\'.'
+
+
+def json_content(text: str) -> dict[str, Any]:
+    import orjson
+
+    if text == "-":
+        text = sys.stdin.read()
+    elif text.startswith("@"):
+        text = Path(text[1:]).read_text(encoding="utf-8")
+    try:
+        content = orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        raise typer.BadParameter(f"{text!r} is no JSON ({error}). {_OBJECT}") from None
+    if not isinstance(content, dict):
+        raise typer.BadParameter(f"{text!r} is no JSON object. {_OBJECT}")
+    return content
+
+
+def parameters(pairs: Iterable[str]) -> dict[str, Any]:
+    """Cypher parameters from `name=value`; a value is JSON where it parses, text otherwise."""
+    import orjson
+
+    params: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name:
+            raise typer.BadParameter(f"{pair!r} is no parameter. Give name=value.", param_hint="--param")
+        try:
+            params[name] = orjson.loads(value)
+        except orjson.JSONDecodeError:
+            params[name] = value
+    return params
+
+
+def function(name: str) -> Callable[..., Any]:
+    """The function that `module:function` names; modules of the working folder are found too."""
+    from importlib import import_module
+
+    module, _, attribute = name.partition(":")
+    sys.path.insert(0, "")
+    try:
+        found = getattr(import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise typer.BadParameter(f"{name!r} names no function ({error}). Give module:function.") from None
+    finally:
+        sys.path.remove("")
+    if not callable(found):
+        raise typer.BadParameter(f"{name!r} cannot be called. Give module:function.")
+    return found  # type: ignore[no-any-return]
+
+
+@contextmanager
+def progress_bar(what: str) -> Iterator[Callable[..., None]]:
+    """A function `(done, total)` that moves a bar on standard error; nothing is shown when that is no terminal."""
+    if not sys.stderr.isatty():
+        yield lambda done=0, total=None, *_: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done=0, total=None, *_: bar.update(task, completed=done, total=total)
+
+
+def embedder(name: str) -> Any:
+    """The embedder of that name; of a name with another module, its function."""
+    from graphstore.memory import embedders
+
+    kind, colon, _ = name.partition(":")
+    return function(name) if colon and kind not in embedders.NAMES else embedders.named(name)

@@ -1,0 +1,405 @@
+"""The tour: a real history taken into a store, five questions asked of it, each with the call, the time and the reason.
+
+The history is the repository's own. Where there is none, or too short a one to have superseded anything, it is the
+made-up team of `examples/`.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import graphstore
+from graphstore.cli.printing import console, label, table, walked, when
+from graphstore.core.tables.texts import text
+from graphstore.errors import GraphStoreError, NotFoundError
+from graphstore.values.models import Chain, Event, Node, Step, Supersession
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from graphstore.store.store import GraphStore
+
+Progress = Callable[..., None]
+
+ROOT = Path(graphstore.__file__).resolve().parents[1]
+FIRST_STOP = "graphstore/values/models.py"
+COMMIT_FILES_MAX = 8
+"""A commit with more files than this makes a dull answer."""
+SHOWN = 6
+TOO_SHORT = "there is no git history here that is long enough"
+
+
+@dataclass(slots=True)
+class Answer:
+    """A question in words and as a call, what came back, and how long that took."""
+
+    question: str
+    call: str
+    value: Any
+    seconds: float
+    note: str = ""
+
+
+@dataclass(slots=True)
+class Tour:
+    """What the demo found: texts ready to be read, and answers that hold the store's own values."""
+
+    title: str
+    store: str
+    kept: bool
+    imported: str
+    seconds: float
+    subject: str
+    answers: list[Answer] = field(default_factory=list)
+    open_next: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to ask of a store: a thing and a date, something that was superseded, a cause, an instant of knowledge, a query."""
+
+    subject: str
+    date: datetime
+    replaced: str
+    cause: str
+    known_at: datetime
+    cypher: str
+
+
+def run(repository: Path | None, folder: Path | None, progress: Progress) -> Tour:
+    """Import the history of `repository` (or the one around here) below `folder` (or a temporary one), and ask."""
+    with _folder(folder) as below:
+        kept = folder is not None
+        found = _git(repository, below, kept, progress)
+        return found if isinstance(found, Tour) else _example(found, below, kept, progress)
+
+
+@contextmanager
+def _folder(folder: Path | None) -> Iterator[Path]:
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+        yield folder
+    else:
+        with tempfile.TemporaryDirectory(prefix="graphstore-demo-") as made:
+            yield Path(made)
+
+
+def _git(repository: Path | None, below: Path, kept: bool, progress: Progress) -> Tour | str:
+    """The tour of a repository; or why there is none: no repository here, nothing in it was ever changed, no dulwich."""
+    from graphstore.imports.records import import_git
+
+    path = repository or next((one for one in (Path.cwd(), ROOT) if (one / ".git").exists()), None)
+    if path is None:
+        return TOO_SHORT
+    try:
+        with graphstore.open(below / "history.gs") as store:
+            start = time.perf_counter()
+            report = import_git(store, path, progress=progress)
+            seconds = time.perf_counter() - start
+            plan = _plan(store)
+            if plan is None:
+                return TOO_SHORT
+            said = str(report) if getattr(report, "commits", 1) else "nothing new since the last time"
+            title = f"The history of {path.resolve().name}"
+            tour = Tour(title, str(store.path), kept, said, seconds, plan.subject, _ask(store, plan))
+            tour.open_next = _open_next(store, plan)
+            return tour
+    except GraphStoreError as error:
+        if repository is not None:
+            raise
+        return f"the git history here cannot be read: {error}"
+
+
+def _example(reason: str, below: Path, kept: bool, progress: Progress) -> Tour:
+    """The tour of the made-up team, with the reason why it is not a tour of the history here."""
+    from graphstore.imports.records import import_jsonl
+
+    installed = Path(graphstore.__file__).with_name("_examples")
+    lines = installed if installed.is_dir() else ROOT / "examples"
+    with graphstore.open(below / "team.gs") as store:
+        start = time.perf_counter()
+        said = "nothing new since the last time"
+        if not store.nodes(kind="decision"):
+            said = str(import_jsonl(store, lines / "team.jsonl", lines / "team.toml", progress=progress))
+        seconds = time.perf_counter() - start
+        at = datetime.fromisoformat
+        plan = Plan(
+            subject="rate_limit",
+            date=at("2026-02-17T00:00:00+00:00"),
+            replaced="login_sessions",
+            cause="login_outage",
+            known_at=at("2026-02-17T00:00:00+00:00"),
+            cypher=text("demo_led_to"),
+        )
+        title = f"What a small team knew ({reason})"
+        tour = Tour(title, str(store.path), kept, said, seconds, plan.subject, _ask(store, plan))
+        tour.open_next = f"{lines / 'team.jsonl'}, the lines this came from"
+        return tour
+
+
+# ---- choosing what to ask ---------------------------------------------------------------------
+
+
+def _plan(store: GraphStore) -> Plan | None:
+    files = [node for node in store.nodes(kind="file") if node.number > 1 and not node.content.get("binary")]
+    if not files:
+        return None
+    commits = store.events(type="commit")
+    subject = max(files, key=lambda node: (node.number, node.content.get("lines") or 0))
+    history = store.history(subject.id)
+    past = history[(len(history) - 1) // 2]
+    told = sorted(event.tx_from for event in commits)
+    half = (len(told) - 1) // 2
+    return Plan(
+        subject=subject.id,
+        date=_between(past.valid_from, past.valid_to),
+        replaced=f"{subject.id}-v{max(1, subject.number - 3)}",
+        cause=_telling_commit(commits).id,
+        known_at=_between(told[half], told[half + 1] if half + 1 < len(told) else None),
+        cypher=text("demo_most_changed"),
+    )
+
+
+def _between(start: datetime, stop: datetime | None) -> datetime:
+    """An instant in [start, stop) that reads well: a midnight, an hour or a minute where there is one."""
+    if stop is None or stop <= start:
+        return start
+    for unit in (timedelta(days=1), timedelta(hours=1), timedelta(minutes=1), timedelta(seconds=1)):
+        since = start - datetime.min.replace(tzinfo=start.tzinfo)
+        rounded = start - since % unit + unit
+        if rounded < stop:
+            return rounded
+    return start
+
+
+def _telling_commit(commits: list[Event]) -> Event:
+    """The commit with the most files that can still be shown, the later one of two; else the smallest."""
+    counted = [(int(event.metadata.get("files", 0)), event.occurred_at, event) for event in commits]
+    small = [one for one in counted if 0 < one[0] <= COMMIT_FILES_MAX]
+    return (max if small else min)(small or counted, key=lambda one: one[:2])[2]
+
+
+# ---- asking -----------------------------------------------------------------------------------
+
+
+def _ask(store: GraphStore, plan: Plan) -> list[Answer]:
+    date, known_at = when(plan.date), when(plan.known_at)
+    now = store.as_of()
+    then = store.as_of(valid=plan.date)
+    first = _timed(
+        f"What did {_name(plan.subject)} look like on {date}?",
+        f'store.as_of(valid="{_iso(plan.date)}").node("{plan.subject}")',
+        lambda: then.node(plan.subject),
+    )
+    first.note = f"told {when(_told(store, first.value))}\n{_why(store, first.value)}"
+    compared = _timed(
+        f"What did we know on {known_at}, about that moment?",
+        f'store.knowledge_at("{_iso(plan.known_at)}").compare(store.as_of())',
+        lambda: store.knowledge_at(plan.known_at).compare(now),
+    )
+    compared.note = _learned_since(store, plan)
+    return [
+        first,
+        _timed(
+            f"What superseded {_name(plan.replaced)}?",
+            f'store.what_superseded("{plan.replaced}")',
+            lambda: now.what_superseded(plan.replaced),
+        ),
+        _timed(
+            f"What did {_name(plan.cause)} cause?",
+            f'store.effects("{plan.cause}")',
+            lambda: now.effects(plan.cause),
+        ),
+        _counted(compared, len(store.knowledge_at(plan.known_at).nodes()), len(now.nodes())),
+        _timed(
+            "An analyst asks in Cypher, with no word about time",
+            plan.cypher,
+            lambda: now.query(plan.cypher).rows(),
+        ),
+    ]
+
+
+def _timed(question: str, call: str, ask: Callable[[], Any]) -> Answer:
+    start = time.perf_counter()
+    value = ask()
+    return Answer(question, call, value, time.perf_counter() - start)
+
+
+def _counted(answer: Answer, before: int, after: int) -> Answer:
+    change = answer.value
+    answer.value = {
+        "things known then": before,
+        "things known now": after,
+        "new since": len(change.added),
+        "described anew": len(change.changed),
+        "gone": len(change.removed),
+    }
+    return answer
+
+
+def _told(store: GraphStore, node: Node) -> datetime:
+    """When this description was first told: its rows are told anew each time a part of their period is taken."""
+    return min(row.tx_from for row in store.versions(node.id) if row.number == node.number)
+
+
+def _why(store: GraphStore, node: Node) -> str:
+    """The last thing said to have led to this description."""
+    causes = [
+        link for link in store.links_from(node.id, ("caused_by",)) if link.valid_from <= node.valid_from
+    ]
+    if not causes:
+        return f"source: {node.source}" if node.source else ""
+    cause = store.inspect(max(causes, key=lambda link: link.valid_from).target).node
+    who = f", by {node.content['author']}" if "author" in node.content else ""
+    return f"because: {label(cause)}{who}"
+
+
+def _learned_since(store: GraphStore, plan: Plan) -> str:
+    """What we say today about the subject at that instant, when it is something else than we said then."""
+    try:
+        said = store.knowledge_at(plan.known_at).node(plan.subject)
+        says = store.as_of(valid=plan.known_at).node(plan.subject)
+    except NotFoundError:
+        return ""
+    if said.number == says.number:
+        return (
+            f"of {_name(plan.subject)} we said then what we say of that moment today: version {said.number}"
+        )
+    return f"then we said:             {label(said)}\nof the same moment today: {label(says)}"
+
+
+def _name(id: str) -> str:
+    kind, colon, rest = id.partition(":")
+    return f"commit {rest[:10]}" if kind == "commit" and colon else rest if colon else id
+
+
+def _iso(at: datetime) -> str:
+    return at.isoformat().replace("+00:00", "Z").removesuffix("T00:00:00Z")
+
+
+def _open_next(store: GraphStore, plan: Plan) -> str:
+    paths = {node.content.get("path") for node in store.nodes(kind="file")}
+    if FIRST_STOP in paths:
+        return f"{FIRST_STOP}, the values every answer is made of; README.md has the way on from there"
+    return f"{_name(plan.subject)}, changed more often than any other"
+
+
+# ---- telling ----------------------------------------------------------------------------------
+
+
+def as_dict(tour: Tour) -> dict[str, Any]:
+    """The tour for `--json`."""
+    answers = [{one.name: getattr(answer, one.name) for one in fields(answer)} for answer in tour.answers]
+    return {one.name: getattr(tour, one.name) for one in fields(tour)} | {"answers": answers}
+
+
+def tell(tour: Tour) -> None:
+    """The tour on a terminal."""
+    out = console()
+    out.print()
+    out.print(tour.title, style="bold")
+    out.print(f"  imported in {_span(tour.seconds)}: {tour.imported}")
+    out.print(
+        f"  into {tour.store}" if tour.kept else "  into a temporary store (--folder keeps it)", style="dim"
+    )
+    for number, answer in enumerate(tour.answers, start=1):
+        out.print()
+        out.print(f"{number}  {answer.question}", style="bold", end="")
+        out.print(f"  ({_span(answer.seconds)})", style="dim")
+        for line in answer.call.splitlines():
+            out.print(f"   {line}", style="cyan", soft_wrap=True)
+        _tell_value(answer.value, out)
+        if answer.note:
+            out.print("\n".join(f"   {line}" for line in answer.note.splitlines()))
+    out.print()
+    out.print("Open next: ", style="bold", end="")
+    out.print(tour.open_next)
+    if tour.kept:
+        out.print("Ask it yourself: ", style="bold", end="")
+        out.print(f"graphstore history {tour.store} {tour.subject}", soft_wrap=True)
+    out.print()
+
+
+def _tell_value(value: Any, out: Console) -> None:
+    match value:
+        case Node():
+            _tell_node(value, out)
+        case Supersession():
+            _tell_supersession(value, out)
+        case Chain():
+            _tell_chain(value, out)
+        case dict():
+            out.print("   " + " · ".join(f"{count} {name}" for name, count in value.items()), style="green")
+        case list():
+            columns = list(value[0]) if value else []
+            table(columns, [[_short(cell) for cell in row.values()] for row in value], out, indent=3)
+
+
+def _tell_node(node: Node, out: Console) -> None:
+    content = node.content
+    if "lines" in content:
+        said = f"{content['lines']} lines, {content['size']:,} bytes, blob {str(content['blob'])[:10]}"
+    else:
+        said = label(node)
+    out.print(f"   version {node.number}: {said}", style="green")
+    out.print(f"   true {when(node.valid_from)} → {when(node.valid_to)}")
+
+
+def _tell_supersession(found: Supersession, out: Console) -> None:
+    for step, of in zip(found.chain[:SHOWN], found.of_steps, strict=False):
+        who = f" by {step.who.partition(' <')[0]}" if step.who else ""
+        ended = f"{of} " if step.node is None and of != found.subject.id else ""
+        out.print(f"   {ended}{_successor(step)}", style="green")
+        out.print(f"     true since {when(step.since)}, told {when(step.recorded_at)}{who}")
+        if step.why:
+            out.print(f"     because: {step.why}")
+    if len(found.chain) > SHOWN:
+        out.print(f"   … and {len(found.chain) - SHOWN} more steps", style="dim")
+    standing = [_known_as(one, found.subject.id) for one in found.current]
+    out.print(f"   standing now: {', '.join(standing) or 'nothing'}")
+
+
+def _successor(step: Step) -> str:
+    if step.node is None:
+        return step.how
+    if step.how == "revised" and isinstance(step.node, Node):
+        return f"revised as version {step.node.number}"
+    return f"{step.how} by {step.node.id}: {label(step.node)}"
+
+
+def _known_as(thing: Node | Event, subject: str) -> str:
+    if thing.id == subject and isinstance(thing, Node):
+        return f"version {thing.number}"
+    return f"{thing.id}: {label(thing)}"
+
+
+def _tell_chain(chain: Chain, out: Console) -> None:
+    root = chain.root
+    author = root.metadata.get("author") if isinstance(root, Event) else None
+    since = root.occurred_at if isinstance(root, Event) else root.valid_from
+    out.print(f'   "{label(root)}"', style="green")
+    out.print(f"   {when(since)}{f', by {author}' if author else ''}")
+    for thing, depth, reason in list(walked(chain))[1 : SHOWN + 1]:
+        size = thing.content.get("lines") if isinstance(thing, Node) else None
+        out.print(f"   {'   ' * (depth - 1)}└─ {label(thing)}", end="")
+        told = [reason, None if size is None else f"{size} lines now"]
+        out.print("".join(f"  {one}" for one in told if one), style="dim")
+    if len(chain.nodes) > SHOWN:
+        out.print(f"   … and {len(chain.nodes) - SHOWN} more", style="dim")
+
+
+def _short(value: Any) -> Any:
+    return when(value) if isinstance(value, datetime) else value
+
+
+def _span(seconds: float) -> str:
+    if seconds < 0.001:
+        return f"{seconds * 1e6:.0f} µs"
+    return f"{seconds * 1e3:.1f} ms" if seconds < 1 else f"{seconds:.1f} s"

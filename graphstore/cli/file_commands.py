@@ -1,0 +1,203 @@
+"""Commands about whole stores and files: the demo, dumps, checks, what a session file holds."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from graphstore.cli.common import (
+    DumpFormat,
+    Json,
+    Store,
+    Tx,
+    Valid,
+    answer,
+    open_store,
+    place_of,
+    progress_bar,
+    view_at,
+)
+
+if TYPE_CHECKING:
+    from graphstore.sessions.transcripts.transcript import SessionStatistics
+    from graphstore.store.store import GraphStore
+
+
+def demo(
+    repository: Annotated[
+        Path | None,
+        typer.Argument(metavar="REPOSITORY", help="A git repository. [the one here]", exists=True),
+    ] = None,
+    folder: Annotated[
+        Path | None,
+        typer.Option("--folder", help="Keep the store below this folder. [a temporary one]", file_okay=False),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Import a repository's history and ask it the five questions."""
+    from graphstore.cli import demo as tours
+
+    with progress_bar("reading the history") as progress:
+        tour = tours.run(repository, folder, progress)
+    if as_json:
+        answer(tours.as_dict(tour), as_json)
+    else:
+        tours.tell(tour)
+
+
+def export(
+    store: Store,
+    dump: Annotated[Path, typer.Argument(metavar="DUMP", help="Where to write it.")],
+    form: Annotated[
+        DumpFormat,
+        typer.Option(
+            "--format",
+            help="The whole store; its events as a Gasoline log, its traces as OTLP, its sessions as JSON files; the graph of a "
+            "view (graphml, gexf, node-link, neo4j-csv, neo4j-cypher); or the whole history up to --tx (parquet, gexf-timeline, prov-json, "
+            "prov-xml, prov-n, prov-o).",
+        ),
+    ] = DumpFormat.graphstore,
+    valid: Valid = None,
+    tx: Tx = None,
+    as_json: Json = False,
+) -> None:
+    """Write the whole store to a dump that `restore` reads; or, with --format, what other tools read."""
+    if form is DumpFormat.graphstore and (valid or tx):
+        raise typer.BadParameter("a dump is the whole history; --valid and --tx are for the other formats.")
+    with open_store(store, read_only=True) as opened, progress_bar(f"exporting {place_of(store)}"):
+        if form is DumpFormat.pi_brain:
+            from graphstore.imports.pi_brain import export_pi_brain
+
+            done = export_pi_brain(view_at(opened, valid, tx), dump)
+            for warning in done.warnings:
+                typer.echo(f"left out: {warning}", err=True)
+            answer(
+                {"exported": str(dump), **done.model_dump()},
+                as_json,
+                f"exported {place_of(store)} to {dump}: {done}.",
+            )
+            return
+        lines, what = _exported(opened, dump, form, valid, tx)
+    answer(
+        {"exported": str(dump), what.replace(" ", "_"): lines},
+        as_json,
+        f"exported {place_of(store)} to {dump}, {lines} {what}.",
+    )
+
+
+def _exported(
+    opened: "GraphStore", dump: Path, form: DumpFormat, valid: str | None, tx: str | None
+) -> tuple[int, str]:
+    """Write a store in a format: how many, of what."""
+    if form is DumpFormat.graphstore:
+        return opened.export(dump), "lines"
+    if form is DumpFormat.gasoline:
+        from graphstore.imports.gasoline import export_gasoline
+
+        return export_gasoline(view_at(opened, valid, tx), dump), "lines"
+    if form is DumpFormat.otlp:
+        from graphstore.imports.otlp import export_otlp
+
+        return export_otlp(view_at(opened, valid, tx), dump), "spans"
+    from graphstore.interchange import formats
+
+    chosen = formats.FORMATS[form]
+    if not chosen.history:
+        view = view_at(opened, valid, tx)
+        return formats.export(view, dump, format=form.value), chosen.counted
+    if valid:
+        raise typer.BadParameter(
+            f"{form.value} is the whole history up to --tx; it takes no --valid and no --as-of."
+        )
+    known = view_at(opened, None, tx).at.tx
+    return formats.export(opened, dump, format=form.value, tx=known), chosen.counted
+
+
+def restore(
+    store: Store,
+    dump: Annotated[Path, typer.Argument(metavar="DUMP", help="What `export` wrote.", exists=True)],
+    as_json: Json = False,
+) -> None:
+    """Make a new store from a dump."""
+    import graphstore
+
+    with progress_bar(f"restoring {store}"):
+        graphstore.restore(dump, store).close()
+    with open_store(store, read_only=True) as opened:
+        stats = opened.stats()
+    answer(stats, as_json, f"restored {store}, {stats['transactions']} transactions.")
+
+
+def verify(store: Store, as_json: Json = False) -> None:
+    """Check every line, digest and table of a store. Exit code 1 when something is wrong."""
+    import graphstore
+
+    with progress_bar(f"verifying {place_of(store)}"):
+        try:
+            with open_store(store, read_only=True) as opened:
+                found = opened.verify()
+        except graphstore.DamageError:
+            found = graphstore.verify(store)
+    answer(found, as_json)
+    if not found.ok:
+        raise typer.Exit(1)
+
+
+def session_stats(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE", exists=True, dir_okay=False, help="A session file of pi or Claude Code."
+        ),
+    ],
+    parent: Annotated[
+        Path | None,
+        typer.Option("--parent", exists=True, dir_okay=False, help="The file it was forked from."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """What a session file holds, and what the session took. What it copied from its parent is counted apart."""
+    from graphstore.sessions.transcripts import transcript
+
+    with progress_bar("reading") as progress:
+        found = transcript.statistics(transcript.read(file, parent=parent, progress=progress))
+    answer(found, as_json, _told(found))
+
+
+def _told(found: "SessionStatistics") -> str:
+    """The statistics, a line for each that there is something to say of."""
+    from graphstore.cli.printing import when
+
+    version = f" {found.version}" if found.version is not None else ""
+    counted = (
+        f"{found.entries:,}, {found.content_entries:,} of content, in {_many(found.segments, 'segment')}"
+    )
+    lasted = "" if found.duration_minutes is None else f", {found.duration_minutes:,} minutes"
+    said = {
+        "session": f"{found.session_id} ({found.format}{version})",
+        "name": found.name,
+        "folder": found.cwd,
+        "forked from": found.parent_session,
+        "copied": f"{_many(found.copied, 'entry', 'entries')}, not counted below" if found.copied else None,
+        "entries": counted,
+        "time": f"{when(found.started_at)} → {when(found.ended_at)}{lasted}",
+        "boundaries": _counts(found.boundaries),
+        "types": _counts(found.types),
+        "messages": _counts(found.messages),
+        "tools": _counts(found.tools),
+        "tool errors": found.tool_errors and str(found.tool_errors),
+        "models": _counts(found.models),
+        "tokens": _counts({name.replace("_", " "): count for name, count in found.tokens if count}),
+        "cost": None if found.cost is None else f"${found.cost:,.4f}",
+        "warnings": _counts(found.warnings) or "none",
+    }
+    return "\n".join(f"{name:<12} {value}" for name, value in said.items() if value)
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {count:,}" for name, count in counts.items())
+
+
+def _many(count: int, one: str, more: str | None = None) -> str:
+    return f"{count:,} {one if count == 1 else more or f'{one}s'}"

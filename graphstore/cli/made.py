@@ -1,0 +1,323 @@
+"""Commands made of calls: the parameters of a call are arguments and options, its answer is printed in words or as JSON.
+
+A parameter has its type from the signature of the call and its words from `command_words`. `make references` writes the signatures into `signatures`,
+so that help imports no store.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.main import get_command_from_info
+from typer.models import CommandInfo
+
+from graphstore.cli import common
+from graphstore.cli.command_words import WORDS, Word
+from graphstore.cli.signatures import SIGNATURES
+
+if TYPE_CHECKING:
+    from graphstore.core.read.view import View
+    from graphstore.store.store import GraphStore
+
+NO_WORDS = Word("")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter as the command line takes it. `type`: a key of `_TYPES`, or the choices with a bar between them."""
+
+    name: str
+    type: str = "text"
+    is_required: bool = False
+    by_name: bool = False
+    default: str = ""
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command that is a call.
+
+    `call`: its name. `act`: what is done instead of calling it. `places`: the parameters given by place; by default those that are required.
+    `words`: words of its own for parameters; one that the call does not have is the command's own. `without`: what it does not offer.
+    `show`: gives what is printed for an answer, or prints it and gives None; by default the answer is printed. `check`: refuses values before the
+    store is opened. `old`: names it had. `writes`, `creates`: how the store is opened, where the call does not say so; `at`: whether it is
+    asked at a coordinate.
+    """
+
+    name: str
+    group: str
+    says: str
+    call: str
+    act: "Callable[[Asked], Any] | None" = None
+    show: "Callable[[Asked, Any], object] | None" = None
+    check: Callable[[Mapping[str, Any]], None] | None = None
+    places: str | None = None
+    words: Mapping[str, Word] = field(default_factory=dict)
+    without: str = ""
+    old: str = ""
+    writes: Callable[[Mapping[str, Any]], bool] | None = None
+    creates: bool = False
+    at: bool | None = None
+
+    @property
+    def _signature(self) -> tuple[str, str, str]:
+        return SIGNATURES.get(self.call, ("read", "store", ""))
+
+    @property
+    def is_write(self) -> bool:
+        """Whether it may write."""
+        return self._signature[0] == "write" or self.writes is not None
+
+    @property
+    def is_at(self) -> bool:
+        """Whether it is asked at a coordinate."""
+        return self._signature[1] == "view" if self.at is None else self.at
+
+    @cached_property
+    def parameters(self) -> dict[str, Parameter]:
+        """Those of the call that are offered, then the command's own."""
+        found = {
+            one.name: one
+            for one in map(_parameter, self._signature[2].split())
+            if one.name not in self.without.split()
+        }
+        for name in {**found, **self.words}:
+            of, word = found.get(name, Parameter(name)), self.word(name)
+            found[name] = Parameter(
+                name, word.type or of.type, word.is_required or of.is_required, of.by_name, of.default
+            )
+        return found
+
+    @cached_property
+    def arguments(self) -> list[Parameter]:
+        """The parameters that are given by place."""
+        if self.places is not None:
+            return [self.parameters[name] for name in self.places.split()]
+        return [one for one in self.parameters.values() if one.is_required and not one.by_name]
+
+    @property
+    def usage(self) -> str:
+        """Its arguments in short."""
+        return " ".join(
+            self._metavar(one) if one.is_required else f"[{self._metavar(one)}]" for one in self.arguments
+        )
+
+    def word(self, name: str) -> Word:
+        """The words of a parameter."""
+        own, common = self.words.get(name, NO_WORDS), WORDS.get(name, NO_WORDS)
+        return Word(
+            own.help or common.help,
+            own.metavar or common.metavar,
+            own.flag or common.flag,
+            own.type or common.type,
+            own.is_required,
+        )
+
+    def signature(self, *before: inspect.Parameter) -> inspect.Signature:
+        """The command as a function that typer reads: `before`, then arguments and options."""
+        needed = [one for one in self.parameters.values() if one.is_required and one not in self.arguments]
+        free = [one for one in self.parameters.values() if one not in needed and one not in self.arguments]
+        every = [
+            *before,
+            *(self._argument(one) for one in self.arguments),
+            *(self._option(one) for one in [*needed, *free]),
+        ]
+        return inspect.Signature([one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in every])
+
+    def _metavar(self, one: Parameter) -> str:
+        return self.word(one.name).metavar or one.name.upper()
+
+    def _argument(self, one: Parameter) -> inspect.Parameter:
+        offered = typer.Argument(
+            metavar=self._metavar(one), help=self.word(one.name).help, **_CHECKS.get(one.type, {})
+        )
+        return _offered(one, offered)
+
+    def _option(self, one: Parameter) -> inspect.Parameter:
+        word = self.word(one.name)
+        said = (
+            f"{word.help} [{one.default}]"
+            if one.default and "[" not in word.help and one.type != "bool"
+            else word.help
+        )
+        plain = "--" + one.name.replace("_", "-")
+        metavar = None if "|" in one.type else word.metavar or _METAVARS.get(one.type)
+        offered = typer.Option(word.flag or plain, metavar=metavar, help=said, **_CHECKS.get(one.type, {}))
+        return _offered(one, offered)
+
+    def values(self, told: Mapping[str, Any]) -> dict[str, Any]:
+        """What was given, as the call takes it; what was not given keeps the default of the call."""
+        found = {}
+        for name, value in told.items():
+            one = self.parameters[name]
+            if value is None or value == [] or (one.type == "bool" and value is False):
+                continue
+            found[name] = (
+                one.default != "True"
+                if one.type == "bool" and value is True
+                else _CONVERSIONS.get(one.type, _plain)(value)
+            )
+        return found
+
+
+def _parameter(text: str) -> Parameter:
+    name, _, default = text.partition("=")
+    name, _, type = name.partition(":")
+    return Parameter(name.strip("-!"), type or "text", name.endswith("!"), name.startswith("-"), default)
+
+
+def _offered(one: Parameter, offered: Any) -> inspect.Parameter:
+    type: Any = _TYPES.get(one.type) or Enum(
+        one.name, {choice: choice for choice in one.type.split("|")}, type=str
+    )
+    if one.is_required:
+        default: Any = inspect.Parameter.empty
+    elif one.type == "bool":
+        default = False
+    else:
+        type, default = type | None, None
+    return inspect.Parameter(
+        one.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[type, offered]
+    )
+
+
+def _plain(value: Any) -> Any:
+    return value.value if isinstance(value, Enum) else value
+
+
+_TYPES: dict[str, Any] = {
+    "text": str, "time": str, "json": str, "function": str, "embedder": str, "int": int, "float": float, "bool": bool, "many": list[str],
+    "path": Path, "file": Path, "place": Path, "side": bool | None,
+}  # fmt: skip
+_METAVARS = {"time": "TIME", "json": "OBJECT", "function": "MODULE:FUNCTION"}
+_CHECKS: dict[str, dict[str, Any]] = {"file": {"exists": True, "dir_okay": False}, "place": {"exists": True}}
+_CONVERSIONS: dict[str, Callable[[Any], Any]] = {
+    "json": common.json_content,
+    "function": common.function,
+    "embedder": common.embedder,
+}
+
+
+# ---- done -------------------------------------------------------------------------------------
+
+
+class Asked:
+    """A command that is being done: its values, and the store and the view it is asked of."""
+
+    def __init__(
+        self, command: Command, store: "GraphStore", values: dict[str, Any], at: Mapping[str, str | None] = {}
+    ) -> None:
+        self.command, self.store, self.values = command, store, values
+        self.valid, self.tx = at.get("valid"), at.get("tx")
+        self.words: object = None
+        """What is printed instead of the answer; a function prints it itself."""
+        self.path, self.as_json, self.is_refused = Path(), False, False
+        """Where the store is, whether JSON is wanted, and whether the exit code is 1."""
+
+    @cached_property
+    def view(self) -> "View":
+        """The view at the coordinate."""
+        return common.view_at(self.store, self.valid, self.tx)
+
+    def answer(self) -> Any:
+        """Do it."""
+        return self.call() if self.command.act is None else self.command.act(self)
+
+    @property
+    def reader(self) -> Any:
+        """What the call is asked of."""
+        return self.view if self.command.is_at else self.store
+
+    def call(self, *args: Any, **more: Any) -> Any:
+        """The answer of the call to the values and more."""
+        return self.ask(self.command.call, *args, **self.values, **more)
+
+    def ask(self, name: str, /, *args: Any, **values: Any) -> Any:
+        """The answer of another call."""
+        if "." not in name:
+            return getattr(self.reader, name)(*args, **values)
+        from graphstore.remote import calls
+
+        return calls.ask(name, self.reader, *args, **values)
+
+    def take(self, *names: str) -> Any:
+        """Values that are not the call's: the one, or all of them; None where it was not given."""
+        taken = [self.values.pop(name, None) for name in names]
+        return taken[0] if len(taken) == 1 else taken
+
+    def shown(self, found: Any) -> object:
+        """What is printed for an answer; None where that is done."""
+        if callable(self.words):
+            return self.words()
+        if self.words is not None or self.command.show is None:
+            return found if self.words is None else self.words
+        return self.command.show(self, found)
+
+    def report(self, found: Any) -> None:
+        """Print an answer."""
+        for name, said in _BESIDE.items():
+            of = getattr(found, name, ())
+            for each in of if isinstance(of, list | tuple) else ():
+                typer.echo(f"{said}: {each}", err=True)
+        words = found if self.as_json else self.shown(found)
+        if words is not None or self.as_json:
+            common.answer(words, self.as_json)
+
+
+def function(command: Command) -> Callable[..., None]:
+    """The command as a function that typer reads."""
+
+    def run(store: Path, as_json: bool, author: str | None = None, **told: Any) -> None:
+        at = {axis: told.pop(axis, None) for axis in ("valid", "tx")} if command.is_at else {}
+        values = command.values(told)
+        if command.check is not None:
+            command.check(values | {axis: time for axis, time in at.items() if time})
+        writes = command.writes(values) if command.writes is not None else command.is_write
+        with common.open_store(store, author=author, read_only=not writes, create=command.creates) as opened:
+            asked = Asked(command, opened, values, at)
+            asked.path, asked.as_json = store, as_json
+            asked.report(asked.answer())
+        if asked.is_refused:
+            raise typer.Exit(1)
+
+    options = [_common("as_json", common.Json, False)]
+    if command.is_write:
+        options.insert(0, _common("author", common.Author))
+    if command.is_at:
+        options[:0] = [_common("valid", common.Valid), _common("tx", common.Tx)]
+    made = command.signature(_common("store", common.Store, inspect.Parameter.empty))
+    run.__signature__ = made.replace(parameters=[*made.parameters.values(), *options])  # type: ignore[attr-defined]
+    run.__doc__, run.__name__ = command.says, command.name
+    return common.with_as_of(run)
+
+
+def parsed(command: Command, words: list[str]) -> dict[str, Any]:
+    """The values that words give to a command, with no store before them. Raises typer's usage errors."""
+    told: dict[str, Any] = {}
+
+    def take(**values: Any) -> None:
+        told.update(values)
+
+    take.__signature__ = command.signature()  # type: ignore[attr-defined]
+    info = CommandInfo(name=command.name, callback=take, add_help_option=False)
+    made = get_command_from_info(info, pretty_exceptions_short=True, rich_markup_mode=None)
+    made.main(words, prog_name=command.name, standalone_mode=False)
+    return command.values(told)
+
+
+def _common(name: str, annotation: Any, default: Any = None) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+_BESIDE = {
+    "damaged": "left out",
+    "unknown": "unknown field left out",
+    "remarks": "note",
+    "warnings": "warning",
+}
+"""What an answer says beside itself, on standard error."""

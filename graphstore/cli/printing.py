@@ -1,0 +1,544 @@
+"""What the command line prints: values of the store as words for people, and as JSON and CSV for other programs."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import orjson
+import typer
+from pydantic import BaseModel
+
+from graphstore.sessions.review import Doubt
+from graphstore.store.sweeping import Swept
+from graphstore.values.models import (
+    BranchInfo,
+    Chain,
+    Change,
+    Contradiction,
+    Event,
+    FieldChange,
+    Inspection,
+    Link,
+    Node,
+    Shaky,
+    Snapshot,
+    Supersession,
+    Verification,
+    Version,
+)
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+LABEL_LENGTH = 72
+DRAWN = 1000
+"""Rows of a table that are laid out to fit a terminal: a million would take minutes and gigabytes."""
+WIDEST = 60
+"""Columns that a narrower cell is filled up to, in lines that are not laid out."""
+# a description comes from anywhere, a web page's error among them; lines and tabs are no harm
+_OBEYED = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]|\r(?!\n)")
+# an underscore within a word is one in Markdown too
+_MARKDOWN = re.compile(r"[\\|`*\[\]~$]|(?<![^\W_])_|_(?![^\W_])")
+_PICTURES = {code: chr(0x2400 + code) for code in range(0x20)} | {0x7F: "\N{SYMBOL FOR DELETE}"}
+
+
+# ---- for other programs -----------------------------------------------------------------------
+
+
+def as_json(value: object) -> None:
+    """`value` as one JSON document: see `json_text`."""
+    typer.echo(json_text(value), nl=False)
+
+
+def as_csv(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Rows with a header line: see `csv_text`."""
+    typer.echo(csv_text(columns, rows), nl=False)
+
+
+def json_text(value: object) -> bytes:
+    """`value` as one JSON document in UTF-8: models as objects, instants in UTC with a Z."""
+    options = orjson.OPT_INDENT_2 | orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS | orjson.OPT_APPEND_NEWLINE
+    return orjson.dumps(value, default=_plain, option=options)
+
+
+def csv_text(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Rows with a header line; lists and objects as JSON, NULL as nothing."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows([cell(value) for value in row] for row in rows)
+    return text.getvalue()
+
+
+def markdown_text(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Rows as a Markdown table, a line each; what Markdown or HTML would make something of is escaped."""
+    lines = [[_literal(cell(value)) for value in row] for row in rows]
+    lines = [[_literal(name) for name in columns], ["---"] * len(columns), *lines]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _literal(text: str) -> str:
+    escaped = _MARKDOWN.sub(r"\\\g<0>", harmless(text)).replace("&", "&amp;").replace("<", "&lt;")
+    return "<br>".join(escaped.splitlines())
+
+
+def cell(value: object) -> str:
+    """One value in one table cell."""
+    if value is None or isinstance(value, str):
+        return value or ""
+    if isinstance(value, datetime):
+        return value.isoformat().replace("+00:00", "Z")
+    if isinstance(value, dict | list | tuple | BaseModel):
+        return orjson.dumps(value, default=_plain, option=orjson.OPT_UTC_Z).decode()
+    return str(value)
+
+
+def _plain(thing: Any) -> Any:
+    if isinstance(thing, BaseModel):
+        return thing.__dict__  # a value may be iterable as something else
+    if isinstance(thing, Decimal):
+        return int(thing) if thing == int(thing) else float(thing)
+    if isinstance(thing, set | frozenset):
+        return sorted(thing)
+    return str(thing)
+
+
+# ---- for people -------------------------------------------------------------------------------
+
+
+def console() -> Console:
+    """Where people read: text as it is (no markup), a line each when it is piped on."""
+    from rich.console import Console
+
+    class Plain(Console):
+        def print(self, *told: Any, **how: Any) -> None:
+            super().print(*(harmless(one) if isinstance(one, str) else one for one in told), **how)
+
+    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 200
+    return Plain(markup=False, emoji=False, highlight=False, width=width)
+
+
+def harmless(text: str) -> str:
+    """Text in which what a terminal would obey is to be seen: an escape as ␛."""
+    return _OBEYED.sub(lambda found: _PICTURES.get(ord(found[0]), "\N{REPLACEMENT CHARACTER}"), text)
+
+
+def when(at: datetime | None, open_end: str = "…") -> str:
+    """An instant in the fewest words: a date at midnight UTC, else to the second."""
+    if at is None:
+        return open_end
+    return at.strftime("%Y-%m-%d %H:%M:%SZ").removesuffix(" 00:00:00Z")
+
+
+def label(thing: Node | Event | Version) -> str:
+    """A node or event in one line: its text or description, else its content."""
+    if isinstance(thing, Event):
+        words = thing.description
+    elif thing.text:
+        words = thing.text
+    else:
+        values = list(thing.content.values())
+        words = values[0] if len(values) == 1 and isinstance(values[0], str) else cell(thing.content)
+    line = " ".join(words.split())
+    return line if len(line) <= LABEL_LENGTH else line[: LABEL_LENGTH - 1] + "…"
+
+
+def table(
+    columns: Sequence[str], rows: Iterable[Sequence[object]], out: Console | None = None, indent: int = 0
+) -> None:
+    """Rows under columns, with no lines around them; a column that is empty all the way down is left out."""
+    cells = [[cell(value) for value in row] for row in rows]
+    shown = [number for number in range(len(columns)) if any(row[number] for row in cells)]
+    out = out or console()
+    if not cells:
+        out.print("nothing.", style="dim")
+        return
+    grid(
+        [columns[number] for number in shown],
+        ([row[number] for number in shown] for row in cells),
+        out,
+        indent,
+    )
+
+
+def grid(
+    columns: Sequence[str], cells: Iterable[Sequence[str]], out: Console | None = None, indent: int = 0
+) -> None:
+    """Cells under columns, with no lines around them; a line a row where they are many or no terminal shows them."""
+    from rich import box
+    from rich.padding import Padding
+    from rich.table import Table
+    from rich.text import Text
+
+    out = out or console()
+    rows = [[harmless(each) for each in row] for row in cells]
+    if len(rows) > DRAWN or not out.is_terminal:
+        out.file.writelines(_lines([harmless(name) for name in columns], rows, indent))
+        return
+    drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
+    for name in columns:
+        drawn.add_column(Text(harmless(name)), overflow="fold")
+    for row in rows:
+        drawn.add_row(*map(Text, row))
+    out.print(Padding(drawn, (0, 0, 0, indent), expand=False))
+
+
+def _lines(names: list[str], rows: list[list[str]], indent: int) -> Iterator[str]:
+    """Rows as lines, a column as wide as its widest cell, up to `WIDEST`: what is wider pushes on the rest of its line."""
+    rows = [[" ".join(each.splitlines()) for each in row] for row in rows]
+    widths = [min(max(_width(each) for each in column), WIDEST) for column in zip(names, *rows, strict=True)]
+    begin = " " * indent
+    yield _line(begin, names, widths)
+    yield begin + "─" * (sum(widths) + 3 * (len(widths) - 1)) + "\n"
+    yield from (_line(begin, row, widths) for row in rows)
+
+
+def _line(begin: str, row: list[str], widths: list[int]) -> str:
+    padded = (each + " " * (width - _width(each)) for each, width in zip(row, widths, strict=True))
+    return begin + "   ".join(padded).rstrip() + "\n"
+
+
+def _width(text: str) -> int:
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+def tell(value: object, out: Console | None = None) -> None:
+    """Any answer of the store, in words."""
+    out = out or console()
+    match value:
+        case Node() | Event():
+            _node(value, out)
+        case Inspection():
+            _inspection(value, out)
+        case Supersession():
+            _supersession(value, out)
+        case Chain():
+            _chain(value, out)
+        case Verification():
+            _verification(value, out)
+        case Swept():
+            _swept(value, out)
+        case Link():
+            out.print(f"{value.id}  {value}, valid {when(value.valid_from)} → {when(value.valid_to)}")
+        case dict():
+            table(("", ""), [(str(name).replace("_", " "), one) for name, one in value.items()], out)
+        case list() | tuple():
+            _several(value, out)
+        case _:
+            out.print(str(value))
+
+
+def _several(values: Sequence[Any], out: Console) -> None:
+    match values:
+        case [Link(), *_]:
+            _links(values, out)
+        case [Version(), *_]:
+            _versions(values, out)
+        case [FieldChange(), *_]:
+            sides = [(one, _side(one, one.old, "added"), _side(one, one.new, "removed")) for one in values]
+            table(
+                ("", "field", "old", "new"), [(one.type, one.path, old, new) for one, old, new in sides], out
+            )
+        case [Contradiction(), *_]:
+            _contradictions(values, out)
+        case [Shaky(), *_]:
+            shaken = [
+                (
+                    one.node.id,
+                    label(one.node),
+                    one.root.id,
+                    one.root.standing,
+                    when(one.recorded_at),
+                    one.why,
+                    "; ".join(map(str, one.links)),
+                )
+                for one in values
+            ]
+            table(("id", "shaky", "rests on", "which is", "since", "why", "by"), shaken, out)
+        case [Snapshot(), *_]:
+            named = [(one.name, one.valid, one.tx, one.author) for one in values]
+            table(("snapshot", "valid", "tx", "by"), named, out)
+        case [Doubt(), *_]:
+            doubted = [(one.ref, one.decision, one.reasoning, one.text) for one in values]
+            table(("version", "unsure", "why", "of"), doubted, out)
+        case [BranchInfo(), *_]:
+            told = [
+                (
+                    each.name,
+                    when(each.forked_at),
+                    each.transactions,
+                    when(each.last_tx, ""),
+                    when(each.merged_at, ""),
+                )
+                for each in values
+            ]
+            table(("branch", "begins with", "transactions", "last", "merged"), told, out)
+        case [Chain(), *_]:
+            for chain in values:
+                _chain(chain, out)
+        case [Change(), *_]:
+            told = [(one.tx, one.verb, one.subject, one.author, one.reason) for one in values]
+            table(("tx", "verb", "subject", "author", "reason"), told, out)
+        case _:
+            table(("",), [(value,) for value in values], out)
+
+
+def _side(change: FieldChange, value: object, absent: str) -> str:
+    """One side of a change; nothing where the field was not there."""
+    if change.type == absent:
+        return ""
+    return "null" if value is None else cell(value)
+
+
+def _node(node: Node | Event, out: Console) -> None:
+    number = f" v{node.number}" if isinstance(node, Node) else ""
+    kind = node.kind if isinstance(node, Node) else node.type
+    out.print(f"{node.id}  {kind}{number}", style="bold", end="  ")
+    out.print(node.standing, style="green" if node.standing == "stands" else "yellow")
+    if isinstance(node, Node):
+        out.print(f"  valid     {when(node.valid_from)} → {when(node.valid_to)}")
+    else:
+        again = f" → {when(node.last_seen)}, {node.count} times" if node.count > 1 else ""
+        out.print(f"  happened  {when(node.first_seen)}{again}, {node.status}")
+    out.print(f"  believed  {when(node.tx_from)} → {when(node.tx_to)}")
+    about = dict(node)
+    names = "key scope tags trigger source origin agent sender thread classification media_path description text".split()
+    for name in names:
+        value = about.get(name)
+        if value:
+            out.print(f"  {name:<9} {', '.join(value) if isinstance(value, tuple) else value}")
+    body = node.content if isinstance(node, Node) else node.metadata
+    if body:
+        for line in orjson.dumps(body, default=_plain, option=orjson.OPT_INDENT_2).decode().splitlines():
+            out.print(f"  {line}", soft_wrap=True)
+
+
+def _inspection(found: Inspection, out: Console) -> None:
+    _node(found.node, out)
+    for title, links in (("links", found.links), ("backlinks", found.backlinks)):
+        if links:
+            out.print(f"\n{title}", style="bold")
+            _links(links, out)
+    if found.same_topic:
+        topics = (link.target for link in found.same_topic)
+        out.print(f"\nof the same topic: {', '.join(topics)}", style="dim")
+    if found.confirmations:
+        out.print(f"\nconfirmations: {found.confirmations}", style="dim")
+    if len(found.history) > 1:
+        out.print("\nhistory", style="bold")
+        _versions(found.history, out)
+
+
+def _links(links: Iterable[Link], out: Console) -> None:
+    columns = ("source", "kind", "target", "since", "until", "strength", "ends stand", "reason", "id")
+    rows = [
+        (
+            link.source,
+            link.kind if link.confidence == "explicit" else f"possibly_{link.kind}",
+            link.target,
+            when(link.valid_from),
+            when(link.valid_to, ""),
+            link.strength,
+            _ends(link),
+            link.reason,
+            link.id,
+        )
+        for link in links
+    ]
+    table(columns, rows, out)
+
+
+def _ends(link: Link) -> str:
+    same = link.source_standing == link.target_standing
+    return (
+        "both"
+        if same and link.source_standing == "stands"
+        else f"{link.source_standing} / {link.target_standing}"
+    )
+
+
+def _versions(versions: Iterable[Version], out: Console) -> None:
+    columns = (
+        "ref",
+        "valid from",
+        "valid to",
+        "believed from",
+        "believed to",
+        "trigger",
+        "source",
+        "content",
+    )
+    rows = [
+        (
+            version.ref,
+            when(version.valid_from),
+            when(version.valid_to),
+            when(version.tx_from),
+            when(version.tx_to, ""),
+            version.trigger,
+            version.source,
+            label(version),
+        )
+        for version in versions
+    ]
+    table(columns, rows, out)
+
+
+def _supersession(found: Supersession, out: Console) -> None:
+    out.print(f"{found.subject.id}  {label(found.subject)}", style="bold")
+    for step, of in zip(found.chain, found.of_steps, strict=True):
+        ended = f"{of} " if step.node is None and of != found.subject.id else ""
+        out.print(f"  {ended}{step.how}{_successor(step.how, step.node)}", style="cyan")
+        who = f" by {step.who}" if step.who else ""
+        out.print(
+            f"     since {when(step.since, 'then')}, recorded {when(step.recorded_at)}{who}", style="dim"
+        )
+        if step.why:
+            out.print(f"     because: {step.why}")
+    for thing in found.current:
+        word = "standing now" if found.chain else "nothing superseded it; standing"
+        out.print(f"  {word}: {_ref(thing)}  {label(thing)}", style="green")
+    if not found.current:
+        out.print(f"  nothing stands in its place; it is {found.standing}.", style="yellow")
+
+
+def _successor(how: str, node: Node | Event | None) -> str:
+    if node is None:
+        return ""
+    return (
+        f" {'as' if how == 'revised' else 'by'} {_ref(node) if how == 'revised' else node.id}  {label(node)}"
+    )
+
+
+def _ref(thing: Node | Event) -> str:
+    return thing.ref if isinstance(thing, Node) else thing.id
+
+
+def walked(chain: Chain) -> Iterator[tuple[Node | Event, int, str | None]]:
+    """Each thing of a chain under the one it was reached from: the thing, how deep, and the reason of the link."""
+    things = {thing.id: thing for thing in (chain.root, *chain.nodes)}
+    near: dict[str, list[tuple[str, str | None]]] = {}
+    for link in chain.links:
+        near.setdefault(link.source, []).append((link.target, link.reason))
+        near.setdefault(link.target, []).append((link.source, link.reason))
+    told: set[str] = set()
+    for root in things:  # a walk may have begun at several
+        waiting: list[tuple[str, int, str | None]] = [] if root in told else [(root, 0, None)]
+        told.add(root)
+        while waiting:
+            id, depth, reason = waiting.pop()
+            yield things[id], depth, reason
+            fresh = [(one, why) for one, why in near.get(id, ()) if one in things and one not in told]
+            told.update(one for one, _ in fresh)
+            waiting.extend((one, depth + 1, why) for one, why in reversed(fresh))
+
+
+def _chain(chain: Chain, out: Console) -> None:
+    for thing, depth, reason in walked(chain):
+        since = thing.valid_from if isinstance(thing, Node) else thing.occurred_at
+        out.print(f"{'   ' * (depth - 1)}└─ " if depth else "", end="")
+        out.print(label(thing), style="" if depth else "bold", end="")
+        out.print(f"  {when(since)}  {thing.id}", style="dim")
+        if reason:
+            out.print(f"{'   ' * depth}because: {reason}", style="dim")
+    if chain.truncated:
+        out.print(
+            "there is more than this; a greater --depth or --hops shows more of what lies behind it.",
+            style="yellow",
+        )
+    elif not chain.nodes:
+        out.print("   nothing.", style="dim")
+
+
+def _contradictions(found: Iterable[Contradiction], out: Console) -> None:
+    rows: list[tuple[object, ...]] = []
+    for one in found:
+        said = "says so" if one.link is not None else f"{one.overlap or 0:.0%} alike"
+        state = one.decision or ("over" if one.settled else "")
+        reason = None if one.link is None else one.link.reason
+        rows.append((said, one.source.id, label(one.source), one.target.id, label(one.target), state, reason))
+    table(("", "one", "says", "other", "says", "kept", "reason"), rows, out)
+
+
+def review(found: Mapping[str, Sequence[Any]], out: Console | None = None) -> None:
+    """What somebody should look at, under its names."""
+    out = out or console()
+    for title, values in found.items():
+        out.print(title, style="bold")
+        _several(values, out)
+
+
+def _swept(found: Swept, out: Console) -> None:
+    if found.until is None:
+        out.print("no extractor was asked.", style="dim")
+    else:
+        out.print(
+            f"asked about {found.asked} things told after {when(found.since, 'the beginning')}: "
+            f"{len(found.admitted)} links written, {len(found.refused)} proposals refused."
+        )
+    if found.admitted:
+        _links(found.admitted, out)
+    if found.counts:
+        table(("refused", ""), found.counts.items(), out)
+    for refusal in found.refused:
+        if refusal.detail:
+            out.print(
+                f"  {refusal.proposal.source} {refusal.proposal.kind} {refusal.proposal.target}: {refusal.detail}"
+            )
+    out.print(
+        f"{len(found.evicted)} evicted. Open: {found.contradictions} contradictions, {found.shaky} shaky things."
+    )
+
+
+def _verification(found: Verification, out: Console) -> None:
+    if found.ok:
+        out.print(f"sound: {found.transactions} transactions ({', '.join(found.checked)}).", style="green")
+    else:
+        table(("file", "line", "problem"), [(one.file, one.line, one.message) for one in found.problems], out)
+
+
+def report(found: Mapping[str, Any], out: Console | None = None) -> None:
+    """The history of events as `events.history_report` gives it: each with its links below, then what keeps coming back, then all in a sentence."""
+    out = out or console()
+    rows: list[tuple[object, ...]] = []
+    for event in found["events"]:
+        often = f" ({event['count']} ×)" if event.get("count", 1) > 1 else ""
+        asked = " (asked for)" if event.get("asked") else ""
+        words = " ".join(event["description"].split())
+        at = datetime.fromisoformat(event["timestamp"])
+        rows.append((when(at), event["type"], event["status"], f"{words}{often}{asked}", event["id"]))
+        rows += [("", "", "", f"  {_reported_link(link)}", "") for link in event["links"]]
+    if rows:
+        table(("when", "type", "status", "description", "id"), rows, out)
+    for pattern in found["patterns"]:
+        out.print(pattern["description"], style="yellow")
+    out.print(found["summary"])
+
+
+def timeline(messages: Iterable[Event], out: Console | None = None) -> None:
+    """Messages under each other, newest first."""
+    rows = [
+        (when(one.occurred_at), one.type, one.sender_name or one.sender, one.thread, label(one) or one.media_path,
+         "" if one.authorized else "not authorized", one.id)
+        for one in messages
+    ]  # fmt: skip
+    table(("when", "type", "from", "thread", "says", "", "id"), rows, out)
+
+
+def _reported_link(link: Mapping[str, Any]) -> str:
+    told = [link["confidence"]] if link["confidence"] != "explicit" else []
+    told += [word for word in ("evicted",) if link.get("target_evicted")]
+    told += [link["reason"]] if link.get("reason") else []
+    return f"{link['relationship']} {link['target']}" + (f" ({', '.join(told)})" if told else "")

@@ -1,0 +1,213 @@
+"""Commands that open a door and stay: a server, a server of agents, the shell."""
+
+import os
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from graphstore.cli.common import CHOSEN, Embed, Store, Tx, Valid, embedder, function, open_store
+
+
+class Profile(StrEnum):
+    """Which tools agents get."""
+
+    full = "full"
+    memory = "memory"
+
+
+Host = Annotated[
+    str,
+    typer.Option(
+        "--host", metavar="ADDRESS", help="Where to listen. By default this machine alone is let in."
+    ),
+]
+Port = Annotated[int, typer.Option("--port", help="0: any that is free.")]
+Hosts = Annotated[
+    list[str] | None,
+    typer.Option("--allow-host", metavar="NAME", help="A name this server goes by (may be repeated)."),
+]
+Origins = Annotated[
+    list[str] | None,
+    typer.Option("--allow-origin", metavar="URL", help="A web page that may ask (may be repeated)."),
+]
+ReadOnly = Annotated[
+    bool, typer.Option("--read-only", help="Only follow the store; another process may be writing it.")
+]
+NoTicks = Annotated[
+    bool, typer.Option("--no-ticks", help="Without the daily lifecycle, the observer and what else is due.")
+]
+Syncs = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--sync", metavar="MODULE:FUNCTION", help="Gives a service to keep in step with (may be repeated)."
+    ),
+]
+Souls = Annotated[
+    list[Path] | None,
+    typer.Option("--soul", metavar="FOLDER", help="Index the files an agent lives by (may be repeated)."),
+]
+ShowToken = Annotated[bool, typer.Option("--show-token", help="Print the tokens, and end.")]
+
+
+def serve(
+    store: Store,
+    host: Host = "127.0.0.1",
+    port: Port = 7464,
+    allow_host: Hosts = None,
+    allow_origin: Origins = None,
+    read_only: ReadOnly = False,
+    no_ticks: NoTicks = False,
+    sync: Syncs = None,
+    soul: Souls = None,
+    embed: Embed = None,
+    show_token: ShowToken = False,
+) -> None:
+    """Serve a store over HTTP: many processes read and write it. Its tokens are made when it is served first, in its folder."""
+    if show_token:
+        from graphstore.core.folder.access_tokens import shown
+
+        for line in shown(store):
+            typer.echo(line)
+        return
+    run = _server()
+    if not run.is_loopback(host):
+        typer.echo(
+            f"warning: on {host} others than this machine can reach the store, and nothing is encrypted. "
+            "Keep the tokens secret, or put a proxy with TLS before it.",
+            err=True,
+        )
+
+    def prepared(opened: Any) -> Any:
+        from graphstore.context import scheduler
+        from graphstore.memory import memory
+
+        if embed is not None:
+            memory.lend(opened, embedder(embed))
+        if no_ticks:
+            return None
+        return scheduler.usual(opened, sources=[function(name)() for name in sync or ()], souls=soul or ())
+
+    run.serve(
+        store,
+        listening=run.Listening(host, port, tuple(allow_host or ()), tuple(allow_origin or ())),
+        read_only=read_only,
+        prepared=prepared,
+        told=typer.echo,
+        driver=os.environ.get("GRAPHSTORE_DRIVER", "kuzu"),
+    )
+
+
+def _server() -> Any:
+    from graphstore.errors import InvalidError
+
+    try:
+        from graphstore.server import run as server_run
+    except ImportError as error:
+        raise InvalidError(
+            f"a server needs {error.name}. Install it: pip install 'graphstore[server]'"
+        ) from None
+    return server_run
+
+
+def mcp(
+    store: Store,
+    read_only: Annotated[
+        bool, typer.Option("--read-only", help="No tool that writes; another process may hold the store.")
+    ] = False,
+    profile: Annotated[
+        Profile, typer.Option("--profile", help="All 16 tools, or the nine of the reference memory server.")
+    ] = Profile.full,
+    branch: Annotated[
+        str | None, typer.Option("--branch", metavar="NAME", help="Read and write on this branch.")
+    ] = None,
+    http: Annotated[
+        str | None,
+        typer.Option(
+            "--http", metavar="HOST:PORT", help="Streamable HTTP instead of standard input and output."
+        ),
+    ] = None,
+    token_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--token-file",
+            exists=True,
+            dir_okay=False,
+            help="The bearer token clients must show. [GRAPHSTORE_TOKEN]",
+        ),
+    ] = None,
+    query_seconds: Annotated[
+        float, typer.Option("--query-seconds", min=0.1, help="How long a Cypher text may run.")
+    ] = 10.0,
+) -> None:
+    """Serve agents by the Model Context Protocol, until standard input ends or Ctrl-C."""
+    try:
+        from graphstore.mcp.transport import address, over_http, over_stdio
+    except ModuleNotFoundError as error:
+        from graphstore.errors import InvalidError
+
+        if (error.name or "").startswith("graphstore"):
+            raise
+        raise InvalidError("agents need mcp. Install it: pip install 'graphstore[mcp]'") from None
+    if branch is not None:
+        CHOSEN.set(branch)
+    where = None if http is None else address(http)
+    token = (
+        token_file.read_text(encoding="utf-8").strip() if token_file else os.environ.get("GRAPHSTORE_TOKEN")
+    )
+    with open_store(store, read_only=read_only, create=not read_only) as opened:
+        how: dict[str, Any] = {
+            "read_only": read_only,
+            "profile": profile.value,
+            "query_seconds": query_seconds,
+        }
+        if where is None:
+            over_stdio(opened, **how)
+        else:
+            over_http(opened, *where, token=token or None, **how)
+
+
+def shell(
+    store: Store,
+    command: Annotated[
+        list[str] | None,
+        typer.Option(
+            "-c", "--command", metavar="CYPHER", help="Answer this and end (may be repeated); :commands too."
+        ),
+    ] = None,
+    mode: Annotated[
+        str, typer.Option("--mode", help="How answers are shown: table, json, csv or markdown.")
+    ] = "table",
+    keep_going: Annotated[
+        bool,
+        typer.Option("--keep-going", help="Go on after what is refused; the exit code is 1 all the same."),
+    ] = False,
+    valid: Valid = None,
+    tx: Tx = None,
+) -> None:
+    """Ask in Cypher and short commands, line by line, beside whoever writes. Reads standard input when that is no terminal."""
+    from graphstore.cli.shell.output import Mode, Output
+    from graphstore.cli.shell.shell import Shell
+
+    try:
+        shown = Mode(mode)
+    except ValueError:
+        raise typer.BadParameter(f"unknown mode {mode!r}. Valid: {', '.join(Mode)}.") from None
+    terminal = not command and sys.stdin.isatty() and sys.stdout.isatty()
+    branch = CHOSEN.get()
+    CHOSEN.set(None)  # the shell turns to it, and back
+    with open_store(store, read_only=True) as opened:
+        asked = Shell(opened, store.name, Output(terminal, shown, timing=terminal))
+        asked.turn_to(branch)
+        asked.valid, asked.tx = valid, tx
+        asked.view()
+        if terminal:
+            from graphstore.cli.shell.terminal import converse
+
+            converse(asked)
+            return
+        lines = (line for one in command or () for line in f"{one}\n;\n".splitlines(keepends=True))
+        if not asked.run_all(lines if command else sys.stdin, keep_going=keep_going):
+            raise typer.Exit(1)

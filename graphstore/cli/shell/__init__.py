@@ -1,0 +1,1 @@
+"""The shell: Cypher and short commands over one store. It writes nothing."""

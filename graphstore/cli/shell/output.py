@@ -1,0 +1,314 @@
+"""What the shell answers: rows, the value they are of, and how they are shown and written into files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import typer
+from pydantic import BaseModel
+
+from graphstore.cli import printing as tell
+from graphstore.core.tables.result import Entity, Result
+from graphstore.errors import ConflictError, InvalidError
+from graphstore.memory.recall import Recalled
+from graphstore.values.models import Chain, Inspection, Link, Node, Supersession, ViewDiff
+from graphstore.values.text import line
+
+MOST_ROWS = 50
+"""Rows of a table that a terminal is shown."""
+CELL = 240
+"""Columns of a cell there."""
+
+
+class Mode(StrEnum):
+    """How answers are shown."""
+
+    table = "table"
+    json = "json"
+    csv = "csv"
+    markdown = "markdown"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The rows of an answer, and the value they are of where it is more than rows: JSON is made of that, and so is what is told in words."""
+
+    result: Result
+    value: Any = None
+    words: Any = None
+    aside: bool = False
+    """About the shell itself: neither timed nor exported."""
+
+    @property
+    def document(self) -> Any:
+        """What JSON is made of."""
+        return self.result.rows() if self.value is None else self.value
+
+
+# ---------------------------------------------------------------- answers of values
+
+
+def of_value(found: Any, words: Callable[[], object] | None = None) -> Answer:
+    """The answer of any value, as rows where it has some. `words`: prints it, or gives what is printed."""
+    match found:
+        case Inspection():
+            return of_inspection(found)
+        case Supersession():
+            return of_supersession(found)
+        case Chain():
+            return of_chain(found)
+        case Recalled():
+            return of_recalled(found)
+        case ViewDiff():
+            return of_difference(found)
+        case dict():
+            result = Result(("field", "value"), list(found.items()))
+        case [BaseModel(), *_]:
+            answer = of_models(type(found[0]), found)
+            return answer if words is None else Answer(answer.result, found, words)
+        case list():
+            result = Result(("answer",), [(one,) for one in found])
+        case BaseModel():
+            result = Result(
+                ("field", "value"), [(name, getattr(found, name)) for name in type(found).model_fields]
+            )
+        case _:
+            result = Result(("answer",), [(str(found),)])
+    return Answer(result, found, found if words is None else words)
+
+
+def of_models(model: type[BaseModel], values: Iterable[BaseModel]) -> Answer:
+    """The answer of some values of one model, a column for each field."""
+    found, columns = list(values), list(model.model_fields)
+    rows = [[getattr(value, name) for name in columns] for value in found]
+    return Answer(Result(columns, rows), found, found)
+
+
+def of_inspection(found: Inspection) -> Answer:
+    """The answer of one thing: its fields as rows; its links and history in words and in JSON."""
+    rows = [(name, getattr(found.node, name)) for name in type(found.node).model_fields if name != "links"]
+    return Answer(Result(("field", "value"), rows), found, found)
+
+
+def of_supersession(found: Supersession) -> Answer:
+    """The answer of what superseded a thing, a row for each step."""
+    columns = ("how", "id", "says", "who", "why", "since", "recorded_at")
+    rows = [
+        (
+            step.how,
+            step.node and step.node.id,
+            step.node and tell.label(step.node),
+            step.who,
+            step.why,
+            step.since,
+            step.recorded_at,
+        )
+        for step in found.chain
+    ]
+    return Answer(Result(columns, rows), found, found)
+
+
+def of_chain(found: Chain) -> Answer:
+    """The answer of a chain: a row for each thing, with how many links away it is and the reason of the last of them."""
+    rows = [
+        (depth, thing.id, thing.kind if isinstance(thing, Node) else thing.type, tell.label(thing), reason)
+        for thing, depth, reason in tell.walked(found)
+    ]
+    return Answer(Result(("depth", "id", "kind", "says", "reason"), rows), found, found)
+
+
+def of_recalled(found: Recalled) -> Answer:
+    """The answer of a search, best first."""
+    rows = [
+        (
+            rank,
+            hit.node.id,
+            hit.node.kind if isinstance(hit.node, Node) else hit.node.type,
+            tell.label(hit.node),
+            round(hit.score, 4),
+            "; ".join(map(str, hit.path)) or None,
+        )
+        for rank, hit in enumerate(found, 1)
+    ]
+    return Answer(Result(("rank", "id", "kind", "says", "score", "found by"), rows), found)
+
+
+def of_difference(found: ViewDiff) -> Answer:
+    """The answer of what two coordinates differ in, a row for each thing and link."""
+    things = [
+        *((change, "node", each.id, tell.label(each)) for change, each in _sides(found.added, found.removed)),
+        *(
+            (
+                "changed",
+                "node",
+                each.id,
+                "; ".join(f"{one.path}: {one.old} → {one.new}" for one in each.fields),
+            )
+            for each in found.changed
+        ),
+        *(
+            (change, "event", each.id, tell.label(each))
+            for change, each in _sides(found.events_added, found.events_removed)
+        ),
+        *(
+            (change, "link", each.id, _sentence(each))
+            for change, each in _sides(found.links_added, found.links_removed)
+        ),
+    ]
+    return Answer(
+        Result(("change", "what", "id", "says"), things), found, None if found else "nothing differs."
+    )
+
+
+def _sides(added: Sequence[Any], removed: Sequence[Any]) -> list[tuple[str, Any]]:
+    return [*(("added", each) for each in added), *(("removed", each) for each in removed)]
+
+
+def _sentence(link: Link) -> str:
+    return f"{link.source} {link.kind} {link.target}"
+
+
+# ---------------------------------------------------------------- shown
+
+
+@dataclass(slots=True)
+class Output:
+    """Where answers go. On a terminal long tables are cut and the time is told; anywhere else everything is given, and only that."""
+
+    terminal: bool = False
+    mode: Mode = Mode.table
+    timing: bool = False
+
+    def show(self, answer: Answer, seconds: float) -> None:
+        """An answer and what it took."""
+        for warning in answer.result.warnings:
+            self.remark(f"warning: {warning}")
+        if self.mode is Mode.table:
+            self._table(answer)
+        else:
+            typer.echo(_WRITERS[self.mode](answer), nl=False)
+        if self.timing and not answer.aside:
+            self.remark(_took(answer, seconds))
+
+    def _table(self, answer: Answer) -> None:
+        console = tell.console()
+        if callable(answer.words):
+            shown = answer.words()
+            if shown is not None:
+                tell.tell(shown, console)
+            return
+        if answer.words is not None:
+            several = isinstance(answer.words, list)
+            shown = answer.words[: self._most] if several else answer.words
+            tell.tell(shown, console)
+            self._hide(len(answer.words) - len(shown) if several else 0)
+            return
+        result = answer.result
+        rows = result.tuples()[: self._most]
+        cell = _short if self.terminal else tell.cell
+        tell.grid(result.columns, ([cell(value) for value in row] for row in rows), console)
+        self._hide(len(result) - len(rows))
+
+    @property
+    def _most(self) -> int | None:
+        return MOST_ROWS if self.terminal else None
+
+    def _hide(self, more: int) -> None:
+        if more:
+            self.remark(f"… and {more:,} more rows (:mode and :export give all)")
+
+    def remark(self, text: str) -> None:
+        """Something beside the answers; not among them where a program reads them."""
+        if self.terminal:
+            tell.console().print(text, style="dim", soft_wrap=True)
+        else:
+            typer.echo(text, err=True)
+
+    def error(self, error: BaseException) -> None:
+        """What was refused, in one line."""
+        said = next(iter(str(error).strip().splitlines()), "") or type(error).__name__
+        coloured = self.terminal and not os.environ.get("NO_COLOR")
+        typer.secho(f"error: {tell.harmless(said)}", fg="red" if coloured else None, err=True)
+
+
+def _short(value: object) -> str:
+    """A cell for people: the beginning of what is long, and of a node or a link only what it has."""
+    if isinstance(value, Entity):
+        value = {name: each for name, each in value.items() if each is not None}
+    return line(tell.cell(value), CELL)
+
+
+def _took(answer: Answer, seconds: float) -> str:
+    spent = f"{seconds * 1000:,.1f} ms" if seconds < 1 else f"{seconds:,.2f} s"
+    if answer.words is not None and not isinstance(answer.words, list):
+        return f"{spent}."  # one thing, told in several lines
+    rows = len(answer.result)
+    return f"{rows:,} {'row' if rows == 1 else 'rows'}, {spent}."
+
+
+def _markdown(answer: Answer) -> str:
+    return tell.markdown_text(answer.result.columns, answer.result.tuples())
+
+
+def _csv(answer: Answer) -> str:
+    return tell.csv_text(answer.result.columns, answer.result.tuples())
+
+
+def _json(answer: Answer) -> str:
+    return tell.json_text(answer.document).decode()
+
+
+_WRITERS: dict[Mode, Callable[[Answer], str]] = {
+    Mode.json: _json,
+    Mode.csv: _csv,
+    Mode.markdown: _markdown,
+}
+
+
+# ---------------------------------------------------------------- written
+
+
+def _parquet(answer: Answer) -> bytes:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    sink = pa.BufferOutputStream()
+    try:
+        parquet.write_table(answer.result.to_arrow(), sink)
+    except pa.ArrowException as error:
+        raise InvalidError(
+            f"these rows cannot be Parquet ({error}). Return single properties, or write .json."
+        ) from None
+    return bytes(sink.getvalue())
+
+
+_FILES: dict[str, Callable[[Answer], bytes]] = {
+    ".csv": lambda answer: _csv(answer).encode(),
+    ".json": lambda answer: _json(answer).encode(),
+    ".md": lambda answer: _markdown(answer).encode(),
+    ".parquet": _parquet,
+}
+
+
+def write(answer: Answer, path: Path) -> int:
+    """Write an answer into a new file, as its name ends: .csv, .json, .md or .parquet. Gives its size in bytes.
+
+    Raises InvalidError for another ending, ConflictError for a file that is there; OSError, and nothing is left then.
+    """
+    if path.suffix.lower() not in _FILES:
+        raise InvalidError.choice("ending of a file", path.suffix, _FILES)
+    data = _FILES[path.suffix.lower()](answer)
+    try:
+        with open(path, "xb") as sink:
+            sink.write(data)
+    except FileExistsError:
+        raise ConflictError(f"{path} exists. Choose another name, or remove it first.") from None
+    except OSError:
+        path.unlink(missing_ok=True)
+        raise
+    return len(data)

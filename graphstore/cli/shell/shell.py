@@ -1,0 +1,462 @@
+"""The shell: Cypher and short commands over one store that is only read, beside whoever writes it.
+
+The way of a line: what was typed → a statement or a command → follow the writer, unless pinned → the view's public reads → an answer, shown.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import shlex
+import signal
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from graphstore.cli import commands, common, made
+from graphstore.cli.shell import parser, schema
+from graphstore.cli.shell.output import (
+    Answer,
+    Mode,
+    Output,
+    of_difference,
+    of_models,
+    of_value,
+    write,
+)
+from graphstore.core.tables.guard import WRITES, parse, pieces
+from graphstore.core.tables.result import Result
+from graphstore.errors import GraphStoreError, InvalidError, QueryError
+from graphstore.values.models import BranchInfo
+
+if TYPE_CHECKING:
+    from graphstore.core.read.view import View
+    from graphstore.store.store import GraphStore
+
+# the engine lists every word of its grammar
+_EVERY_WORD = re.compile(r" expecting \{[^}]{60,}\}")
+PATIENCE = 1.0
+"""Seconds from one Ctrl-C to the next that is raised: a query takes a moment to stop."""
+WRITING = "The shell only reads. Write with a command, such as graphstore add-node or graphstore revise, or in Python."
+
+
+class Leave(Exception):
+    """The shell is to end."""
+
+
+class Stopping:
+    """Ctrl-C while something is answered: a KeyboardInterrupt, and never in the middle of what must not be left half done."""
+
+    def __init__(self) -> None:
+        self._held = self._waiting = False
+        self._last = math.inf  # when one was raised last; this way none is
+
+    @contextmanager
+    def minded(self) -> Iterator[None]:
+        """In this block Ctrl-C does nothing, but in what is `heard` of it. One handler for all: to change it leaves a moment for the other."""
+        before = signal.signal(signal.SIGINT, self._come)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+    @contextmanager
+    def heard(self) -> Iterator[None]:
+        """In this block Ctrl-C is raised; those that follow at once are passed over, for the first is being seen to."""
+        self._held = self._waiting = False
+        self._last = -PATIENCE
+        try:
+            yield
+        finally:
+            self.end()
+
+    def end(self) -> None:
+        """From here on none is raised: one may have come at the very end of what is heard."""
+        self._last = math.inf
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """In this block it waits for the end of the block."""
+        self._held = True
+        try:
+            yield
+        finally:
+            self._held = False
+        if self._waiting:
+            self._waiting = False
+            self._come()
+
+    def _come(self, number: int = 0, frame: FrameType | None = None) -> None:
+        now = time.monotonic()
+        if self._held:
+            self._waiting = True
+        elif now - self._last >= PATIENCE:
+            self._last = now
+            raise KeyboardInterrupt
+
+
+class Shell:
+    """A store, where in it the shell looks, and how it answers. `name` is what the prompt calls the store."""
+
+    def __init__(self, trunk: GraphStore, name: str, output: Output) -> None:
+        self.trunk, self.name, self.output = trunk, name, output
+        self.branch: str | None = None
+        self.valid: str | None = None
+        self.tx: str | None = None
+        self.tables = False
+        self.params: dict[str, Any] = {}
+        self.last: Answer | None = None
+        """What was answered last, for :export."""
+        self.stopping = Stopping()
+
+    # ---------------------------------------------------------------- where it looks
+
+    @property
+    def store(self) -> GraphStore:
+        """The line of belief that is looked at."""
+        return self.trunk if self.branch is None else self.trunk.on(self.branch)
+
+    def view(self) -> View:
+        """The view at the shell's coordinate."""
+        return common.view_at(self.store, self.valid, self.tx)
+
+    def view_at(self, at: str | None) -> View:
+        """The view as of a time or a snapshot, on both axes; None: now."""
+        return common.view_at(self.store, at, at)
+
+    def look(self, valid: str | None, tx: str | None) -> None:
+        """Look from now on at that coordinate; None on an axis: now. Raises what `as_of` raises, and stays where it is then."""
+        if tx is None:
+            self.follow()
+        seen = common.view_at(self.store, valid, tx)
+        self.valid, self.tx = valid, tx
+        self.output.remark(f"{seen.at}.")
+
+    def turn_to(self, branch: str | None) -> None:
+        """Look from now on at a branch, or the trunk. Raises NotFoundError for an unknown one."""
+        if branch is not None:
+            self.trunk.on(branch)
+        self.branch = branch
+
+    def follow(self) -> int:
+        """Follow the writer. Gives the number of transactions that are new."""
+        with self.stopping.held():  # a reader stopped between two lines of the journal would know half of one
+            return self.trunk.refresh()
+
+    def prompt(self) -> str:
+        """What stands before what is typed: the store, its branch, and the coordinate unless it is now."""
+        name = self.name if self.branch is None else f"{self.name}/{self.branch}"
+        return f"{name}{self._coordinate()}> "
+
+    def _coordinate(self) -> str:
+        if self.tables:
+            return " (tables)"
+        if self.valid is not None and self.valid == self.tx:
+            return f" (as of {self.valid})"
+        axes = (("valid", self.valid), ("tx", self.tx))
+        told = ", ".join(f"{axis} {at}" for axis, at in axes if at is not None)
+        return f" ({told})" if told else ""
+
+    # ---------------------------------------------------------------- what it answers
+
+    def run(self, line: str) -> bool:
+        """Answer one statement or command. False when it was refused, which was said in one line. Raises Leave."""
+        try:
+            if self.tx is None:
+                self.follow()
+            start = time.perf_counter()
+            answer = self.answer(line)
+            if answer is not None:
+                self.last = self.last if answer.aside else answer
+                self.output.show(answer, time.perf_counter() - start)
+        except BrokenPipeError:
+            raise
+        except (GraphStoreError, OSError, typer.BadParameter) as error:
+            self.output.error(error)
+            return False
+        return True
+
+    def answer(self, line: str) -> Answer | None:
+        """The answer of one statement or command; None of a command that has none. Raises GraphStoreError."""
+        if parser.is_command(line):
+            return obey(self, line)
+        return self.query(line)
+
+    def query(self, cypher: str) -> Answer:
+        """The answer of one statement, with the parameters that it names. Raises QueryError."""
+        known = parse(cypher).params & self.params.keys()
+        params = {name: self.params[name] for name in known}
+        try:
+            found = (
+                self.store.query_tables(cypher, **params)
+                if self.tables
+                else self.view().query(cypher, **params)
+            )
+        except QueryError as error:
+            raise _explained(error, cypher) from None
+        return Answer(found)
+
+    def run_all(self, lines: Iterable[str], *, keep_going: bool = False) -> bool:
+        """Answer all that some lines hold, as they come. False when something was refused: the first ends it, unless `keep_going`."""
+        good = True
+        try:
+            for one in parser.inputs(lines):
+                good = self.run(one) and good
+                if not (good or keep_going):
+                    break
+        except Leave:
+            pass
+        return good
+
+
+def _explained(error: QueryError, cypher: str) -> QueryError:
+    said = _EVERY_WORD.sub("", str(error))
+    written = {piece.upper() for kind, piece in pieces(cypher) if kind == "word"} & WRITES
+    if written and "refused" in said:
+        return QueryError(f"{said} {WRITING}")
+    missing = "was given no value" in said
+    return QueryError(f"{said} Give one with :param NAME VALUE." if missing else said)
+
+
+# ---------------------------------------------------------------- the commands
+
+Act = Callable[[Shell, str], Answer | None]
+NOW, TRUNK = "now", "trunk"
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One command: what it takes in words, and for each of these what may be completed there."""
+
+    usage: str
+    says: str
+    act: Act
+    takes: tuple[str, ...] = ()
+    least: int = 0
+    """How many words it needs."""
+
+
+# ---------------------------------------------------------------- where the shell looks
+
+
+def _as_of(shell: Shell, at: str) -> None:
+    shell.look(at or shell.valid, at or shell.tx)
+
+
+def _valid(shell: Shell, at: str) -> None:
+    shell.look(at or shell.valid, shell.tx)
+
+
+def _tx(shell: Shell, at: str) -> None:
+    shell.look(shell.valid, at or shell.tx)
+
+
+def _now(shell: Shell, _: str) -> None:
+    shell.look(None, None)
+
+
+def _tables(shell: Shell, _: str) -> None:
+    shell.tables = True
+    shell.output.remark("Cypher sees the whole history, periods as columns. :view goes back.")
+
+
+def _view(shell: Shell, _: str) -> None:
+    shell.tables = False
+    shell.output.remark(f"Cypher sees the graph {shell.view().at}.")
+
+
+def _branch(shell: Shell, name: str) -> Answer | None:
+    if not name:
+        return of_models(BranchInfo, shell.store.branches())
+    named = [branch.name for branch in shell.store.branches()]
+    shell.turn_to(None if name == TRUNK and TRUNK not in named else name)
+    return None
+
+
+def _refresh(shell: Shell, _: str) -> None:
+    told = shell.follow()
+    shell.output.remark(f"{told:,} new transaction{'' if told == 1 else 's'}.")
+
+
+# ---------------------------------------------------------------- what the command line asks too
+
+_UsageError: Any = typer.BadParameter.__base__
+
+
+def _asking(command: made.Command) -> Command:
+    """A command of the command line that only reads, asked where the shell looks."""
+
+    def act(shell: Shell, rest: str) -> Answer:
+        one = command.arguments[0] if len(command.arguments) == 1 else None
+        if one is not None and one.type == "text" and rest and "--" not in rest:
+            values = {one.name: rest}  # it may have spaces
+        else:
+            try:
+                values = made.parsed(command, _words(rest))
+            except _UsageError as error:
+                raise InvalidError(f"{usage!r} cannot be asked so: {error.format_message()}") from None
+        if command.check is not None:
+            command.check(values)
+        asked = made.Asked(command, shell.store, values, {"valid": shell.valid, "tx": shell.tx})
+        asked.view = shell.view()
+        found = asked.answer()
+        return of_value(
+            found, None if command.show is None and asked.words is None else lambda: asked.shown(found)
+        )
+
+    usage = f":{command.name} {command.usage}".strip()
+    takes = tuple("id" if one.name in _IDS else one.type for one in command.arguments)
+    least = sum(one.is_required for one in command.arguments)
+    return Command(usage, command.says, act, takes or ("option",), least)
+
+
+def _below(over: str, names: list[str]) -> Command:
+    """The commands of a group as one that takes their name first."""
+
+    def act(shell: Shell, rest: str) -> Answer | None:
+        name, _, words = rest.partition(" ")
+        name = commands.UNLISTED.get(f"{over} {name}", f"{over} {name}")
+        if name not in names:
+            raise InvalidError.choice("command", name, names)
+        return _READS[name].act(shell, words)
+
+    listed = "|".join(name.removeprefix(f"{over} ") for name in names)
+    return Command(f":{over} {listed}", f"what is known of {over}", act, (over,), 1)
+
+
+_IDS = ("id", "ids", "source", "target")
+
+
+def _diff(shell: Shell, rest: str) -> Answer:
+    match _words(rest):
+        case [_, old, new] if old.isdecimal() and new.isdecimal():
+            return _asking(commands.COMMANDS["diff"]).act(shell, rest) or Answer(Result((), []))
+        case [before, after]:
+            one, other = (shell.view_at(None if at == NOW else at) for at in (before, after))
+            return of_difference(one.compare(other))
+        case _:
+            raise InvalidError(
+                f"cannot tell the difference of {rest!r}. Give an id and two version numbers, or two times: :diff limits 1 3, "
+                ":diff 2026-01-01 now."
+            )
+
+
+def _words(rest: str) -> list[str]:
+    try:
+        return shlex.split(rest)
+    except ValueError:  # an apostrophe of its own
+        return rest.split()
+
+
+def _schema(shell: Shell, _: str) -> Answer:
+    return schema.tables(shell.store) if shell.tables else schema.view(shell.view())
+
+
+# ---------------------------------------------------------------- how the shell behaves
+
+
+def _mode(shell: Shell, name: str) -> None:
+    if name:
+        shell.output.mode = _choice("mode", name, {mode.value: mode for mode in Mode})
+    shell.output.remark(f"answers are shown as {shell.output.mode}.")
+
+
+def _timing(shell: Shell, word: str) -> None:
+    if word:
+        shell.output.timing = _choice("timing", word, {"on": True, "off": False})
+    shell.output.remark(f"timing is {'on' if shell.output.timing else 'off'}.")
+
+
+def _choice(what: str, word: str, choices: Mapping[str, Any]) -> Any:
+    if word.lower() not in choices:
+        raise InvalidError.choice(what, word, choices)
+    return choices[word.lower()]
+
+
+def _export(shell: Shell, name: str) -> None:
+    if shell.last is None:
+        raise InvalidError("there is no answer to export yet. Ask something first.")
+    try:
+        path = Path(name).expanduser()
+    except RuntimeError as error:
+        raise InvalidError(f"{name!r} is nowhere: {error} Write the whole path.") from None
+    size = write(shell.last, path)
+    shell.output.remark(f"{len(shell.last.result):,} rows written to {path}, {size:,} bytes.")
+
+
+def _param(shell: Shell, rest: str) -> Answer | None:
+    name, _, value = rest.partition(" ")
+    name = name.removeprefix("$")
+    if value:
+        if not name.isidentifier():
+            raise InvalidError(f"{name!r} cannot be the name of a parameter. Use letters, digits and _.")
+        shell.params |= common.parameters([f"{name}={value.strip()}"])
+        return None
+    if name and name not in shell.params:
+        raise InvalidError.choice("parameter", name, shell.params)
+    told = {one: shell.params[one] for one in ([name] if name else shell.params)}
+    return Answer(Result(("parameter", "value"), list(told.items())), told, aside=True)
+
+
+def _help(shell: Shell, name: str) -> Answer:
+    asked = [find(name)] if name else COMMANDS.values()
+    return Answer(Result(("command", "what it does"), [(one.usage, one.says) for one in asked]), aside=True)
+
+
+def _quit(shell: Shell, _: str) -> None:
+    raise Leave
+
+
+_LISTED = (
+    Command(":asof TIME|NAME", "look as of a time or a snapshot, on both axes", _as_of, ("coordinate",)),
+    Command(":valid TIME", "look at the world as it was then", _valid, ("coordinate",)),
+    Command(":tx TIME", "look at what the store knew then", _tx, ("coordinate",)),
+    Command(":now", "look at the present again, and follow the writer", _now),
+    Command(":branch [NAME]", "turn to a branch, or to the trunk; alone: the branches there are", _branch, ("branch",)),
+    Command(":diff ID 1 3", "what changed between two versions; :diff TIME TIME: between two times", _diff, ("id|coordinate", "coordinate"), 2),
+    Command(":schema", "labels, kinds, types, links and properties there are", _schema),
+    Command(":tables", "ask the whole history, periods as columns", _tables),
+    Command(":view", "ask the graph of the coordinate again", _view),
+    Command(":param [NAME VALUE]", "a value for $NAME, as JSON or as text; alone: those there are", _param, ("param",)),
+    Command(":mode [MODE]", "show answers as table, json, csv or markdown", _mode, ("mode",)),
+    Command(":export FILE", "write the last answer, all of it: .csv .json .parquet .md", _export, ("file",), 1),
+    Command(":timing [on|off]", "tell what each answer took", _timing, ("switch",)),
+    Command(":refresh", "follow what was written meanwhile; done before each statement unless :asof or :tx is set", _refresh),
+    Command(":help [COMMAND]", "this", _help, ("command",)),
+    Command(":quit", "leave, as Ctrl-D does", _quit),
+)  # fmt: skip
+_OWN = {one.usage.split()[0]: one for one in _LISTED}
+_READS = {
+    one.name: _asking(one) for one in commands.COMMANDS.values() if not one.is_write and one.name != "query"
+}
+_BELOW = {over: [name for name in _READS if name.startswith(over + " ")] for over in ("sessions", "memory")}
+_GROUPED = {over: _below(over, names) for over, names in _BELOW.items()}
+COMMANDS: dict[str, Command] = {
+    f":{name}": one for name, one in (_READS | _GROUPED).items() if " " not in name
+} | _OWN
+_SHORT = {":q": ":quit", ":exit": ":quit", ":?": ":help", ":h": ":help"}
+
+
+def find(name: str) -> Command:
+    """The command of that name, with or without its colon. Raises InvalidError with the nearest."""
+    plain = ":" + " ".join(name.lower().lstrip(": ").split())
+    plain = _SHORT.get(plain, ":" + commands.UNLISTED.get(plain[1:], plain[1:]))
+    if plain not in COMMANDS:
+        raise InvalidError.choice("command", name, COMMANDS)
+    return COMMANDS[plain]
+
+
+def obey(shell: Shell, line: str) -> Answer | None:
+    """Do what a line says. Raises Leave when that is to end."""
+    name, *more = line.strip().rstrip(";").split(maxsplit=1)
+    rest = "".join(more)
+    command = find(name)
+    if len(rest.split()) < command.least or (rest and not command.takes and not command.least):
+        raise InvalidError(f"{line.strip()!r} cannot be done. Write {command.usage}")
+    return command.act(shell, rest)

@@ -1,0 +1,518 @@
+"""The room of what fills memory by itself: conversations in pairs, the files an agent lives by, and services that know more than was said.
+
+Each writes only what is new or changed, and none loses what it was given: what cannot be written now waits, what need not be written is counted.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple, Protocol, Self
+
+from graphstore.context.smalltalk import LEAST, Reason, why_skipped
+from graphstore.core.read.sight import Sight
+from graphstore.core.read.view import Reader
+from graphstore.errors import ConflictError, InvalidError, NotFoundError
+from graphstore.events.correlation import microseconds
+from graphstore.memory.memory import Memory
+from graphstore.store import registry
+from graphstore.store.store import GraphStore
+from graphstore.store.upsert import Place, clear, keep, kept_in, let_go
+from graphstore.values.inputs import at_least_one, json_object, optional_text, tags_of, text_of
+from graphstore.values.layers import CHUNK
+from graphstore.values.models import Json, Node, Value
+from graphstore.values.period import Instant, TimeLike, instant, moment
+
+__all__ = ["FILES", "AutoIndexer", "SoulFileIndexer", "SoulIndexed", "Sync", "SyncSource", "Synced", "sections", "why_skipped"]  # fmt: skip
+
+BATCH = 5
+INTERVAL = timedelta(seconds=30)
+PATIENCE = timedelta(minutes=10)
+EVERY = timedelta(minutes=5)
+
+
+# ---- conversations ----------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Said:
+    """A question and its answer, as far as they were heard."""
+
+    user: str | None
+    thread: str | None
+    at: Instant
+    question: str | None = None
+    answer: str | None = None
+
+    @property
+    def parts(self) -> list[tuple[str, str]]:
+        said = (("Q", self.question), ("A", self.answer))
+        return [(letter, text) for letter, text in said if text is not None]
+
+
+class AutoIndexer:
+    """Remembers conversations: a question and its answer are one chunk of the layer `conversation`.
+
+    Chunks are written together, in one transaction, when `batch` of them wait or the first has waited for `interval`; whoever runs the agent calls `tick` now
+    and then. What is not worth it is skipped, and counted in `skipped` by reason. `close` writes what waits; a block (`with`) closes it. When writing
+    fails the error is raised, and what waits goes on waiting. Any thread may talk or tick. `clock`: the time, by default that of the store.
+    """
+
+    def __init__(
+        self,
+        memory: Memory,
+        *,
+        batch: int = BATCH,
+        interval: timedelta = INTERVAL,
+        patience: timedelta = PATIENCE,
+        least: int = LEAST,
+        clock: Callable[[], datetime] | None = None,
+    ) -> None:
+        self._memory = memory
+        self._batch, self._least = at_least_one("batch", batch), least
+        self._interval = microseconds(interval, "interval")
+        self._patience = microseconds(patience, "patience")
+        self._clock = clock
+        self._open: dict[tuple[str | None, str | None], _Said] = {}  # questions that wait for an answer
+        self._waiting: list[_Said] = []
+        self._since: Instant = 0  # when the first of those that wait came
+        self._lock = threading.Lock()  # for what waits; never held while it is written
+        self.skipped: Counter[Reason] = Counter()
+        self.indexed = 0
+        """Chunks written."""
+
+    @property
+    def waiting(self) -> int:
+        """Chunks that are not written yet, questions without an answer included."""
+        return len(self._waiting) + len(self._open)
+
+    def question(
+        self, text: str, *, user: str | None = None, thread: str | None = None, at: TimeLike | None = None
+    ) -> None:
+        """Hear a question. It waits for the answer in its thread; the next question there, or `patience`, ends that."""
+        said = self._heard(user, thread, at)
+        said.question = text_of("question", text, empty=True)
+        with self._lock:
+            before = self._open.pop((user, thread), None)
+            self._open[user, thread] = said
+        if before is not None:
+            self._take(before)
+
+    def answer(
+        self, text: str, *, user: str | None = None, thread: str | None = None, at: TimeLike | None = None
+    ) -> None:
+        """Hear an answer: to the question that is open in its thread, or one that stands alone."""
+        said = self._heard(user, thread, at)
+        answered = text_of("answer", text, empty=True)
+        said = self._open.pop((user, thread), said)
+        said.answer = answered
+        self._take(said)
+
+    def add(
+        self,
+        question: str,
+        answer: str,
+        *,
+        user: str | None = None,
+        thread: str | None = None,
+        at: TimeLike | None = None,
+    ) -> None:
+        """Hear a question and its answer at once."""
+        said = self._heard(user, thread, at)
+        said.question = text_of("question", question, empty=True)
+        said.answer = text_of("answer", answer, empty=True)
+        self._take(said)
+
+    def tick(self, now: TimeLike | None = None) -> int:
+        """Write what has waited long enough by `now` (default: the clock's). Gives how many chunks were written."""
+        at = self._now() if now is None else instant(now, "now")
+        with self._lock:
+            left = [key for key, said in self._open.items() if at - said.at >= self._patience]
+            alone = [self._open.pop(key) for key in left]
+        for said in alone:
+            self._take(said, at)
+        return self.flush() if self._waiting and at - self._since >= self._interval else 0
+
+    def flush(self) -> int:
+        """Write what waits, all or nothing. Gives how many chunks were written. Raises what the store raises; then all of it waits still."""
+        with self._lock:
+            taken, self._waiting = self._waiting, []
+        try:
+            written = self._memory.remember_many(map(_chunk, taken))
+        except BaseException:
+            with self._lock:
+                self._waiting[:0] = taken
+            raise
+        with self._lock:
+            self.indexed += len(written)
+        return len(written)
+
+    def close(self) -> int:
+        """Write all that waits, questions without an answer too. Gives how many chunks were written."""
+        with self._lock:
+            alone, self._open = list(self._open.values()), {}
+        for said in alone:
+            self._keep(said, self._now())
+        return self.flush()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _heard(self, user: str | None, thread: str | None, at: TimeLike | None) -> _Said:
+        optional_text("user", user), optional_text("thread", thread)
+        return _Said(user, thread, self._now() if at is None else instant(at, "at"))
+
+    def _now(self) -> Instant:
+        return (
+            self._memory._store._now() if self._clock is None else instant(self._clock(), "the clock's time")
+        )
+
+    def _take(self, said: _Said, now: Instant | None = None) -> None:
+        self._keep(said, self._now() if now is None else now)
+        if len(self._waiting) >= self._batch:
+            self.flush()
+
+    def _keep(self, said: _Said, now: Instant) -> None:
+        """Let it wait, if it is worth it. Calls and errors are left out of a pair; what is merely short stays where the other part is worth it."""
+        reasons = {letter: why_skipped(text, self._least) for letter, text in said.parts}
+        worthless = None not in reasons.values()
+        for letter, reason in reasons.items():
+            if reason and (worthless or reason in ("blank", "tool_call", "error")):
+                with self._lock:
+                    self.skipped[reason] += 1
+                if letter == "Q":
+                    said.question = None
+                else:
+                    said.answer = None
+        if not said.parts:
+            return
+        with self._lock:
+            if not self._waiting:
+                self._since = now
+            self._waiting.append(said)
+
+
+def _chunk(said: _Said) -> Json:
+    return {
+        "text": "\n".join(f"{letter}: {text}" for letter, text in said.parts),
+        "layer": "conversation",
+        "source": said.thread,
+        "user": said.user,
+        "thread": said.thread,
+        "valid_from": moment(said.at),
+    }
+
+
+# ---- the files an agent lives by --------------------------------------------------------------
+
+FILES = ("AGENTS.md", "SOUL.md", "USER.md", "TOOLS.md", "IDENTITY.md")
+"""The files, in the order in which they are read to an agent."""
+_FILE = "bootstrap_file"
+_HEADER = re.compile(r" {0,3}##(?:[ \t]+(?P<title>.*?))?(?:[ \t]+#+)?[ \t]*")
+_FENCE = re.compile(r" {0,3}(?P<fence>`{3,}(?=[^`]*\Z)|~{3,})(?P<info>.*)")
+
+
+class Section(NamedTuple):
+    """A part of a file: its `##` header ("" for what comes before the first one), and its text with the header."""
+
+    title: str
+    text: str
+
+
+def sections(text: str) -> list[Section]:
+    """The parts of a Markdown text by its `##` headers. One within a code fence or a comment is none. A part without words is left out.
+
+    >>> [section.title for section in sections("# Me\\n\\n## Style\\nbriefly\\n```\\n## no header\\n```\\n## Tools ##\\n")]
+    ['', 'Style', 'Tools']
+    """
+    found: list[tuple[str, list[str]]] = [("", [])]
+    fence, comment = "", False
+    for line in text.splitlines():
+        marked = _FENCE.fullmatch(line)
+        if comment:
+            comment = "-->" not in line
+        elif fence:
+            if marked and not marked["info"].strip() and marked["fence"].startswith(fence):
+                fence = ""
+        elif marked:
+            fence = marked["fence"]
+        elif line.lstrip(" ").startswith("<!--"):
+            comment = "-->" not in line
+        elif header := _HEADER.fullmatch(line):
+            found.append(((header["title"] or "").strip(), []))
+        found[-1][1].append(line.rstrip())
+    parts = ((title, "\n".join(lines).strip("\n")) for title, lines in found)
+    return [Section(title, said) for title, said in parts if said.strip()]
+
+
+class SoulIndexed(Value):
+    """What reading the files did, by the ids of their sections; the names of the files read; and which could not be read, and why."""
+
+    new: tuple[str, ...]
+    revised: tuple[str, ...]
+    ended: tuple[str, ...]
+    unchanged: tuple[str, ...]
+    files: tuple[str, ...]
+    problems: tuple[str, ...]
+
+    def __str__(self) -> str:
+        counts = (("new", self.new), ("revised", self.revised), ("ended", self.ended), ("unchanged", self.unchanged))  # fmt: skip
+        told = ", ".join(f"{len(ids):,} {word}" for word, ids in counts if ids) or "nothing"
+        return "\n".join([f"{told} in {', '.join(self.files) or 'no file'}", *self.problems])
+
+
+class SoulFileIndexer:
+    """Keeps the files an agent lives by in the layer `soul`: a chunk for each section, whose id follows from its file and header.
+
+    A changed section is described anew from then on, one that is gone is ended, one that is the same is left alone. `user`: whose agent it is.
+    """
+
+    def __init__(self, store: GraphStore, *, user: str | None = None) -> None:
+        self._store = store
+        self._user = optional_text("user", user) or ""
+
+    def index(self, folder: str | Path) -> SoulIndexed:
+        """Read the files of a folder, in one transaction. A file that is gone is as one that is empty; one that cannot be read changes nothing.
+
+        Raises NotFoundError for a folder that has none of them.
+        """
+        if isinstance(self._store, registry.Elsewhere):
+            return index_soul(self._store, folder, user=self._user or None)
+        place = Path(folder)
+        texts: dict[str, str] = {}
+        problems: dict[str, str] = {}
+        for name in FILES:
+            try:
+                texts[name] = (place / name).read_bytes().decode("utf-8-sig")
+            except FileNotFoundError:
+                continue
+            except (OSError, UnicodeDecodeError) as error:
+                problems[name] = f"{place / name} was not read: {error}"
+        if not texts and not problems:
+            raise NotFoundError(f"{place} has none of {', '.join(FILES)}. Name the folder they are in.")
+        done: dict[str, list[str]] = {"new": [], "revised": [], "unchanged": [], "ended": []}
+        with self._store._verb():
+            for name in FILES:
+                if name not in problems:
+                    self._index(name, sections(texts.get(name, "")), done)
+        ids = {how: tuple(found) for how, found in done.items()}
+        return SoulIndexed(**ids, files=tuple(texts), problems=tuple(problems.values()))
+
+    def _index(self, name: str, parts: list[Section], done: dict[str, list[str]]) -> None:
+        times: Counter[str] = Counter()
+        now = []
+        for part in parts:
+            times[part.title] += 1
+            kept = keep(
+                self._store,
+                Place(CHUNK, ("soul", self._user, name, part.title, str(times[part.title]))),
+                {"metadata": {"file": name, "header": part.title}},
+                text=part.text,
+                scope=f"soul:{self._user}",
+                source=f"soul:{name}#{part.title}" if part.title else f"soul:{name}",
+                trigger="file_changed",
+            )
+            done[kept.how].append(kept.node.id)
+            now.append(kept.node.id)
+        place = Place(_FILE, (self._user, name))
+        before = _sections_of(self._store, place)
+        for id in before:
+            if id not in now and let_go(self._store, id, reason=f"no longer in {name}"):
+                done["ended"].append(id)
+        if now or before:
+            content = {"file": name, "sections": now}
+            keep(self._store, place, content, scope=f"soul:{self._user}", trigger="file_changed")
+
+
+@registry.write("memory", files=("folder",))
+def index_soul(store: GraphStore, folder: str | Path, *, user: str | None = None) -> SoulIndexed:
+    """Read the files of a folder that an agent lives by into the layer `soul`, as `SoulFileIndexer` does."""
+    return SoulFileIndexer(store, user=user).index(folder)
+
+
+def _sections_of(view: Reader, place: Place) -> list[str]:
+    node = kept_in(view, place)
+    found: list[str] = [] if node is None else node.content["sections"]
+    return found
+
+
+@registry.read("memory")
+def soul(view: Reader, user: str | None = None) -> dict[str, list[Node]]:
+    """The files as they stand at the view's coordinate, each with its sections in order: those of no user, then the user's own."""
+    found: dict[str, list[Node]] = {}
+    with view.reading() as sight:
+        for name in FILES:
+            owners = ("", user) if user else ("",)
+            ids = [id for owner in owners for id in _sections_of(view, Place(_FILE, (owner, name)))]
+            nodes = [_standing(sight, sight.entity(id)) for id in ids]
+            if shown := [node for node in nodes if node is not None]:
+                found[name] = shown
+    return found
+
+
+def _standing(sight: Sight, ent: int) -> Node | None:
+    row = -1 if ent < 0 else sight.find(ent)
+    return None if row < 0 else sight.node(row, sight.upright(ent))
+
+
+# ---- services that know more ------------------------------------------------------------------
+
+
+class SyncSource(Protocol):
+    """A service that memory is kept in step with.
+
+    An item is a mapping with an `id` that is the service's own and a `text`; it may have `valid_from`, `tags`, `metadata`, `thread`, and `deleted` for one that is gone.
+    """
+
+    name: str
+
+    def fetch(self, cursor: Any, /) -> tuple[Iterable[Mapping[str, Any]], Any]:
+        """What is new or changed since the cursor (None: all), and the cursor to go on from: any JSON value. No items: that is all."""
+
+
+class Synced(Value):
+    """What a run did, by the ids of the chunks; which items were refused, and why; and what went wrong with the source, if it did."""
+
+    new: tuple[str, ...]
+    revised: tuple[str, ...]
+    ended: tuple[str, ...]
+    unchanged: tuple[str, ...]
+    refused: tuple[str, ...]
+    error: str | None
+    cursor: Any
+
+
+@dataclass(slots=True)
+class _Run:
+    done: dict[str, list[str]] = field(
+        default_factory=lambda: {"new": [], "revised": [], "unchanged": [], "ended": []}
+    )
+    refused: list[str] = field(default_factory=list)
+
+
+_ITEM = ("id", "text", "valid_from", "tags", "metadata", "thread", "deleted")
+_PAGES = 1_000
+"""So many pages are fetched in one run at most; the next run goes on."""
+
+
+class Sync:
+    """Keeps a layer in step with a service. How far it is, is kept in the store, in the same transaction as what was fetched: fetched again, it is the same.
+
+    A source that fails is told of in `failures` (how often in a row) and in what `run` gives; the next time is another try.
+    """
+
+    def __init__(
+        self,
+        store: GraphStore,
+        source: SyncSource,
+        *,
+        layer: str = "er1",
+        every: timedelta = EVERY,
+        user: str | None = None,
+    ) -> None:
+        registry.only_here(
+            store, "a Sync", "Run it where the store is: graphstore serve --sync module:function."
+        )
+        layers = Memory(store).layers
+        if layer not in layers:
+            raise InvalidError.choice("layer", layer, layers)
+        self._store, self._source = store, source
+        self._prefix, self._user = layers[layer].prefix, optional_text("user", user) or ""
+        self._name = text_of("the name of a source", source.name)
+        self._every = microseconds(every, "every")
+        self._last: Instant | None = None
+        self._place = Place("cursor", (self._prefix, self._user, self._name))
+        self.failures = 0
+
+    @property
+    def cursor(self) -> Any:
+        """How far it is: the cursor that came with what was written last, None before the first time."""
+        node = kept_in(self._store, self._place)
+        return None if node is None else node.content["cursor"]
+
+    def tick(self, now: TimeLike | None = None) -> Synced | None:
+        """Run when it is time by `now` (default: the store's now): at once, and then every so often. None: it is not."""
+        at = self._store._now() if now is None else instant(now, "now")
+        if self._last is not None and 0 <= at - self._last < self._every:
+            return None
+        self._last = at
+        return self.run()
+
+    def run(self) -> Synced:
+        """Fetch what is new, page by page, each a transaction. What the source raises is told; what was written before stays."""
+        run = _Run()
+        error: str | None = None
+        for _ in range(_PAGES):
+            cursor = self.cursor
+            try:
+                fetched, further = self._source.fetch(cursor)
+                items = list(fetched)
+                json_object("the cursor", {"cursor": further})
+            except Exception as failed:
+                error = f"{type(failed).__name__}: {failed}"
+                break
+            self._write(items, further, run)
+            if not items or further == cursor:
+                break
+        self.failures = self.failures + 1 if error else 0
+        done = {how: tuple(ids) for how, ids in run.done.items()}
+        return Synced(**done, refused=tuple(run.refused), error=error, cursor=self.cursor)
+
+    def _write(self, items: list[Mapping[str, Any]], cursor: Any, run: _Run) -> None:
+        page = _Run()
+        with self._store._verb():
+            for number, item in enumerate(items, 1):
+                try:
+                    for how, id in self._item(item):
+                        page.done[how].append(id)
+                except (InvalidError, ConflictError, NotFoundError) as error:
+                    page.refused.append(f"item {number}: {error}")
+            keep(
+                self._store,
+                self._place,
+                {"source": self._name, "cursor": cursor},
+                scope=self._prefix + self._user,
+                trigger="synced",
+            )
+        for how, ids in page.done.items():
+            run.done[how] += ids
+        run.refused += page.refused
+
+    def _item(self, item: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+        if not isinstance(item, Mapping):
+            raise InvalidError(f"{item!r} is no mapping. Give one with an id and a text.")
+        if unknown := sorted(str(name) for name in item.keys() - set(_ITEM)):
+            raise InvalidError.choice("field of an item", unknown[0], _ITEM)
+        own = text_of("id", item.get("id"))
+        place = Place(CHUNK, (self._prefix, self._user, self._name, own))
+        if item.get("deleted"):
+            if ended := clear(self._store, place, reason=f"deleted in {self._name}"):
+                yield "ended", ended
+            return
+        since = item.get("valid_from")
+        content: Json = {"user": self._user} if self._user else {}
+        if thread := optional_text("thread", item.get("thread")):
+            content["thread"] = thread
+        kept = keep(
+            self._store,
+            place,
+            content | {"metadata": {**json_object("metadata", item.get("metadata") or {}), "id": own}},
+            text=text_of("text", item.get("text")),
+            scope=self._prefix + self._user,
+            tags=tags_of(item.get("tags") or ()),
+            source=f"{self._prefix}{self._name}/{own}",
+            since=None if since is None else instant(since, "valid_from"),
+            trigger="synced",
+        )
+        yield kept.how, kept.node.id

@@ -1,0 +1,126 @@
+"""How observations are written, and how they are read: under each date a list, each with how much it matters, its details below it.
+
+    ## 2026-01-30
+    - [HIGH] the deploy of Tuesday broke the login
+      - sessions were lost
+    - [LOW] [SUPERSEDES 4a1f…] the team moves in March
+
+What is written otherwise is kept as text, and a warning says so: a model that observes is not always neat.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from graphstore.errors import InvalidError
+from graphstore.topics.conventions import head_of
+from graphstore.values.period import Instant, instant
+
+Priority = Literal["HIGH", "MEDIUM", "LOW"]
+PRIORITIES: tuple[Priority, ...] = ("HIGH", "MEDIUM", "LOW")
+_HEADING = re.compile(r" {0,3}##\s+(?P<date>\d{4}-\d{1,2}-\d{1,2})\s*#*\s*")
+_ITEM = re.compile(r" {0,1}[-*+]\s+\[(?P<word>\w+)\]:?\s*(?P<text>.*)")
+_BULLET = re.compile(r" {0,1}[-*+]\s+(?P<text>.*)")
+_FENCE = re.compile(r"\s*(?:```|~~~)\w*\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """One observation. `priority` is None where nobody said it, `date` where it stands under none; `details` keep their indentation."""
+
+    text: str
+    priority: Priority | None = None
+    date: Instant | None = None
+    details: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    supersedes: tuple[str, ...] = ()
+
+    @property
+    def whole(self) -> str:
+        """The text with its details below it."""
+        return "\n".join((self.text, *self.details))
+
+
+@dataclass(frozen=True, slots=True)
+class Warning:
+    """A line that is written otherwise: its number from 1, and why it was taken as text."""
+
+    line: int
+    reason: str
+
+    def __str__(self) -> str:
+        return f"line {self.line}: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """What a text of observations says, in its order, and which lines were taken as text."""
+
+    observations: tuple[Observation, ...]
+    warnings: tuple[Warning, ...]
+
+
+def parse(text: str) -> Parsed:
+    """The observations of a text. Nothing is refused: a line that is written otherwise is an observation of its own words.
+
+    Marks at the head of an item are read as in messages: `[SUPERSEDES id]`, `#tag`, and a date, which counts before that of the section.
+    """
+    found: list[Observation] = []
+    warnings: list[Warning] = []
+    date: Instant | None = None
+    for number, line in enumerate(_unfenced(text.splitlines()), 1):
+        said = line.rstrip()
+        if not said.strip() or _FENCE.fullmatch(said):
+            continue
+        reason: str | None = None
+        if heading := _HEADING.fullmatch(said):
+            try:
+                date = instant(heading["date"], "the date of a section")
+                continue
+            except InvalidError as error:
+                date, reason = None, str(error)
+                found.append(Observation(said.strip()))
+        elif found and (said[0] == "\t" or said.startswith("  ")):
+            found[-1] = replace(found[-1], details=(*found[-1].details, said.expandtabs(4)))
+        else:
+            observation, reason = _item(said, date)
+            found.append(observation)
+        if reason:
+            warnings.append(Warning(number, f"{reason} It is kept as text: {said.strip()[:80]!r}"))
+    return Parsed(tuple(found), tuple(warnings))
+
+
+def _unfenced(lines: list[str]) -> list[str]:
+    """The lines, blank where the first and the last are the fence around all of it."""
+    filled = [at for at, line in enumerate(lines) if line.strip()]
+    if len(filled) > 1 and all(_FENCE.fullmatch(lines[at]) for at in (filled[0], filled[-1])):
+        return ["" if at in (filled[0], filled[-1]) else line for at, line in enumerate(lines)]
+    return lines
+
+
+def _item(said: str, date: Instant | None) -> tuple[Observation, str | None]:
+    """One line, and what is wrong with it."""
+    item = _ITEM.fullmatch(said)
+    if item is None:
+        bullet = _BULLET.fullmatch(said)
+        reason = "no priority." if bullet else "no heading with a date and no item."
+        return Observation((bullet["text"] if bullet else said).strip(), date=date), reason
+    word = item["word"].upper()
+    plain = _BULLET.fullmatch(said)
+    assert plain is not None
+    as_text = Observation(plain["text"].strip(), date=date)
+    priority = next((each for each in PRIORITIES if each == word), None)
+    if priority is None:
+        return as_text, f"{item['word']!r} is no priority. Valid: {', '.join(PRIORITIES)}."
+    try:
+        head = head_of(item["text"])
+    except InvalidError as error:
+        return replace(as_text, text=item["text"].strip(), priority=priority), str(error)
+    if not head.text.strip():
+        return as_text, "a priority of nothing."
+    own = head.dated if head.dated is not None else head.prefixed
+    return Observation(
+        head.text.strip(), priority, date if own is None else own, (), head.tags, head.supersedes
+    ), None

@@ -1,0 +1,88 @@
+"""Who may do what with a served store: two tokens, one for everything and one for reading, in files that only their owner may read."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from dataclasses import dataclass
+from hmac import compare_digest
+from pathlib import Path
+from typing import Literal
+
+from graphstore.core.folder.folder import READ_TOKEN, TOKEN, own_bytes, token_in
+from graphstore.core.journal.files import write_all
+from graphstore.errors import EngineError, InvalidError
+
+__all__ = ["TOKEN", "Tokens", "kept", "made", "shown"]
+
+Scope = Literal["read", "write"]
+_LEAST = 16
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Tokens:
+    """What a client shows to be let in: `write` may do all there is, `read` may only read."""
+
+    write: str
+    read: str
+
+    def scope(self, shown: bytes) -> Scope | None:
+        """What the holder of a token may do; None for a token that is neither. Takes the same time whichever it is."""
+        writes = compare_digest(shown, self.write.encode())
+        reads = compare_digest(shown, self.read.encode())
+        return "write" if writes else "read" if reads else None
+
+
+def made() -> Tokens:
+    """Two new tokens, 256 random bits each."""
+    return Tokens(secrets.token_urlsafe(32), secrets.token_urlsafe(32))
+
+
+def kept(place: Path) -> Tokens:
+    """The tokens that lie in a store's folder, made when they are not there.
+
+    Raises InvalidError for a file others may read or that holds no token, EngineError when the disk refuses.
+    """
+    return Tokens(_kept(place / TOKEN), _kept(place / READ_TOKEN))
+
+
+def shown(place: Path) -> tuple[str, str]:
+    """The tokens of a store, each with its scope, in words. Raises InvalidError when it was never served."""
+    write, read = token_in(place), token_in(place, READ_TOKEN)
+    if write is None or read is None:
+        raise InvalidError(
+            f"{place} has no tokens yet. They are made when it is served first: graphstore serve {place}"
+        )
+    return f"write {write}", f"read  {read}"
+
+
+def _kept(file: Path) -> str:
+    try:
+        fd = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    except FileExistsError:
+        return _checked(file)
+    except OSError as error:
+        raise EngineError(
+            f"cannot make {file}: {error.strerror}. Serve the store once as somebody who may write its folder: the tokens lie there."
+        ) from error
+    try:
+        token = secrets.token_urlsafe(32)
+        write_all(fd, token.encode() + b"\n")
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+    return token
+
+
+def _checked(file: Path) -> str:
+    try:
+        token = own_bytes(file).decode("ascii").strip()
+        if os.name == "posix" and file.stat().st_mode & 0o077:
+            raise InvalidError(f"{file} may be read by others. Take that from them: chmod 600 {file}")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidError(f"{file} cannot be read ({error}). Remove it: a new one is made.") from error
+    if len(token) < _LEAST:
+        raise InvalidError(
+            f"{file} holds no token of {_LEAST} characters or more. Remove it: a new one is made."
+        )
+    return token

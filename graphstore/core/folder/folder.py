@@ -1,0 +1,570 @@
+"""A store's folder: who holds it, what is in it, and how its index comes up when it is opened.
+
+memory.gs/
+  journal/00000001.jsonl …   the truth
+  lock                       the writer's pid, held by the operating system while it lives
+  server.json, token …       where it is served, and what a client shows to be let in
+  index.bin                  a saved copy of the resident index   } disposable
+  graph.kuzu, graph.json     the graph tables and how far they are }
+  vectors-….bin              what texts mean, a file for each model }
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import shutil
+import socket
+import stat
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from graphstore.core.folder import branch_index, forgetting, index_file, rewrite, vector_file
+from graphstore.core.index.gc_pause import no_collecting
+from graphstore.core.index.index import Index
+from graphstore.core.journal.branch_records import Strands
+from graphstore.core.journal.files import remove_cut, sync_folder
+from graphstore.core.journal.journal import Journal
+from graphstore.core.journal.line import GENESIS
+from graphstore.core.journal.positions import Position
+from graphstore.errors import DamageError, EngineError, InvalidError, LockedError, NotFoundError
+from graphstore.values.models import Problem, Verification
+
+try:
+    import fcntl
+except ImportError:  # pragma: no cover - a platform without flock
+    fcntl = None  # type: ignore[assignment]
+
+MEMORY = ":memory:"
+_JOURNAL, _LOCK, _INDEX = "journal", "lock", "index.bin"
+SERVED, TOKEN, READ_TOKEN = "server.json", "token", "token-read"
+_STARTING = 10.0  # seconds a server that just starts is waited for
+_SAVE_AFTER = 256  # lines followed since the copy was saved that make saving it again worth while
+_LOOKS = 3  # of others at the lock that may come between
+_TRIES = 100  # of a reader, 10 ms apart, while the writer puts other files in their place
+_open_here: set[str] = set()
+
+
+class Folder:
+    """One store's place on disk, or in memory (`path` None)."""
+
+    def __init__(self, path: Path | None, *, read_only: bool = False) -> None:
+        self.path = path
+        self.read_only = read_only
+        self.journal = None if path is None else path / _JOURNAL
+        self.tables = None if path is None or read_only else path
+        if path is not None:
+            self._fresh, self._old = path / f"{_JOURNAL}.new", path / f"{_JOURNAL}.old"
+        self._lock: int | None = None
+        self._real = ""
+        self._saved_at = -1
+
+    def hold(self) -> None:
+        """Become the only writer. Raises LockedError naming who is."""
+        if self.path is None or self.read_only:
+            return
+        real = str(self.path.resolve())
+        if real in _open_here:
+            raise LockedError(
+                f"{self.path} is open for writing in this process already (pid {os.getpid()}). Share that store, or close it first."
+            )
+        fd = os.open(self.path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            _lock(fd)
+        except OSError:
+            holder = os.pread(fd, 200, 0).decode(errors="replace").strip() or "unknown"
+            os.close(fd)
+            raise LockedError(
+                f"{self.path} is held by another writer ({holder}). Wait until it closes, open with read_only=True to follow it, "
+                f"or let it be served, so that many can write: graphstore serve {self.path}"
+            ) from None
+        os.ftruncate(fd, 0)
+        os.pwrite(fd, f"pid {os.getpid()} on {socket.gethostname()}\n".encode(), 0)
+        self._lock, self._real = fd, real
+        _open_here.add(real)
+        self._mend()
+
+    def held_here(self) -> bool:
+        """Whether this process holds it for writing."""
+        return self.path is not None and str(self.path.resolve()) in _open_here
+
+    def release(self) -> None:
+        """Let another writer in."""
+        if self._lock is not None:
+            _open_here.discard(self._real)
+            with contextlib.suppress(OSError):
+                os.close(self._lock)
+            self._lock = None
+
+    def load(self, journal: Journal, notify: Callable[[str], None]) -> Index:
+        """The index of the journal: from the saved copy where that is right, and the lines after it. Sets a torn tail aside."""
+        if self.path is None:
+            return Index()
+        try:
+            index = self._from_saved(journal, notify)
+            if index is not None:
+                self._saved_at = 0
+                count = self._follow(index, journal)
+        except (FileNotFoundError, DamageError):  # the writer may just be putting other files in their place
+            if not self.read_only:
+                raise
+            journal.reopen()
+            index = None
+        if index is None:
+            index, count = self.replay(journal)
+        self._saved_at = -1 if self._saved_at < 0 or count >= _SAVE_AFTER else index.transactions - count
+        if journal.torn is not None and not self.read_only:
+            journal.make_ready()
+            if journal.torn.size:
+                notify(str(journal.torn))
+        if index.unfinished:
+            self.forget(index, journal)
+        return index
+
+    def forget(self, index: Index, journal: Journal) -> None:
+        """See to it that no file holds what was evicted or erased; a reader only stops showing it. Raises EngineError when the disk refuses."""
+        forgetting.hide(index)
+        if self.read_only:
+            index.left = None
+            return
+        if self.path is not None:
+            try:
+                gone = forgetting.names(index)
+                self._remove_copies()
+                vector_file.forget(self.path, gone)
+                self._remove_torn(list(forgetting.as_written(gone)))
+            except OSError as error:
+                raise EngineError(
+                    f"cannot remove {error.filename or self.path}: {error.strerror}. What was forgotten is not shown any more, but its content "
+                    "is still in the files. Open the store again: that finishes it."
+                ) from error
+        journal.settle()
+        forgetting.finish(index, journal, branch_index.remaining(index, journal))
+
+    def compact(self, strands: Strands, journal: Journal, gone: set[str], last: rewrite.Transaction) -> None:
+        """Put a journal in the old one's place that never knew the things of these ids, with one transaction more. Raises EngineError when the
+        disk refuses; everything is then as it was."""
+        if self.path is None or self.journal is None:
+            journal.start_at(Position(0, 0), GENESIS)
+            told = [*rewrite.left(journal, gone, strands), last]
+            for _ in rewrite.chained(told):
+                pass
+            journal.hold(told)
+            return
+        old = Journal(self.journal, writer=False)
+        try:
+            rewrite.write(
+                rewrite.chained(chain(rewrite.left(old, gone, strands), [last])),
+                self._fresh,
+                journal.generation + 1,
+            )
+        finally:
+            old.close()
+        try:
+            self._keep_torn(list(forgetting.as_written(gone)))
+            self._remove_copies()
+            vector_file.forget(self.path, gone)
+            with journal.quiet():
+                journal.reopen()
+                self._swap()
+        except OSError as error:
+            raise EngineError(
+                f"cannot put {self._fresh} in place: {error.strerror}. Nothing was evicted."
+            ) from error
+        finally:
+            for folder in (self._fresh, self._old):
+                shutil.rmtree(folder, ignore_errors=True)
+
+    def _swap(self) -> None:
+        assert self.path is not None and self.journal is not None
+        try:
+            self.journal.rename(self._old)
+            self._fresh.rename(self.journal)
+        except BaseException:
+            if not self.journal.exists():
+                self._old.rename(self.journal)
+            raise
+        sync_folder(self.path)
+
+    def _mend(self) -> None:
+        """Finish what a process was at when it ended."""
+        assert self.journal is not None
+        if self._fresh.exists() and not self.journal.exists():
+            self._fresh.rename(self.journal)
+        for folder in (self._fresh, self._old):
+            shutil.rmtree(folder, ignore_errors=True)
+        assert self.path is not None
+        for file in (*self.journal.glob("*.new"), *self.path.glob("*.new")):
+            file.unlink(missing_ok=True)
+
+    def _remove_copies(self) -> None:
+        """They hold contents, or lead to places that will move."""
+        assert self.path is not None
+        remove_cut(self.path.glob("graph.kuzu*"))
+        for name in (*self.path.glob("graph.json*"), self.path / _INDEX, self.path / "index.new"):
+            name.unlink(missing_ok=True)
+        sync_folder(self.path)
+        self._saved_at = -1
+
+    def _remove_torn(self, names: list[bytes]) -> None:
+        assert self.journal is not None
+        for file in self.journal.glob("*.bin"):
+            if _may_tell_of(file.read_bytes(), names):
+                file.unlink()
+
+    def _keep_torn(self, names: list[bytes]) -> None:
+        assert self.journal is not None
+        for file in self.journal.glob("*.bin"):
+            if not _may_tell_of(file.read_bytes(), names):
+                shutil.copy2(file, self._fresh / file.name)
+
+    def replay(self, journal: Journal, upto: int | None = None) -> tuple[Index, int]:
+        """The index from the journal alone; from its first `upto` transactions only."""
+        for left in reversed(range(_TRIES if self.read_only else 1)):
+            journal.start_at(Position(0, 0), GENESIS)
+            index = Index()
+            try:
+                count = self._follow(index, journal, upto)
+                break
+            except FileNotFoundError:
+                if not left:
+                    raise
+            except DamageError:
+                if not left or not journal.renewed():
+                    raise
+            time.sleep(0.01)  # the writer is just putting other files in their place
+            journal.reopen()
+        return index, count
+
+    @staticmethod
+    def _follow(index: Index, journal: Journal, upto: int | None = None) -> int:
+        count = 0
+        with no_collecting():
+            for lines in journal.read():
+                for line in lines:
+                    index.apply(*line)
+                count += len(lines)
+                if upto is not None and index.transactions >= upto:
+                    break
+        return count
+
+    def _from_saved(self, journal: Journal, notify: Callable[[str], None]) -> Index | None:
+        assert self.path is not None
+        name = self.path / _INDEX
+        if not name.exists():
+            return None
+        found = index_file.read(name)
+        if found is None:
+            notify(f"{name} was damaged: the index was read from the journal instead.")
+            return None
+        crc = None
+        if journal.holds(found.position):
+            with ThreadPoolExecutor(1) as aside:  # the checksum and the index keep a core each busy
+                pending = aside.submit(journal.checksum, found.position)
+                index = found.index()
+                crc = pending.result()
+        if crc != found.journal_crc:
+            notify(f"{name} does not belong to this journal: the index was read from the journal instead.")
+            return None
+        journal.start_at(found.position, found.digest)
+        return index
+
+    def save(self, index: Index, journal: Journal) -> None:
+        """Save the copy of the index, when that spares the next open some work."""
+        if self.path is None or self.read_only or not index.transactions or index.left:
+            return
+        if self._saved_at >= 0 and index.transactions - self._saved_at < _SAVE_AFTER:
+            return
+        index_file.write(
+            self.path / _INDEX, index, journal.end, journal.digest, journal.checksum(journal.end)
+        )
+        self._saved_at = index.transactions
+
+
+def here(path: str | os.PathLike[str]) -> None:
+    """Raises InvalidError for the address of a server where a folder on this machine is wanted; a Path has one slash of it less."""
+    if os.fspath(path).startswith(("http:/", "https:/")):
+        raise InvalidError(
+            f"{os.fspath(path)} is the address of a server, and this needs the folder of a store. Do it where the folder lies."
+        )
+
+
+def locate(path: str | os.PathLike[str], *, read_only: bool, create: bool) -> Folder:
+    """The folder of a store. Raises InvalidError for a path that is something else, NotFoundError when nothing is there and none is made."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise InvalidError(f"{path!r} is no path. Give the name of a folder, such as 'memory.gs'.")
+    if os.fspath(path) == MEMORY:
+        if read_only:
+            raise InvalidError("a store in memory has no other process to follow. Leave read_only out.")
+        return Folder(None)
+    here(path)
+    place = Path(path)
+    if not os.fspath(path) or "\0" in os.fspath(path):
+        raise InvalidError(f"{path!r} is no path. Give the name of a folder, such as 'memory.gs'.")
+    try:
+        file = place.exists() and not place.is_dir()
+    except OSError as error:
+        raise InvalidError(f"{place} cannot be a folder: {error.strerror}.") from None
+    if file:
+        raise InvalidError(
+            f"{place} is a file, not a store. A store is a folder such as memory.gs; a dump is opened with graphstore.restore."
+        )
+    if not (place / _JOURNAL / "00000001.jsonl").exists() and not _half_way(place, read_only):
+        if _holds_other_things(place):
+            raise InvalidError(
+                f"{place} is a folder with other things in it and no store. Give a new name, or an empty folder."
+            )
+        if read_only or not create:
+            raise NotFoundError(f"no store at {place}. Make one with graphstore.open({str(place)!r}).")
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise EngineError(f"cannot make {place}: {error.strerror}.") from error
+    return Folder(place, read_only=read_only)
+
+
+def _half_way(place: Path, read_only: bool) -> bool:
+    """Whether a journal written anew waits to be put in its place. A reader waits a moment for the writer that is at it."""
+    for _ in range(_TRIES if read_only else 1):
+        if (place / _JOURNAL / "00000001.jsonl").exists():
+            return True
+        if not (place / f"{_JOURNAL}.new").exists():
+            return False
+        if read_only:
+            time.sleep(0.01)
+    if read_only:
+        raise EngineError(
+            f"the journal of {place} was being written anew when its writer ended. Open it for writing once: that finishes it."
+        )
+    return True
+
+
+def _holds_other_things(place: Path) -> bool:
+    if not place.is_dir():
+        return False
+    if {entry.name for entry in place.iterdir()} - {_LOCK, _JOURNAL, SERVED}:
+        return True
+    return (place / _JOURNAL).is_dir() and any((place / _JOURNAL).iterdir())
+
+
+# ---- who serves a store ------------------------------------------------------------------------
+
+
+def serving(path: str | os.PathLike[str], wait: float = _STARTING) -> tuple[str, str] | None:
+    """The URL and the token of the server of this machine that holds a store; None when none does, or its tokens may not be read.
+
+    One that is just starting is waited for, so many seconds at most.
+    """
+    place = Path(path)
+    until = time.monotonic() + wait
+    while (told := served(place)) is not None:
+        if told["url"] is not None:
+            token = token_in(place) or token_in(place, READ_TOKEN)
+            return (told["url"], token) if token and holder(place) == told["pid"] else None
+        if time.monotonic() >= until:
+            return None
+        time.sleep(0.02)
+    return None
+
+
+def served(place: Path) -> dict[str, Any] | None:
+    """What a living server of this machine told of itself: `pid`, and `url`, None while it is starting. Who may not write the folder tells nothing."""
+    try:
+        told = orjson.loads(own_bytes(place / SERVED))
+    except (OSError, orjson.JSONDecodeError):
+        return None
+    if not isinstance(told, dict) or told.get("host") != socket.gethostname():
+        return None
+    url, pid = told.get("url"), told.get("pid")
+    if not isinstance(pid, int) or pid <= 0 or not (url is None or isinstance(url, str)):
+        return None
+    return told if _lives(pid) else None
+
+
+def token_in(place: Path, name: str = TOKEN) -> str | None:
+    """A token that lies in a store's folder; None when there is none, or when it may not be read."""
+    try:
+        return own_bytes(place / name).decode("ascii").strip() or None
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def own_bytes(file: Path) -> bytes:
+    """What is in a file of a store's folder. Raises OSError for a link, and for one of somebody who owns neither the folder nor this process: a folder
+    may let anybody put files into it.
+    """
+    fd = os.open(
+        file, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    )
+    with open(fd, "rb") as source:
+        found = os.fstat(fd)
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(errno.EINVAL, "is no plain file", str(file))
+        if hasattr(os, "geteuid") and found.st_uid not in (os.geteuid(), file.parent.stat().st_uid):
+            raise OSError(errno.EPERM, f"belongs to somebody else (user {found.st_uid})", str(file))
+        return source.read()
+
+
+def _lock(fd: int) -> None:
+    """Take the writer's lock. Raises OSError when another has it: who only looks whether it is taken has it for a moment."""
+    if fcntl is None:
+        return
+    for left in range(_LOOKS, -1, -1):
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            break
+        except OSError:
+            if not left:
+                raise
+            time.sleep(0.001)
+
+
+def holder(place: Path) -> int | None:
+    """The process that holds a store for writing, as far as its lock says: one that is gone holds nothing."""
+    try:
+        fd = os.open(place / _LOCK, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        text = os.pread(fd, 200, 0).decode(errors="replace")
+        if fcntl is not None:
+            try:
+                fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except OSError:
+                pass
+            else:
+                return (
+                    None  # nobody has it: its last holder was killed, and the number may be another's by now
+                )
+    finally:
+        os.close(fd)
+    pid = text.removeprefix("pid ").partition(" ")[0]
+    return int(pid) if pid.isdigit() and _lives(int(pid)) else None
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True  # another user's
+    return True
+
+
+# bounds and copies that depend on what was asked, not only on the journal
+_NOT_COMPARED = frozenset(
+    {"changed", "taken", "rests", "based", "prints", "printed", "looked", "left", "retaken"}
+)
+
+
+def _may_tell_of(torn: bytes, names: list[bytes]) -> bool:
+    """Whether a torn commit names one of these ids, or breaks off before it could. Contents come first in a line, ids last."""
+    last = torn.rstrip(b"\0").removesuffix(b"\n").rpartition(b"\n")[2]
+    try:
+        orjson.loads(last)
+    except orjson.JSONDecodeError:
+        return True
+    return any(name in torn for name in names)
+
+
+def verify_index(place: Folder, index: Index, journal: Journal) -> list[Problem]:
+    """What differs between a resident index and the journal read anew, as far as the index has followed it."""
+    fresh, problems = read_anew(place, index.transactions)
+    if place.read_only:  # what comes after is the writer's, and may be half written just now
+        problems = [problem for problem in problems if fresh is None]
+        if journal.renewed():  # this index is of files that are no more
+            return problems
+    if fresh is None or problems:
+        return problems
+    if fresh.unfinished:
+        left = [*forgetting.hide(fresh), *branch_index.remaining(fresh, journal)]
+        if left and not place.read_only:
+            problems.append(
+                Problem(
+                    file=str(place.journal),
+                    line=None,
+                    message=f"{len(left)} forgotten contents are in it still. Reopen the store.",
+                )
+            )
+    return [*problems, *unexplained(fresh), *differing(index, fresh)]
+
+
+def differing(index: Index, fresh: Index) -> list[Problem]:
+    """What differs between an index and the same laid anew."""
+    return [
+        Problem(
+            file=_INDEX,
+            line=None,
+            message=f"the index in memory differs from the journal in {name!r}. Reopen the store.",
+        )
+        for name, value in vars(fresh).items()
+        if not (name.startswith("_") or name in _NOT_COMPARED)
+        and getattr(index, name) != value
+        and _plain(getattr(index, name)) != _plain(value)
+    ]
+
+
+def unexplained(index: Index) -> list[Problem]:
+    """Contents that are missing though nothing says they were evicted or erased."""
+    return [
+        Problem(
+            file=_JOURNAL,
+            line=None,
+            message=f"the content of {index.names[index.v_ent[ver]]!r} version {index.v_num[ver]} is missing, though it was never evicted or erased.",
+        )
+        for ver, length in enumerate(index.v_len)
+        if length == 0 and index.v_ent[ver] not in index.gone
+    ]
+
+
+def _plain(value: object) -> object:
+    return {key: inner for key, inner in value.items() if inner} if isinstance(value, dict) else value
+
+
+def read_anew(place: Folder, upto: int | None = None) -> tuple[Index | None, list[Problem]]:
+    """The index from the journal alone (its first `upto` transactions), or the problem that stopped it."""
+    journal = Journal(place.journal, writer=False)
+    try:
+        index, _ = place.replay(journal, upto if place.read_only else None)
+        problems = []
+        if journal.torn is not None and journal.torn.size:
+            torn = journal.torn
+            problems.append(
+                Problem(
+                    file=torn.file,
+                    line=torn.line,
+                    message=f"{torn.size} bytes of a commit that was never acknowledged",
+                )
+            )
+        return index, problems
+    except DamageError as error:
+        file, line = _where(str(error))
+        return None, [Problem(file=file, line=line, message=str(error))]
+    finally:
+        journal.close()
+
+
+def _where(message: str) -> tuple[str, int | None]:
+    head, _, rest = message.partition(" line ")
+    number = rest.split(":", 1)[0]
+    return head, int(number) if number.isdigit() else None
+
+
+def verify(path: str | os.PathLike[str]) -> Verification:
+    """Read a store's whole journal without opening the store: for one that refuses to open. Changes nothing."""
+    place = locate(path, read_only=True, create=False)
+    index, problems = read_anew(place)
+    return Verification(
+        ok=not problems,
+        problems=tuple(problems),
+        transactions=index.transactions if index else 0,
+        checked=("journal",),
+    )

@@ -1,0 +1,149 @@
+"""What has to leave the journal when a thing is evicted or erased, and how it leaves: found in the index, blanked segment by segment.
+
+The line that says a thing is forgotten comes first. From then on nothing leads to the contents. Killed anywhere after it, the same is found
+again and finished when the store is opened.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+
+from graphstore.core.index.index import Index
+from graphstore.core.journal.files import Moves
+from graphstore.core.journal.journal import Journal
+from graphstore.core.journal.line import FORGETTING, OF_LINKS, OF_THE_STORE, dumps
+from graphstore.core.journal.positions import Place, segment_of
+
+
+def remaining(index: Index) -> list[Place]:
+    """The contents of forgotten things that the index still leads to. A body that something else uses too is not among them."""
+    if not index.gone:
+        return []
+    wanted = {index.v_pos[ver]: index.v_len[ver] for ent in index.gone for ver in index.versions_of[ent]}
+    kept: set[int] = set()
+    forgotten = _forgotten(index)
+    for link in _touched(index):
+        until, said = forgotten.get(link, -1), _said(index, link)
+        for claim in index.claims_of[link]:
+            if said.get(claim, -1) < until:
+                wanted[index.c_pos[claim]] = index.c_len[claim]
+            else:
+                kept.add(index.c_pos[claim])
+    reasons = _reasons(index, forgotten, kept)
+    wanted.update((pos, length) for pos, length in reasons.items() if pos not in kept)
+    return [Place(pos, length) for pos, length in sorted(wanted.items()) if length]
+
+
+def _reasons(index: Index, forgotten: dict[int, int], kept: set[int]) -> dict[int, int]:
+    """The reasons of operations on what was forgotten, place -> length; `kept` gets the places of all others."""
+    things = {index.names[ent]: op for ent, op in index.gone.items()}
+    links = {index.l_name[link]: op for link, op in forgotten.items()}
+    echoes = _echoes(index, forgotten)
+    reasons: dict[int, int] = {}
+    for op, length in enumerate(index.o_len):
+        if length == 0:
+            continue
+        verb, subject = index.o_verb[op], index.o_subject[op]
+        if verb == "erase" or verb in OF_THE_STORE:
+            gone = False
+        elif verb == "evict":  # what it left of an event goes when that is erased
+            gone = op < things.get(subject, -1)
+        else:
+            gone = op in echoes or op < (links if verb in OF_LINKS else things).get(subject, -1)
+        if gone:
+            reasons[index.o_pos[op]] = length
+        else:
+            kept.add(index.o_pos[op])
+    return reasons
+
+
+def _echoes(index: Index, links: dict[int, int]) -> set[int]:
+    """The operations whose reason is that of one of these links, whatever their subject: in a large transaction in a copy of its own."""
+    return {
+        index.k_op[row]
+        for link, until in links.items()
+        for row in index.rows_of_link[link]
+        if index.k_op[row] < until
+        and index.o_verb[index.k_op[row]] in ("link", "supersede")
+        and index.o_len[index.k_op[row]] == index.c_len[index.k_claim[row]]
+    }
+
+
+def _touched(index: Index) -> set[int]:
+    return {link for ent in index.gone for side in (index.out, index.into) for link in side.get(ent, ())}
+
+
+def _forgotten(index: Index) -> dict[int, int]:
+    """The links of which what was said goes too, each with the operation before which it was said: of an erased thing all goes, of an evicted one
+    its neighbours may speak. What is said of a link after that, as by an import, stays.
+    """
+    found: dict[int, int] = {}
+    for link in _touched(index):
+        ends = index.l_src[link], index.l_tgt[link]
+        ops = [index.gone[ent] for ent in ends if ent in index.gone]
+        if len(ops) < 2:  # of a forgotten thing and one that is not
+            ops = [index.gone[ent] for ent in ends if index.word(ent) == "erased"]
+        if ops:
+            found[link] = max(ops)
+    return found
+
+
+def _said(index: Index, link: int) -> dict[int, int]:
+    """The operation that said each claim of a link first."""
+    said: dict[int, int] = {}
+    for row in index.rows_of_link[link]:
+        said.setdefault(index.k_claim[row], index.k_op[row])
+    return said
+
+
+def hide(index: Index) -> list[Place]:
+    """The index no longer leads to what was forgotten. Gives all that is in the journal still."""
+    places = remaining(index)
+    index.left = [*(index.left or ()), *places]
+    gone = {place.pos for place in places}
+    for column, lengths in _columns(index) if gone else ():
+        for at, pos in enumerate(column):
+            if pos in gone:
+                column[at] = lengths[at] = 0
+    return index.left
+
+
+def finish(index: Index, journal: Journal, elsewhere: Iterable[Place]) -> None:
+    """Write every segment anew that holds what is forgotten: on the trunk, and `elsewhere`. Raises EngineError when the disk refuses; what is
+    done stays done."""
+    by_segment: dict[int, list[Place]] = defaultdict(list)
+    index.left = list(dict.fromkeys([*hide(index), *elsewhere]))
+    for place in index.left:
+        by_segment[segment_of(place)].append(place)
+    for segment, places in by_segment.items():
+        _move(index, segment, journal.blank(segment, places))
+        index.left = [place for place in index.left or () if segment_of(place) != segment]
+    index.left = None
+
+
+def _move(index: Index, segment: int, moves: Moves) -> None:
+    for column, lengths in _columns(index):
+        for at, pos in enumerate(column):
+            if lengths[at] and segment_of(Place(pos, 0)) == segment:
+                column[at] = moves.to(pos)
+    index.strands.move(segment, moves.to)
+
+
+def _columns(index: Index) -> tuple[tuple[array[int], array[int]], ...]:
+    """The places of bodies, each column with its lengths."""
+    return (index.v_pos, index.v_len), (index.c_pos, index.c_len), (index.o_pos, index.o_len)
+
+
+def names(index: Index) -> list[str]:
+    """The ids of what is forgotten, here or on a branch."""
+    told = (
+        subject for verb, subject in zip(index.o_verb, index.o_subject, strict=True) if verb in FORGETTING
+    )
+    return list(dict.fromkeys(filter(None, told)))
+
+
+def as_written(names: Iterable[str]) -> Iterator[bytes]:
+    """Ids as they stand in a line."""
+    return (dumps(name) for name in names)

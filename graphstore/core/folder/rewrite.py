@@ -1,0 +1,283 @@
+"""The journal written anew as if some things had never been told: no tombstone, no operation on them, no link to them.
+
+Everything else keeps its periods and its transaction instants; rows, operations and bodies are numbered anew and the digest chain is computed
+again. The new journal is made in a folder beside the old one, and put in its place whole.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import orjson
+
+from graphstore.core.journal.branch_records import Strands
+from graphstore.core.journal.files import sync_folder
+from graphstore.core.journal.journal import SEGMENT_BYTES, Journal
+from graphstore.core.journal.line import (
+    COUNTS,
+    FORGOTTEN,
+    GENESIS,
+    OF_LINKS,
+    OF_THE_STORE,
+    TOUCH,
+    compose,
+    dumps,
+    header,
+    lay_out,
+)
+from graphstore.core.journal.positions import Line
+from graphstore.errors import EngineError
+from graphstore.values.period import Instant, instant
+
+Head = dict[str, Any]
+Transaction = list[tuple[Head, list[bytes]]]  # its lines: head and bodies
+_OF_THINGS = (
+    "entities",
+    "versions",
+    "rows",
+    "gaps",
+    "seen",
+)  # lists whose entries begin with the id of a thing
+_OF_LINKS = ("links", "claims", "link_rows")  # … of a link
+_BY = (
+    "closed",
+    "link_closed",
+    "rows",
+    "link_rows",
+    "gaps",
+    "seen",
+)  # lists whose entries end with an operation
+
+
+class _Rows:
+    """The rows of one line of belief: old number -> new number, -1 when left out; and how many there were when, on the trunk."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[str, list[int]] = {"rows": [], "link_rows": []}
+        self.kept = {"rows": 0, "link_rows": 0}
+        self.told: list[tuple[Instant, int, int]] = []
+
+    def told_at(self, tx: Instant) -> None:
+        self.told.append((tx, len(self.numbers["rows"]), len(self.numbers["link_rows"])))
+
+    def forked(self, at: Instant) -> _Rows:
+        """Those of a branch that begins here with what was known at an instant."""
+        fresh = _Rows()
+        so_far = bisect_right(self.told, at, key=lambda told: told[0])
+        counts = self.told[so_far - 1][1:] if so_far else (0, 0)
+        for (name, numbers), count in zip(self.numbers.items(), counts, strict=True):
+            fresh.numbers[name] = numbers[:count]
+            fresh.kept[name] = sum(number >= 0 for number in fresh.numbers[name])
+        return fresh
+
+
+class Compacting:
+    """One pass over all transactions, leaving out the things of these ids and their links, and what was told on deleted branches.
+
+    A link may have the id of a thing: they are apart.
+    """
+
+    def __init__(self, gone: set[str], strands: Strands) -> None:
+        self.gone = gone
+        self.links: set[str] = set()  # those that are left out
+        self._trunk = self._rows = _Rows()
+        self._branches: dict[str, _Rows | None] = {}  # None: deleted
+        self._deleted = {(strand.name, strand.made) for strand in strands if strand.deleted is not None}
+        self._said: set[str] = set()  # hashes of what was said of links left out, in one transaction
+
+    def transaction(self, heads: list[Head]) -> list[tuple[Head, list[int]]]:
+        """The lines that are left of a transaction, each with the numbers of the bodies it keeps."""
+        tx, branch = instant(heads[0]["tx"]), heads[0].get("branch")
+        rows = self._trunk if branch is None else self._branches[branch]
+        if rows is None:
+            return []
+        self._rows = rows
+        for head in heads:
+            for verb, name, *fork in head.get("branches", ()):
+                if verb == "branch":
+                    over = (name, tx) in self._deleted
+                    self._branches[name] = None if over else self._trunk.forked(instant(fork[0]))
+        kept = self._transaction(heads)
+        if branch is None:
+            self._trunk.told_at(tx)
+        return kept
+
+    def _transaction(self, heads: list[Head]) -> list[tuple[Head, list[int]]]:
+        for head in heads:
+            self.links |= {
+                name for name, source, _, target in head.get("links", ()) if {source, target} & self.gone
+            }
+        self._said = {
+            head["body"][body]
+            for head in heads
+            for name, *_, body in head.get("claims", ())
+            if name in self.links and body is not None
+        }
+        firsts, total = [], 0
+        for head in heads:
+            firsts.append(total)
+            total += len(head.get("ops", ()))
+        for head in heads:
+            self._leave_out(head)
+        used = {
+            first + entry[-1]
+            for head, first in zip(heads, firsts, strict=True)
+            for name in _BY
+            for entry in head.get(name, ())
+        }
+        numbers = self._operations(heads, firsts, used)
+        self._renumber(heads, firsts, numbers)
+        left = [
+            head for head in heads if set(head) - {"tx", "author", "why", "body", "prev", "more", "branch"}
+        ]
+        return [(head, _bodies(head)) for head in left]
+
+    def _leave_out(self, head: Head) -> None:
+        for closed, rows in (("closed", "rows"), ("link_closed", "link_rows")):
+            numbers = self._rows.numbers[rows]
+            if closed in head:
+                _keep(head, closed, [[numbers[row], op] for row, op in head[closed] if numbers[row] >= 0])
+            for entry in head.get(rows, ()):
+                gone = entry[0] in (self.gone if rows == "rows" else self.links)
+                numbers.append(-1 if gone else self._rows.kept[rows])
+                self._rows.kept[rows] += not gone
+        for names, left_out in ((_OF_THINGS, self.gone), (_OF_LINKS, self.links)):
+            for name in names:
+                if name in head:
+                    _keep(head, name, [entry for entry in head[name] if entry[0] not in left_out])
+        if "aliases" in head:
+            _keep(head, "aliases", [entry for entry in head["aliases"] if entry[2] not in self.gone])
+        for name in self.links.intersection(head.get("took", ())):
+            del head["took"][name]
+        if not head.get("took", True):
+            del head["took"]
+
+    def _operations(self, heads: list[Head], firsts: list[int], used: set[int]) -> dict[int, int]:
+        """Keep the operations on what is left, and those that rows of it name (their subject is then nothing). Old number -> new number."""
+        numbers: dict[int, int] = {}
+        for head, first in zip(heads, firsts, strict=True):
+            kept = []
+            for at, (verb, subject, *body) in enumerate(head.get("ops", ()), first):
+                gone = self._is_gone(verb, subject)
+                if gone and at not in used:
+                    continue
+                numbers[at] = len(numbers)
+                silent = gone or any(head["body"][number] in self._said for number in body)
+                kept.append([verb, "" if gone else subject, *(() if silent else body)])
+            _keep(head, "ops", kept)
+            if not any(subject and not body for _, subject, *body in kept):
+                head.pop("why", None)
+        return numbers
+
+    def _is_gone(self, verb: str, subject: str) -> bool:
+        return verb not in OF_THE_STORE and subject in (self.links if verb in OF_LINKS else self.gone)
+
+    def _renumber(self, heads: list[Head], firsts: list[int], numbers: dict[int, int]) -> None:
+        begun = 0
+        for head, first in zip(heads, firsts, strict=True):
+            for name in _BY:
+                for entry in head.get(name, ()):
+                    entry[-1] = numbers[first + entry[-1]] - begun
+            begun += len(head.get("ops", ()))
+
+
+def _keep(head: Head, name: str, entries: list[Any]) -> None:
+    head.pop(name, None)
+    if entries:
+        head[name] = entries
+
+
+def _bodies(head: Head) -> list[int]:
+    """The bodies a head still names, in their old numbers; the head is given the new ones."""
+    places: list[tuple[Any, Any]] = [(entry, -1) for entry in head.get("versions", ())]
+    places += [(entry, -1) for entry in head.get("claims", ()) if entry[-1] is not None]
+    places += [(entry, 2) for entry in head.get("ops", ()) if len(entry) > 2]
+    if "why" in head:
+        places.append((head, "why"))
+    order: dict[int, int] = {}
+    for holder, at in places:
+        holder[at] = order.setdefault(holder[at], len(order))
+    return list(order)
+
+
+def left(journal: Journal, gone: set[str], strands: Strands) -> Iterator[Transaction]:
+    """What is left of each transaction of a journal that stands at its beginning."""
+    compacting = Compacting(gone, strands)
+    lines: list[Line] = []
+    for group in journal.read():
+        lines += group
+        if lines[-1].head.get("more"):
+            continue
+        # those of a journal in memory are the journal's own
+        heads = [line.head if journal.path else orjson.loads(dumps(line.head)) for line in lines]
+        places = {id(head): line.places for head, line in zip(heads, lines, strict=True)}
+        told = []
+        for head, kept in compacting.transaction(heads):
+            bodies = [places[id(head)][number] for number in kept]
+            head["body"] = [head["body"][number] for number in kept]
+            raw = [journal.raw(*body) if body.length else FORGOTTEN for body in bodies]
+            _leave_out_counts(head, raw, gone)
+            told.append((head, raw))
+        if told:
+            yield told
+        lines = []
+
+
+def _leave_out_counts(head: Head, bodies: list[bytes], gone: set[str]) -> None:
+    """How often things were looked up is told by id: without those that are left out."""
+    for verb, _, *body in head.get("ops", ()):
+        if verb == TOUCH:
+            said = orjson.loads(bodies[body[0]])
+            said[COUNTS] = {name: count for name, count in said[COUNTS].items() if name not in gone}
+            bodies[body[0]] = dumps(said)
+            alone: Head = {}
+            compose(alone, [bodies[body[0]]], GENESIS)
+            head["body"][body[0]] = alone["body"][0]
+
+
+def chained(transactions: Iterable[Transaction]) -> Iterator[list[bytes]]:
+    """The same as lines, with a digest chain of their own."""
+    prev = GENESIS
+    for told in transactions:
+        lines = []
+        for number, (head, bodies) in enumerate(told, 1):
+            head.pop("more", None)
+            if number < len(told):
+                head["more"] = True
+            head["prev"] = prev
+            line, prev, _ = lay_out(head, bodies)
+            lines.append(line)
+        yield lines
+
+
+def write(transactions: Iterable[list[bytes]], folder: Path, generation: int) -> None:
+    """Write lines as the segments of a new folder. Raises EngineError when the disk refuses; the folder is then gone again."""
+    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        folder.mkdir()
+        sink: IO[bytes] | None = None
+        segment = 0
+        for lines in transactions:
+            if sink is None or sink.tell() >= SEGMENT_BYTES:
+                _close(sink)
+                segment += 1
+                sink = open(folder / f"{segment:08}.jsonl", "wb")  # noqa: SIM115 - closed when the next one begins
+                sink.write(header(segment, generation))
+            sink.writelines(lines)
+        _close(sink)
+        sync_folder(folder)
+    except OSError as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise EngineError(f"cannot write {folder}: {error.strerror}. Nothing was evicted.") from error
+
+
+def _close(sink: IO[bytes] | None) -> None:
+    if sink is not None:
+        sink.flush()
+        os.fsync(sink.fileno())
+        sink.close()

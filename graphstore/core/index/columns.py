@@ -1,0 +1,330 @@
+"""The columns of the index: every period in memory, as arrays of numbers, and what leads to their rows.
+
+All columns only grow, except that a row's end in tx (`r_end`, `k_end`) and the operation that closed it are set once. So a transaction that fails is
+undone by cutting the columns back to a `Mark`.
+
+Prefixes: `v_` versions (contents), `r_` rows of versions, `l_` links, `c_` claims (a link's attributes), `k_` rows of links, `s_` occurrences of events
+after the first told, `o_` operations.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import insort
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from graphstore.core.index.hulls import Blocks, Runs
+from graphstore.core.journal.branch_records import Strands
+from graphstore.values.period import OPEN, Instant, Period
+from graphstore.values.vocabulary import KINDS
+
+SYMMETRIC = frozenset(name for name, kind in KINDS.items() if kind.symmetric)
+RESTING = frozenset({"derived_from", "caused_by", "part_of"})  # kinds whose source rests on its target
+RESTED = frozenset({"supports"})  # and one whose target rests on its source
+
+
+def _numbers() -> array[int]:
+    return array("q")
+
+
+class Mark(NamedTuple):
+    """How long each group of columns is: the state of an index, or how far a projection has followed."""
+
+    entities: int = 0
+    versions: int = 0
+    rows: int = 0
+    closings: int = 0
+    links: int = 0
+    claims: int = 0
+    link_rows: int = 0
+    link_closings: int = 0
+    ops: int = 0
+    seen: int = 0
+
+
+class Columns:
+    """The arrays, and how they grow. Rows are addressed by number; -1 means none."""
+
+    def __init__(self) -> None:
+        self.last_tx: Instant = 0
+        self.ids: dict[str, int] = {}
+        self.names: list[str] = []
+        self.is_event = bytearray()
+        self.born = _numbers()
+        self.changed = _numbers()  # an instant not before the last change of its rows
+        self.kind: list[str] = []
+        self.key: list[str | None] = []
+        self.scope: list[str] = []
+        self.versions_of: list[list[int]] = []
+        self.rows_of: list[list[int]] = []  # in writing order
+        self.now_of: list[list[int]] = []  # believed now, by valid_from
+        self.out: dict[int, list[int]] = {}
+        self.into: dict[int, list[int]] = {}
+        self.successors: dict[int, list[int]] = {}  # entity -> supersedes links to it
+        self.even: dict[int, list[int]] = {}  # entity -> symmetric links at either end
+        self.rests: set[int] = set()  # what ever rested on something, and
+        self.based: set[int] = set()  # what something ever rested on; an undone link may leave its ends here
+        self.slots: dict[tuple[str, str, str], list[int]] = {}
+        # versions
+        self.v_ent, self.v_num, self.v_pos, self.v_len = _numbers(), _numbers(), _numbers(), _numbers()
+        # rows: valid [r_from, r_to), tx [r_tx, r_end)
+        self.r_ent, self.r_ver, self.r_from, self.r_to = _numbers(), _numbers(), _numbers(), _numbers()
+        self.r_tx, self.r_end, self.r_op, self.r_close = _numbers(), _numbers(), _numbers(), _numbers()
+        self.closings = _numbers()
+        # links
+        self.link_ids: dict[str, int] = {}
+        self.l_name: list[str] = []
+        self.l_kind: list[str] = []
+        self.l_src, self.l_tgt = _numbers(), _numbers()
+        self.rows_of_link: list[list[int]] = []
+        self.claims_of: list[list[int]] = []
+        # supersedes link -> (version, from, to)
+        self.taken: dict[int, list[tuple[int, Instant, Instant]]] = {}
+        # entity -> (tx, from, to, operation that took it)
+        self.gaps: dict[int, list[tuple[Instant, Instant, Instant, int]]] = {}
+        # claims
+        self.c_link, self.c_num, self.c_strength, self.c_inferred = (
+            _numbers(),
+            _numbers(),
+            _numbers(),
+            _numbers(),
+        )
+        self.c_pos, self.c_len = _numbers(), _numbers()
+        self.c_by: list[str] = []
+        # link rows
+        self.k_link, self.k_claim, self.k_from, self.k_to = _numbers(), _numbers(), _numbers(), _numbers()
+        self.k_tx, self.k_end, self.k_op, self.k_close = _numbers(), _numbers(), _numbers(), _numbers()
+        self.link_closings = _numbers()
+        self._init_seen()
+        self._init_told()
+        self._blocks: dict[int, Blocks] = {}
+        self._runs: dict[int, list[Runs]] = {}  # entity -> of each list of its links that is long
+        self._sorted: list[str] = []
+
+    def _init_told(self) -> None:
+        # operations
+        self.o_tx, self.o_pos, self.o_len = _numbers(), _numbers(), _numbers()
+        self.o_verb: list[str] = []
+        self.o_subject: list[str] = []
+        self.o_author: list[str | None] = []
+        self.transactions = 0
+        self.kinds: list[dict[str, Any]] = []  # custom link kinds, in the order they were defined
+        self.promoted: list[str] = []
+        # what the store keeps of how it is to behave; the last of a name counts
+        self.settings: list[dict[str, Any]] = []
+        self.set_at: dict[str, list[int]] = {}  # where in `settings` each name is, in order
+        self.gone: dict[int, int] = {}  # forgotten entity -> the operation that evicted or erased it
+        self.confirmed: dict[str, list[int]] = {}  # id -> the operations that confirmed it
+        self.branch: str | None = None  # whose lines this index follows; None: the trunk's
+        self.forked: Mark | None = None  # how much of it a branch has from the trunk
+        self.strands = Strands()
+        self.aliases: dict[tuple[str, int, str], int] = {}  # (branch, number there, id) -> version
+        # what it takes to cut this back to any instant: when each transaction was told, and how many versions there were then,
+        self.t_tx, self.t_ver = _numbers(), _numbers()
+        # how many kinds, promoted ones and settings there were from when on, and what each change of an older `taken` replaced
+        self.noted: list[tuple[Instant, int, int, int]] = []
+        self.retaken: list[tuple[Instant, int, list[tuple[int, Instant, Instant]]]] = []
+        # places of forgotten contents that are in the journal still and nothing leads to; None: surely none
+        self.left: list[Any] | None = None
+
+    def _init_seen(self) -> None:
+        # occurrences: of each also the earliest and the latest among those of its event up to it
+        self.s_ent, self.s_at, self.s_tx, self.s_op = _numbers(), _numbers(), _numbers(), _numbers()
+        self.s_first, self.s_last = _numbers(), _numbers()
+        self.seen_of: dict[int, list[int]] = {}  # event -> its occurrences, in writing order
+        # fingerprints of events: in the bodies only, read from there when first needed
+        self.prints: dict[str, list[int]] = {}  # in the order the events were recorded
+        self.printed: list[tuple[int, str]] = []
+        self.looked = 0  # how many entities were looked at for one
+
+    def lengths(self) -> Mark:
+        """How long each group of columns is, with what a transaction still open has added."""
+        return Mark(
+            len(self.names), len(self.v_ent), len(self.r_ent), len(self.closings), len(self.l_name),
+            len(self.c_link), len(self.k_link), len(self.link_closings), len(self.o_tx), len(self.s_ent),
+        )  # fmt: skip
+
+    # ------------------------------------------------------------------ growing
+
+    def add_entity(self, name: str, event: bool, kind: str, key: str | None, scope: str, tx: Instant) -> int:
+        ent = len(self.names)
+        self.ids[name] = ent
+        self.names.append(name)
+        self.is_event.append(event)
+        self.born.append(tx)
+        self.changed.append(tx)
+        self.kind.append(kind)
+        self.key.append(key)
+        self.scope.append(scope)
+        self.versions_of.append([])
+        self.rows_of.append([])
+        self.now_of.append([])
+        if key is not None:
+            self.slots.setdefault((kind, key, scope), []).append(ent)
+        return ent
+
+    def add_version(self, ent: int, number: int, pos: int, length: int) -> int:
+        ver = len(self.v_ent)
+        self.v_ent.append(ent)
+        self.v_num.append(number)
+        self.v_pos.append(pos)
+        self.v_len.append(length)
+        self.versions_of[ent].append(ver)
+        return ver
+
+    def open_row(self, ver: int, period: Period, tx: Instant, op: int) -> int:
+        row, ent = len(self.r_ent), self.v_ent[ver]
+        self.r_ent.append(ent)
+        self.r_ver.append(ver)
+        self.r_from.append(period[0])
+        self.r_to.append(period[1])
+        self.r_tx.append(tx)
+        self.r_end.append(OPEN)
+        self.r_op.append(op)
+        self.r_close.append(-1)
+        self.changed[ent] = tx
+        self.rows_of[ent].append(row)
+        now = self.now_of[ent]
+        if now and self.r_from[now[-1]] > period[0]:
+            insort(now, row, key=self.r_from.__getitem__)
+        else:
+            now.append(row)
+        return row
+
+    def close_row(self, row: int, tx: Instant, op: int) -> None:
+        ent = self.r_ent[row]
+        self.r_end[row] = tx
+        self.r_close[row] = op
+        self.changed[ent] = tx
+        self.closings.append(row)
+        now = self.now_of[ent]
+        if now[-1] == row:
+            now.pop()
+        else:
+            now.remove(row)
+
+    def add_link(self, name: str, source: int, kind: str, target: int) -> int:
+        link = len(self.l_name)
+        self.link_ids[name] = link
+        self.l_name.append(name)
+        self.l_kind.append(kind)
+        self.l_src.append(source)
+        self.l_tgt.append(target)
+        self.rows_of_link.append([])
+        self.claims_of.append([])
+        self.out.setdefault(source, []).append(link)
+        self.into.setdefault(target, []).append(link)
+        self._weave_link(link, source, kind, target)
+        return link
+
+    def _weave_link(self, link: int, source: int, kind: str, target: int) -> None:
+        if kind == "supersedes":
+            self.successors.setdefault(target, []).append(link)
+        elif kind in RESTING:
+            self.rests.add(source)
+            self.based.add(target)
+        elif kind in RESTED:
+            self.rests.add(target)
+            self.based.add(source)
+        elif kind in self.symmetric:
+            self.even.setdefault(source, []).append(link)
+            self.even.setdefault(target, []).append(link)
+
+    @property
+    def symmetric(self) -> frozenset[str]:
+        """The kinds of link that say the same from both ends."""
+        if not self.kinds:
+            return SYMMETRIC
+        return SYMMETRIC.union(kind["name"] for kind in self.kinds if kind["symmetric"])
+
+    def add_claim(
+        self, link: int, number: int, strength: int, inferred: int, by: str, pos: int, length: int
+    ) -> int:
+        claim = len(self.c_link)
+        self.c_link.append(link)
+        self.c_num.append(number)
+        self.c_strength.append(strength)
+        self.c_inferred.append(inferred)
+        self.c_by.append(by)
+        self.c_pos.append(pos)
+        self.c_len.append(length)
+        self.claims_of[link].append(claim)
+        return claim
+
+    def open_link_row(self, claim: int, period: Period, tx: Instant, op: int) -> int:
+        row, link = len(self.k_link), self.c_link[claim]
+        self.k_link.append(link)
+        self.k_claim.append(claim)
+        self.k_from.append(period[0])
+        self.k_to.append(period[1])
+        self.k_tx.append(tx)
+        self.k_end.append(OPEN)
+        self.k_op.append(op)
+        self.k_close.append(-1)
+        self.rows_of_link[link].append(row)
+        self._changed(link)
+        return row
+
+    def close_link_row(self, row: int, tx: Instant, op: int) -> None:
+        self.k_end[row] = tx
+        self.k_close[row] = op
+        self.link_closings.append(row)
+        self._changed(self.k_link[row])
+
+    def add_seen(self, ent: int, at: Instant, tx: Instant, op: int) -> None:
+        """An event that is there already happened at `at` too."""
+        rows = self.seen_of.setdefault(ent, [])
+        before = rows[-1] if rows else -1
+        rows.append(len(self.s_ent))
+        self.s_ent.append(ent)
+        self.s_at.append(at)
+        self.s_tx.append(tx)
+        self.s_op.append(op)
+        self.s_first.append(at if before < 0 else min(at, self.s_first[before]))
+        self.s_last.append(at if before < 0 else max(at, self.s_last[before]))
+
+    def add_print(self, ent: int, fingerprint: str) -> None:
+        """An event has this fingerprint. Events come in the order they were recorded."""
+        self.prints.setdefault(fingerprint, []).append(ent)
+        self.printed.append((ent, fingerprint))
+
+    def add_op(self, tx: Instant, verb: str, subject: str, author: str | None, pos: int, length: int) -> int:
+        self.o_tx.append(tx)
+        self.o_verb.append(verb)
+        self.o_subject.append(subject)
+        self.o_author.append(author)
+        self.o_pos.append(pos)
+        self.o_len.append(length)
+        op = len(self.o_tx) - 1
+        if verb == "confirm":  # by name: the line of a thing's birth names its operations first
+            self.confirmed.setdefault(subject, []).append(op)
+        return op
+
+    def add_settings(self, settings: Iterable[dict[str, Any]]) -> None:
+        """The store keeps these from now on."""
+        for setting in settings:
+            for name in setting:
+                self.set_at.setdefault(name, []).append(len(self.settings))
+            self.settings.append(setting)
+
+    def cut_settings(self, count: int) -> None:
+        """Keep the first so many settings."""
+        while len(self.settings) > count:
+            for name in self.settings.pop():
+                places = self.set_at[name]
+                places.pop()
+                if not places:
+                    del self.set_at[name]
+
+    def forget(self, ent: int, op: int) -> None:
+        """From now on an entity is evicted or erased, at every coordinate. -1: one that only a branch knows."""
+        if ent >= 0:
+            self.gone[ent] = op
+        self.left = self.left or []
+
+    def _changed(self, link: int) -> None:
+        if self._runs:
+            for ent in (self.l_src[link], self.l_tgt[link]):
+                for runs in self._runs.get(ent, ()):
+                    runs.forget(link)

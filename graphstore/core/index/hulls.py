@@ -1,0 +1,127 @@
+"""A deep history searched in few steps: hulls of time over runs of rows, or of links, and over runs of those."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Callable
+from functools import reduce
+from typing import NamedTuple
+
+from graphstore.values.period import Instant, Period
+
+BRANCHING = 16
+
+
+class Blocks:
+    """Hulls of valid time over runs of 16, 256, 4096 … rows, so that a deep history is searched in few steps."""
+
+    __slots__ = ("levels",)
+
+    def __init__(self) -> None:
+        self.levels: list[list[Period]] = [[]]
+
+    def last(self, rows: list[int], count: int, r_from: array[int], r_to: array[int], valid: Instant) -> int:
+        """The last of the first `count` rows that covers `valid`, or -1."""
+        self._follow(rows, r_from, r_to)
+        levels = self.levels
+        at = count - 1
+        while at >= 0:
+            skip, size = 1, BRANCHING
+            for hulls in levels:
+                if (at + 1) % size:
+                    break
+                block = (at + 1) // size - 1
+                if block >= len(hulls) or hulls[block][0] <= valid < hulls[block][1]:
+                    break
+                skip = size
+                size *= BRANCHING
+            if skip == 1:
+                row = rows[at]
+                if r_from[row] <= valid < r_to[row]:
+                    return row
+            at -= skip
+        return -1
+
+    def _follow(self, rows: list[int], r_from: array[int], r_to: array[int]) -> None:
+        # one append a step: interrupted anywhere, the next call goes on where this one stopped
+        hulls = self.levels[0]
+        while (len(hulls) + 1) * BRANCHING <= len(rows):
+            run = rows[len(hulls) * BRANCHING : (len(hulls) + 1) * BRANCHING]
+            hulls.append((min(r_from[row] for row in run), max(r_to[row] for row in run)))
+        level = 0
+        while len(self.levels[level]) >= BRANCHING:
+            if level + 1 == len(self.levels):
+                self.levels.append([])
+            lower, upper = self.levels[level], self.levels[level + 1]
+            while (len(upper) + 1) * BRANCHING <= len(lower):
+                below = lower[len(upper) * BRANCHING : (len(upper) + 1) * BRANCHING]
+                upper.append((min(low for low, _ in below), max(high for _, high in below)))
+            level += 1
+
+
+class Hull(NamedTuple):
+    """What rows of links lie within: from `since` to `until` of valid time, believed from `told` to `taken`."""
+
+    since: Instant
+    until: Instant
+    told: Instant
+    taken: Instant
+
+    def around(self, other: Hull) -> Hull:
+        """The hull of both."""
+        return Hull(
+            min(self.since, other.since),
+            max(self.until, other.until),
+            min(self.told, other.told),
+            max(self.taken, other.taken),
+        )
+
+
+class Runs:
+    """Hulls over runs of 16, 256, 4096 … links of one thing, so that those long dead are passed over. One that may have changed is None until it
+    is looked at."""
+
+    __slots__ = ("_hull_of", "_levels", "links")
+
+    def __init__(self, links: list[int], hull_of: Callable[[int], Hull]) -> None:
+        self.links, self._hull_of = links, hull_of
+        self._levels: list[list[Hull | None]] = [[]]
+
+    def perhaps(self, valid: Instant, tx: Instant) -> list[int]:
+        """The links of which a row may hold at (valid, tx), in order: all that do, and few others."""
+        links, found, at = self.links, list[int](), 0
+        while at + BRANCHING <= len(links):
+            level, size, skip = 0, BRANCHING, 0
+            while at % size == 0 and at + size <= len(links):
+                hull = self._hull(level, at // size)
+                if hull.since <= valid < hull.until and hull.told <= tx < hull.taken:
+                    break
+                level, skip, size = level + 1, size, size * BRANCHING
+            if not skip:
+                found += links[at : at + BRANCHING]
+            at += skip or BRANCHING
+        return found + links[at:]
+
+    def forget(self, link: int) -> None:
+        """A row of that link began or ended."""
+        at = bisect_left(self.links, link)
+        for level in self._levels:
+            at //= BRANCHING
+            if at < len(level):
+                level[at] = None
+
+    def _hull(self, level: int, at: int) -> Hull:
+        if level == len(self._levels):
+            self._levels.append([])
+        hulls = self._levels[level]
+        while len(hulls) <= at:
+            hulls.append(None)
+        found = hulls[at]
+        if found is None:
+            below = range(at * BRANCHING, (at + 1) * BRANCHING)
+            parts = (
+                self._hull(level - 1, each) if level else self._hull_of(self.links[each]) for each in below
+            )
+            found = hulls[at] = reduce(Hull.around, parts)
+        return found

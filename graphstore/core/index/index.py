@@ -1,0 +1,384 @@
+"""Every period of the store in memory: verbs decide on it, point reads are answered from it.
+
+A copy of the journal, never trusted over it. What it is made of, and how that grows, is in `columns.py`.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from typing import Any
+
+from graphstore.core.index.columns import Columns, Mark
+from graphstore.core.index.hulls import Blocks, Hull, Runs
+from graphstore.core.index.rollback import cut_back
+from graphstore.core.journal.line import FORGETTING
+from graphstore.values.period import OPEN, Instant, instant
+
+_OF_LINKS = frozenset({"links", "claims", "link_rows", "link_closed", "took", "kinds"})
+_FEW = 48
+
+
+class Index(Columns):
+    """The resident copy of the journal. Rows of the columns are addressed by number; -1 means none."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._committed: Mark | None = None
+        self._undone = 0  # how often something pending was cut back
+
+    # ------------------------------------------------------------------ state
+
+    def mark(self) -> Mark:
+        """The committed lengths: what a transaction still open has added is not counted."""
+        return self._committed or self.lengths()
+
+    @property
+    def pending(self) -> bool:
+        """Whether a transaction still open has changed something."""
+        return self._committed is not None and self._committed != self.lengths()
+
+    @property
+    def undone(self) -> int:
+        """How often something that was pending was cut back."""
+        return self._undone
+
+    def begin(self) -> Mark:
+        """From now on changes are pending, until `keep` or `undo`."""
+        self._committed = self.lengths()
+        return self._committed
+
+    def keep(self, tx: Instant) -> None:
+        """What is pending is committed."""
+        self._committed = None
+        self._seal(tx)
+
+    def undo(self, mark: Mark, *, open_still: bool = False) -> None:
+        """Cut everything back to `mark`. With `open_still` the transaction goes on from there."""
+        cut_back(self, mark)
+        self._undone += 1
+        if not open_still:
+            self._committed = None
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether contents of forgotten things may still be in the journal."""
+        return self.left is not None
+
+    def note_branches(self, told: list[list[Any]], tx: Instant) -> None:
+        """Branches were made, merged or deleted. A new one takes the refs of an older one of its name."""
+        self.strands.note(told, tx)
+        made = {name for verb, name, *_ in told if verb == "branch"}
+        for alias in [alias for alias in self.aliases if alias[0] in made] if made else ():
+            del self.aliases[alias]
+
+    def tell_elsewhere(self, branch: str, tx: Instant, at: tuple[int, int], *, whole: bool = True) -> None:
+        """Something was told on a branch: it lies at `at`."""
+        self.strands.tell(branch, tx, at, whole=whole)
+        self.last_tx = tx
+        self.transactions += whole
+
+    def apply(self, head: dict[str, Any], places: list[Any], lies: tuple[int, int] = (0, 0)) -> None:
+        """Follow one line of the journal, which lies there. Of a line of another branch only where it lies is noted."""
+        tx = instant(head["tx"])
+        if head.get("branch") != self.branch:
+            self.tell_elsewhere(head["branch"], tx, lies, whole=not head.get("more"))
+            return
+        if "branches" in head:
+            self.note_branches(head["branches"], tx)
+        author = head.get("author")
+        first_op = len(self.o_tx)
+        why = head.get("why")
+        for verb, subject, *body in head.get("ops", ()):
+            at = body[0] if body else why
+            pos, length = places[at] if at is not None else (0, 0)
+            op = self.add_op(tx, verb, subject, author, pos, length)
+            if verb in FORGETTING and subject:
+                self.forget(self.ids.get(subject, -1), op)
+        for name, *more in head.get("entities", ()):
+            if len(more) == 1:
+                self.add_entity(name, True, more[0], None, "", tx)
+            else:
+                self.add_entity(name, False, more[0], more[1], more[2], tx)
+        ids = self.ids
+        for name, number, body in head.get("versions", ()):
+            self.add_version(ids[name], number, *places[body])
+        for row, op in head.get("closed", ()):
+            self.close_row(row, tx, first_op + op)
+        for name, number, start, stop, op in head.get("rows", ()):
+            ver = self.version(ids[name], number)
+            self.open_row(ver, (instant(start), OPEN if stop is None else instant(stop)), tx, first_op + op)
+        for name, at, op in head.get("seen", ()):
+            self.add_seen(ids[name], instant(at), tx, first_op + op)
+        for name, start, stop, op in head.get("gaps", ()):
+            gap = (tx, instant(start), OPEN if stop is None else instant(stop), first_op + op)
+            self.gaps.setdefault(ids[name], []).append(gap)
+        self.add_settings(head.get("settings", ()))
+        for branch, there, name, number in head.get("aliases", ()):
+            self.aliases[branch, there, name] = self.version(ids[name], number)
+        if not _OF_LINKS.isdisjoint(head):
+            self._apply_links(head, places, tx, first_op)
+        if not head.get("more"):
+            self._seal(tx)
+
+    def _seal(self, tx: Instant) -> None:
+        self.last_tx = tx
+        self.transactions += 1
+        self.t_tx.append(tx)
+        self.t_ver.append(len(self.v_ent))
+        there = len(self.kinds), len(self.promoted), len(self.settings)
+        if any(there) and (not self.noted or self.noted[-1][1:] != there):
+            self.noted.append((tx, *there))
+
+    def _apply_links(self, head: dict[str, Any], places: list[Any], tx: Instant, first_op: int) -> None:
+        ids, link_ids = self.ids, self.link_ids
+        for kind in head.get("kinds", ()):
+            if "promoted" in kind:
+                self.promoted.append(kind["promoted"])
+            else:
+                self.kinds.append(kind)
+        for name, source, kind, target in head.get("links", ()):
+            self.add_link(name, ids[source], kind, ids[target])
+        for name, number, strength, inferred, by, body in head.get("claims", ()):
+            self.add_claim(
+                link_ids[name],
+                number,
+                strength or 0,
+                inferred,
+                by,
+                *((0, 0) if body is None else places[body]),
+            )
+        for row, op in head.get("link_closed", ()):
+            self.close_link_row(row, tx, first_op + op)
+        for name, number, start, stop, op in head.get("link_rows", ()):
+            link = link_ids[name]
+            claim = next(c for c in reversed(self.claims_of[link]) if self.c_num[c] == number)
+            self.open_link_row(
+                claim, (instant(start), OPEN if stop is None else instant(stop)), tx, first_op + op
+            )
+        for name, pieces in head.get("took", {}).items():
+            link = link_ids[name]
+            old = self.l_tgt[link]
+            self.retake(link, self.taken.get(link), tx)
+            self.taken[link] = [
+                (self.version(old, number), instant(start), OPEN if stop is None else instant(stop))
+                for number, start, stop in pieces
+            ]
+
+    def retake(self, link: int, before: list[tuple[int, Instant, Instant]] | None, tx: Instant) -> None:
+        """What a supersession took is said anew."""
+        if self.k_tx[self.rows_of_link[link][0]] < tx:
+            self.retaken.append((tx, link, before or []))
+
+    # ------------------------------------------------------------------ reading
+
+    def version(self, ent: int, number: int) -> int:
+        """The version of that number, or -1."""
+        versions = self.versions_of[ent]
+        # while a transaction is open a dead version may still hold the number that a later one has taken over
+        if (
+            self._committed is None
+            and 0 < number <= len(versions)
+            and self.v_num[versions[number - 1]] == number
+        ):
+            return versions[number - 1]
+        return next((ver for ver in reversed(versions) if self.v_num[ver] == number), -1)
+
+    def find(self, ent: int, valid: Instant, tx: Instant) -> int:
+        """The row of an entity that holds at (valid, tx), or -1."""
+        if self.gone and ent in self.gone:
+            return -1
+        if tx < self.changed[ent]:
+            row = self.last_cover(ent, valid, tx)
+            return row if row >= 0 and self.r_end[row] > tx else -1
+        rows = self.now_of[ent]
+        if len(rows) == 1:
+            row = rows[0]
+        else:
+            at = bisect_right(rows, valid, key=self.r_from.__getitem__)
+            if at == 0:
+                return -1
+            row = rows[at - 1]
+        return row if self.r_from[row] <= valid < self.r_to[row] else -1
+
+    def last_cover(self, ent: int, valid: Instant, tx: Instant) -> int:
+        """The row written last, not after `tx`, whose valid time holds `valid`; believed at `tx` or not. -1 when there is none.
+
+        Whatever was decided about an instant last is in that row: a later decision would have written a later row, or closed this one.
+        """
+        rows = self.rows_of[ent]
+        r_tx, r_from, r_to = self.r_tx, self.r_from, self.r_to
+        if len(rows) <= _FEW:
+            for row in reversed(rows):
+                if r_from[row] <= valid < r_to[row] and r_tx[row] <= tx:
+                    return row
+            return -1
+        blocks = self._blocks.get(ent)
+        if blocks is None:
+            blocks = self._blocks[ent] = Blocks()
+        count = len(rows) if r_tx[rows[-1]] <= tx else bisect_right(rows, tx, key=r_tx.__getitem__)
+        return blocks.last(rows, count, r_from, r_to, valid)
+
+    def believed(self, ent: int, tx: Instant) -> list[int]:
+        """The rows of an entity believed at `tx`, by valid_from."""
+        if tx >= self.changed[ent]:
+            return self.now_of[ent]
+        rows = self.rows_of[ent]
+        count = bisect_right(rows, tx, key=self.r_tx.__getitem__)
+        return sorted((r for r in rows[:count] if self.r_end[r] > tx), key=self.r_from.__getitem__)
+
+    def start(self, ent: int, tx: Instant) -> Instant | None:
+        """The first valid_from believed of an entity, None when nothing is believed."""
+        rows = self.believed(ent, tx)
+        return self.r_from[rows[0]] if rows else None
+
+    def find_link(self, link: int, valid: Instant, tx: Instant) -> int:
+        """The row of a link that holds at (valid, tx), or -1."""
+        rows = self.rows_of_link[link]
+        for row in rows if len(rows) == 1 else reversed(rows):
+            if self.k_tx[row] <= tx < self.k_end[row] and self.k_from[row] <= valid < self.k_to[row]:
+                return row
+        return -1
+
+    def perhaps(self, side: dict[int, list[int]], ent: int, valid: Instant, tx: Instant) -> list[int]:
+        """The links of an entity on one side of which one may hold at (valid, tx): all that do, in order, without most that are long dead."""
+        links = side.get(ent, [])
+        if len(links) <= _FEW:
+            return links
+        there = self._runs.setdefault(ent, [])
+        runs = next((each for each in there if each.links is links), None)
+        if runs is None:
+            runs = Runs(links, self._hull)
+            there.append(runs)
+        return runs.perhaps(valid, tx)
+
+    def _hull(self, link: int) -> Hull:
+        rows = self.rows_of_link[link]
+        return Hull(
+            min((self.k_from[row] for row in rows), default=OPEN),
+            max((self.k_to[row] for row in rows), default=-OPEN),
+            min((self.k_tx[row] for row in rows), default=OPEN),
+            max((self.k_end[row] for row in rows), default=-OPEN),
+        )
+
+    def believed_link(self, link: int, tx: Instant) -> list[int]:
+        """The rows of a link believed at `tx`, by valid_from."""
+        rows = [r for r in self.rows_of_link[link] if self.k_tx[r] <= tx < self.k_end[r]]
+        return sorted(rows, key=self.k_from.__getitem__) if len(rows) > 1 else rows
+
+    def first_told(self, ent: int) -> Instant:
+        """The instant of an event that was told first. All others are in its occurrences."""
+        for row in self.rows_of[ent]:
+            if (
+                self.r_tx[row] < self.r_end[row]
+            ):  # not born and closed in one transaction, as it may be in one still open
+                return self.r_from[row]
+        return self.born[ent]
+
+    def standing(self, ent: int, valid: Instant, tx: Instant) -> str:
+        """How an entity known at `tx` stands at (valid, tx)."""
+        return self.face(ent, valid, tx)[0]
+
+    def face(self, ent: int, valid: Instant, tx: Instant) -> tuple[str, int]:
+        """How an entity known at `tx` stands at (valid, tx), and the row that shows it there: the one that holds, else its last cover, or -1."""
+        row = self.find(ent, valid, tx)
+        if row >= 0:
+            away = bool(self.is_event[ent]) and self.superseded(ent, valid, tx)
+            return "superseded" if away else "stands", row
+        cover = self.last_cover(ent, valid, tx)
+        if ent in self.gone:
+            return self.word(ent), cover
+        if self.is_event[ent]:
+            return "not_yet" if self.believed(ent, tx) else "retracted", cover
+        return self._absence(ent, valid, tx, cover), cover
+
+    def stood(self, ent: int, valid: Instant, tx: Instant) -> str:
+        """How an entity stood at (valid, tx) before it was forgotten."""
+        cover = self.last_cover(ent, valid, tx)
+        if cover >= 0 and self.r_end[cover] > tx:
+            away = bool(self.is_event[ent]) and self.superseded(ent, valid, tx)
+            return "superseded" if away else "stands"
+        if self.is_event[ent]:
+            return "not_yet" if self.believed(ent, tx) else "retracted"
+        return self._absence(ent, valid, tx, cover)
+
+    def confirmations(self, ent: int, tx: Instant) -> list[int]:
+        """The operations that confirmed an entity, as known at `tx`."""
+        born = self.born[ent]  # what bore its name before, and was never stored, is another thing
+        return [op for op in self.confirmed.get(self.names[ent], ()) if born <= self.o_tx[op] <= tx]
+
+    def word(self, ent: int) -> str:
+        """`evicted` or `erased` for what was forgotten, else empty."""
+        op = self.gone.get(ent, -1)
+        return "" if op < 0 else FORGETTING[self.o_verb[op]]
+
+    def tombstone(self, ent: int) -> dict[str, Any]:
+        """What is left to say of a forgotten thing, in place of its body."""
+        word = self.word(ent)
+        return {"content": {}, "trigger": word, "description": f"[{word}]", "origin": word}
+
+    def last_seen(self, ent: int) -> Instant:
+        """When an event happened last, as far as is known."""
+        first, again = self.first_told(ent), self.seen_of.get(ent)
+        return max(first, self.s_last[again[-1]]) if again else first
+
+    def setting(self, name: str) -> Any:
+        """What the store keeps under a name, None when nothing was ever set."""
+        places = self.set_at.get(name)
+        return self.settings[places[-1]][name] if places else None
+
+    def _absence(self, ent: int, valid: Instant, tx: Instant, cover: int) -> str:
+        believed = self.believed(ent, tx)
+        if believed and valid < self.r_from[believed[0]]:
+            return "not_yet"
+        op = self._removed_from(cover, ent, valid, tx)
+        if op >= 0 and self.o_verb[op] == "retract":
+            return "retracted"
+        if self.superseded(ent, valid, tx):
+            return "superseded"
+        if believed:
+            return "ended"
+        begun = [
+            self.k_from[row] for link in self.successors.get(ent, ()) for row in self.believed_link(link, tx)
+        ]
+        if begun:
+            return "not_yet" if valid < min(begun) else "ended"
+        return "retracted" if op < 0 else "ended"
+
+    def removed_by(self, ent: int, valid: Instant, tx: Instant) -> int:
+        """The operation by which an entity lost `valid`, as known at `tx`: the one that took back all of it, else the one that took that
+        instant. -1: none did.
+        """
+        return self._removed_from(self.last_cover(ent, valid, tx), ent, valid, tx)
+
+    def _removed_from(self, cover: int, ent: int, valid: Instant, tx: Instant) -> int:
+        gaps, last = self.gaps.get(ent, ()), -1
+        if not self.believed(ent, tx):
+            closed = [self.r_close[row] for row in self.rows_of[ent] if self.r_end[row] <= tx]
+            last = max([*closed, *(op for told, _, _, op in gaps if told <= tx)], default=-1)
+            if last >= 0 and self.o_verb[last] == "retract":
+                return last
+        if cover < 0:
+            return last
+        for told, start, stop, op in reversed(gaps):
+            if told == self.r_end[cover] and start <= valid < stop:
+                return op
+        return self.r_close[cover]
+
+    def superseded(self, ent: int, valid: Instant, tx: Instant) -> bool:
+        """Whether a believed link that supersedes it holds at (valid, tx)."""
+        for link in self.perhaps(self.successors, ent, valid, tx):
+            if self.find_link(link, valid, tx) >= 0:
+                return True
+        return False
+
+    def starting_with(self, prefix: str) -> Iterator[int]:
+        """The entities whose id begins with `prefix`, in order of id."""
+        if len(self._sorted) != len(self.names):  # cleared by an undo, shorter after an add
+            self._sorted = sorted(self.names)
+        at = bisect_left(self._sorted, prefix)
+        while at < len(self._sorted) and self._sorted[at].startswith(prefix):
+            ent = self.ids.get(self._sorted[at])
+            if ent is not None:
+                yield ent
+            at += 1

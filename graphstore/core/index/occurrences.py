@@ -1,0 +1,149 @@
+"""What one coordinate knows of events that come again: their occurrences, what resolved them, and so whether they are active.
+
+All of it is read from the index, nothing of it is stored: a status is a question of links and time.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable
+
+import orjson
+
+from graphstore.core.index.gc_pause import no_collecting
+from graphstore.core.index.index import Index
+from graphstore.values.models import Json, Status
+from graphstore.values.period import Instant
+
+Raw = Callable[[int, int], bytes]
+Episode = tuple[Instant, Instant | None]
+Seen = tuple[Instant, Instant, int]  # first, last, how many
+
+
+class Happened:
+    """Events at (valid, tx)."""
+
+    __slots__ = ("index", "tx", "valid")
+
+    def __init__(self, index: Index, valid: Instant, tx: Instant) -> None:
+        self.index = index
+        self.valid, self.tx = valid, tx
+
+    def instants(self, ent: int) -> list[Instant]:
+        """When an event happened by here, as far as known here, in order; an instant told twice is there twice."""
+        return sorted(at for at in self._told(ent) if at <= self.valid)
+
+    def seen(self, ent: int) -> Seen:
+        """The first and the last occurrence, and how many. Of an event that is still to come: as it will be when it begins."""
+        index = self.index
+        first = index.first_told(ent)
+        repeats = self._repeats(ent)
+        if not repeats:
+            return first, first, 1
+        newest = index.seen_of[ent][repeats - 1]
+        began, last = min(first, index.s_first[newest]), max(first, index.s_last[newest])
+        if last <= self.valid:
+            return began, last, repeats + 1
+        by = max(self.valid, began)
+        past = [at for at in self._told(ent) if at <= by]
+        return began, max(past), len(past)
+
+    def resolutions(self, ent: int) -> list[Instant]:
+        """The instants at which something resolved an event: what links to it by `resolved_by`, each time that happened; in order."""
+        index, found = self.index, set()
+        for since, target in self._resolving(ent):
+            found.add(since)
+            if index.is_event[target]:
+                found.update(at for at in self.instants(target) if at >= since)
+        return sorted(found)
+
+    def status(self, ent: int) -> Status:
+        """Whether what an event tells of is still so: `active`, `resolved`, or `superseded` by another event."""
+        index = self.index
+        if index.superseded(ent, self.valid, self.tx):
+            return "superseded"
+        resolving = self._resolving(ent)
+        if not resolving:
+            return "active"
+        _, last, _ = self.seen(ent)
+        if any(since >= last for since, _ in resolving):
+            return "resolved"
+        again = [self.seen(target)[1] for _, target in resolving if index.is_event[target]]
+        return "resolved" if any(last <= at <= self.valid for at in again) else "active"
+
+    def episodes(self, ent: int) -> list[Episode]:
+        """The active intervals: from the first occurrence after a resolution to the next resolution, None while there is none."""
+        instants, resolutions = self.instants(ent), self.resolutions(ent)
+        found: list[Episode] = []
+        at = 0
+        while at < len(instants):
+            began = instants[at]
+            ending = bisect_left(resolutions, began)
+            if ending == len(resolutions):
+                found.append((began, None))
+                break
+            found.append((began, resolutions[ending]))
+            at = bisect_right(instants, resolutions[ending])
+        return found
+
+    def _repeats(self, ent: int) -> int:
+        """How many occurrences after the first told are known here."""
+        index = self.index
+        rows = index.seen_of.get(ent)
+        if not rows:
+            return 0
+        if index.s_tx[rows[-1]] <= self.tx:
+            return len(rows)
+        return bisect_right(rows, self.tx, key=index.s_tx.__getitem__)
+
+    def _told(self, ent: int) -> list[Instant]:
+        """Every instant known here, also those to come, in the order they were told."""
+        index = self.index
+        rows = index.seen_of.get(ent, ())[: self._repeats(ent)]
+        return [index.first_told(ent), *(index.s_at[row] for row in rows)]
+
+    def _resolving(self, ent: int) -> list[tuple[Instant, int]]:
+        """The `resolved_by` links that hold here: since when, and by what."""
+        index = self.index
+        if ent not in index.out:
+            return []
+        return [
+            (index.k_from[row], index.l_tgt[link])
+            for link in index.perhaps(index.out, ent, self.valid, self.tx)
+            if index.l_kind[link] == "resolved_by"
+            and (row := index.find_link(link, self.valid, self.tx)) >= 0
+        ]
+
+
+def tombstone(index: Index, raw: Raw, ent: int) -> Json:
+    """What is left to say of a forgotten event, in place of its body: of an evicted one also its place in its trace."""
+    return {**index.tombstone(ent), "authorized": None, **kept_place(index, raw, ent)}
+
+
+def kept_place(index: Index, raw: Raw, ent: int) -> Json:
+    """The place in its trace that an evicted event left behind, empty where there is none."""
+    op = index.gone.get(ent, -1)
+    if op < 0 or index.o_len[op] == 0:
+        return {}
+    place: Json = orjson.loads(raw(index.o_pos[op], index.o_len[op])).get("place", {})
+    return place
+
+
+def look_for_prints(index: Index, raw: Raw) -> None:
+    """Know the fingerprints of all events: read the bodies of those not looked at yet."""
+    with no_collecting():
+        _look_on(index, raw)
+
+
+def _look_on(index: Index, read: Raw) -> None:
+    ent = index.is_event.find(1, index.looked)
+    while ent >= 0:
+        ver = index.versions_of[ent][0]
+        raw = read(index.v_pos[ver], index.v_len[ver])
+        if b'"fingerprint":"' in raw:  # perhaps only in its metadata
+            body = orjson.loads(raw)
+            fingerprint = body.get("fingerprint")
+            if fingerprint is not None and "authorized" not in body:  # a message is no report of anything
+                index.add_print(ent, fingerprint)
+        ent = index.is_event.find(1, ent + 1)
+    index.looked = len(index.names)

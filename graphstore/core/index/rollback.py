@@ -1,0 +1,189 @@
+"""An index cut back: to where a transaction began, when it fails; to where a branch began, when that is laid."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right, insort
+from typing import Any, TypeVar
+
+from graphstore.core.index.columns import Columns, Mark
+from graphstore.core.journal.line import FORGETTING
+from graphstore.values.period import OPEN, Instant
+
+C = TypeVar("C", bound=Columns)
+_OWN = {"_blocks": dict, "_runs": dict, "_sorted": list}  # caches that each index makes for itself
+
+
+def mark_at(index: Columns, tx: Instant) -> Mark:
+    """The committed lengths of an index as they were at an instant."""
+    end, first = index.r_end.__getitem__, index.rows_of_link.__getitem__
+    link_rows = bisect_right(index.k_tx, tx)
+    transactions = bisect_right(index.t_tx, tx)
+    return Mark(
+        bisect_right(index.born, tx),
+        index.t_ver[transactions - 1] if transactions else 0,
+        bisect_right(index.r_tx, tx),
+        bisect_right(index.closings, tx, key=end),
+        bisect_right(range(len(index.l_name)), tx, key=lambda link: index.k_tx[first(link)[0]]),
+        max(index.k_claim[:link_rows], default=-1) + 1,  # each has a row from its first transaction on
+        link_rows,
+        bisect_right(index.link_closings, tx, key=index.k_end.__getitem__),
+        bisect_right(index.o_tx, tx),
+        bisect_right(index.s_tx, tx),
+    )
+
+
+def twin(index: C) -> C:
+    """The same index once more, sharing nothing that grows."""
+    fresh = object.__new__(type(index))
+    for name, value in vars(index).items():
+        setattr(fresh, name, _OWN[name]() if name in _OWN else _copied(value))
+    return fresh
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, dict):
+        deep = isinstance(next(iter(value.values()), None), list)
+        return {key: part[:] for key, part in value.items()} if deep else value.copy()
+    if isinstance(value, list):
+        return [part[:] for part in value] if value and isinstance(value[0], list) else value[:]
+    if isinstance(value, (array, bytearray)):
+        return value[:]
+    return value.copy() if isinstance(value, set) else value
+
+
+def cut_to(index: Columns, tx: Instant) -> Mark:
+    """Cut an index back to how it was at an instant. Gives how long it is now."""
+    mark = mark_at(index, tx)
+    while index.retaken and index.retaken[-1][0] > tx:
+        _, link, before = index.retaken.pop()
+        index.taken[link] = before
+    for ent, gaps in list(index.gaps.items()):
+        if gaps[-1][0] > tx:
+            index.gaps[ent] = [gap for gap in gaps if gap[0] <= tx]
+    for alias, ver in list(index.aliases.items()):
+        if ver >= mark.versions:
+            del index.aliases[alias]
+    while index.noted and index.noted[-1][0] > tx:
+        index.noted.pop()
+    _, kinds, promoted, settings = index.noted[-1] if index.noted else (0, 0, 0, 0)
+    del index.kinds[kinds:], index.promoted[promoted:]
+    index.cut_settings(settings)
+    cut_back(index, mark)
+    index.transactions = bisect_right(index.t_tx, tx)
+    del index.t_tx[index.transactions :], index.t_ver[index.transactions :]
+    index.last_tx = tx
+    return mark
+
+
+def cut_back(index: Columns, mark: Mark) -> None:
+    """Cut every column back to `mark`, and what leads to its rows."""
+    _undo_links(index, mark)
+    _undo_rows(index, mark)
+    _undo_seen(index, mark)
+    for ent in range(len(index.names) - 1, mark.entities - 1, -1):
+        del index.ids[index.names[ent]]
+        index.gaps.pop(ent, None)
+        _drop_slot(index, ent)
+        index._blocks.pop(ent, None)
+    for column in (index.names, index.is_event, index.born, index.changed, index.kind, index.key, index.scope,
+                   index.versions_of, index.rows_of, index.now_of):  # fmt: skip
+        del column[mark.entities :]
+    if any(op >= mark.ops for op in index.gone.values()):
+        index.gone.clear()
+        for op, verb in enumerate(index.o_verb[: mark.ops]):
+            # nothing is named where no tombstone was left, and some are known to a branch alone
+            if verb in FORGETTING and index.o_subject[op] in index.ids:
+                index.forget(index.ids[index.o_subject[op]], op)
+    for op in range(len(index.o_tx) - 1, mark.ops - 1, -1):
+        if index.o_verb[op] == "confirm":
+            index.confirmed[index.o_subject[op]].pop()
+    for column in (index.o_tx, index.o_pos, index.o_len, index.o_verb, index.o_subject, index.o_author):
+        del column[mark.ops :]
+    index._sorted.clear()
+
+
+def _undo_rows(index: Columns, mark: Mark) -> None:
+    for at in range(len(index.closings) - 1, mark.closings - 1, -1):
+        row = index.closings[at]
+        index.r_end[row], index.r_close[row] = OPEN, -1
+        insort(index.now_of[index.r_ent[row]], row, key=index.r_from.__getitem__)
+    del index.closings[mark.closings :]
+    for row in range(len(index.r_ent) - 1, mark.rows - 1, -1):
+        ent = index.r_ent[row]
+        index.rows_of[ent].pop()
+        index.now_of[ent].remove(row)
+        index._blocks.pop(ent, None)
+    for column in (index.r_ent, index.r_ver, index.r_from, index.r_to,
+                   index.r_tx, index.r_end, index.r_op, index.r_close):  # fmt: skip
+        del column[mark.rows :]
+    for ver in range(len(index.v_ent) - 1, mark.versions - 1, -1):
+        index.versions_of[index.v_ent[ver]].pop()
+    for column in (index.v_ent, index.v_num, index.v_pos, index.v_len):
+        del column[mark.versions :]
+
+
+def _undo_links(index: Columns, mark: Mark) -> None:
+    there = len(index.l_name), len(index.k_link), len(index.link_closings)
+    if there != (mark.links, mark.link_rows, mark.link_closings):
+        index._runs.clear()
+    for at in range(len(index.link_closings) - 1, mark.link_closings - 1, -1):
+        row = index.link_closings[at]
+        index.k_end[row], index.k_close[row] = OPEN, -1
+    del index.link_closings[mark.link_closings :]
+    for row in range(len(index.k_link) - 1, mark.link_rows - 1, -1):
+        index.rows_of_link[index.k_link[row]].pop()
+    for column in (
+        index.k_link,
+        index.k_claim,
+        index.k_from,
+        index.k_to,
+        index.k_tx,
+        index.k_end,
+        index.k_op,
+        index.k_close,
+    ):
+        del column[mark.link_rows :]
+    for claim in range(len(index.c_link) - 1, mark.claims - 1, -1):
+        index.claims_of[index.c_link[claim]].pop()
+    for claims in (
+        index.c_link,
+        index.c_num,
+        index.c_strength,
+        index.c_inferred,
+        index.c_pos,
+        index.c_len,
+        index.c_by,
+    ):
+        del claims[mark.claims :]
+    for link in range(len(index.l_name) - 1, mark.links - 1, -1):
+        del index.link_ids[index.l_name[link]]
+        index.taken.pop(link, None)
+        index.out[index.l_src[link]].pop()
+        index.into[index.l_tgt[link]].pop()
+        if index.l_kind[link] == "supersedes":
+            index.successors[index.l_tgt[link]].pop()
+        for end in (index.l_src[link], index.l_tgt[link]):
+            if index.even.get(end, ())[-1:] == [link]:  # not by its kind: that may be cut back already
+                index.even[end].pop()
+    for links in (index.l_name, index.l_kind, index.l_src, index.l_tgt, index.rows_of_link, index.claims_of):
+        del links[mark.links :]
+
+
+def _undo_seen(index: Columns, mark: Mark) -> None:
+    for row in range(len(index.s_ent) - 1, mark.seen - 1, -1):
+        rows = index.seen_of[index.s_ent[row]]
+        rows.pop()
+        if not rows:
+            del index.seen_of[index.s_ent[row]]
+    for column in (index.s_ent, index.s_at, index.s_tx, index.s_op, index.s_first, index.s_last):
+        del column[mark.seen :]
+    while index.printed and index.printed[-1][0] >= mark.entities:
+        index.prints[index.printed.pop()[1]].pop()
+    index.looked = min(index.looked, mark.entities)
+
+
+def _drop_slot(index: Columns, ent: int) -> None:
+    key = index.key[ent]
+    if key is not None:
+        index.slots[index.kind[ent], key, index.scope[ent]].pop()

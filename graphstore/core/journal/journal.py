@@ -1,0 +1,699 @@
+"""The truth of a store: an append-only journal, one line of canonical JSON for each transaction.
+
+A line is `{"body":[…],"digest":"…","head":{…}}`. The head says what happened and holds the hash of each body and the digest of the line
+before; the digest covers the head. So a body (content, reason: what a person wrote, with a salt) can be blanked later and the chain still
+verifies. A transaction of many lines has `"more":true` in every head but the last, which seals it.
+
+No final newline, or zero padding, is a write that was never acknowledged: it is set aside in a file beside the segment. Any other
+difference from what was written is damage: it is refused with file and line, and nothing is changed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import mmap
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Any, NoReturn
+from zlib import crc32
+
+import orjson
+
+from graphstore.core.journal.files import (
+    Moves,
+    Torn,
+    free_name,
+    pwrite_all,
+    read_at,
+    replace_whole,
+    sync_folder,
+    write_all,
+)
+from graphstore.core.journal.line import (
+    FORGOTTEN,
+    GENESIS,
+    SCHEMA,
+    check,
+    compose,
+    generation_of,
+    header,
+    lay_out,
+)
+from graphstore.core.journal.positions import (
+    NOWHERE,
+    OFFSET,
+    SHIFT,
+    Line,
+    Place,
+    Position,
+    in_memory,
+    placed,
+    segment_of,
+)
+from graphstore.errors import DamageError, EngineError
+
+SEGMENT_BYTES = 64 << 20
+_REMAP_BYTES = 1 << 20
+_CHUNK = 1 << 22
+
+
+Ticket = tuple[int, Position]
+State = tuple[
+    Position, str, tuple[int, int, int] | None
+]  # the end, the last digest, the last line (segment, offset, length)
+
+
+class Journal:
+    """The segments of one store. The writer appends; a reader follows; both read bodies by place.
+
+    `path` is the folder that holds the segments, None for a journal in memory (nothing is durable then).
+    """
+
+    def __init__(
+        self, path: Path | None, *, writer: bool, durability: str = "commit", interval: float = 0.05
+    ) -> None:
+        self.path = path
+        self._state: State = (
+            Position(0, 0),
+            GENESIS,
+            None,
+        )  # replaced whole: others read it while the writer goes on
+        self._durable: State = self._state
+        self.torn: Torn | None = None
+        self._writer = writer
+        self.appended = NOWHERE  # where the lines lie that were appended last
+        self._memory: list[bytes] = [b""]  # bodies by number; a place is never 0
+        self._memory_lines: list[tuple[dict[str, Any], list[bytes], int]] = []
+        self._files: list[IO[bytes]] = []
+        self._generations: list[int] = []  # of the files that are open
+        self._maps: dict[int, tuple[mmap.mmap, int]] = {}
+        self._broken: str | None = None
+        self.failed: str | None = None  # why what was appended last did not become durable
+        self._epoch = 0
+        self._syncing = threading.Lock()
+        self._interval = interval
+        self._dirty = threading.Event()
+        self._stop = threading.Event()
+        self._syncer: threading.Thread | None = None
+        if path is not None and writer:
+            self._create(path)
+            if durability == "interval":
+                self._syncer = threading.Thread(target=self._sync_often, daemon=True)
+                self._syncer.start()
+
+    @property
+    def end(self) -> Position:
+        """Where the next line goes, or is read from."""
+        return self._state[0]
+
+    @property
+    def durable(self) -> Position:
+        """What lies before this is on the disk."""
+        return self._durable[0]
+
+    @property
+    def digest(self) -> str:
+        """The digest of the last line: it stands for the journal's state."""
+        return self._state[1]
+
+    # ------------------------------------------------------------------ files
+
+    def _create(self, path: Path) -> None:
+        path.mkdir(parents=True, exist_ok=True)
+        if not self._name(0).exists():
+            try:
+                self._new_segment(0)
+            except OSError as error:
+                with contextlib.suppress(OSError):
+                    self._name(0).unlink(missing_ok=True)
+                raise EngineError(
+                    f"cannot make {self._name(0)}: {error.strerror}. Nothing was made."
+                ) from error
+
+    def _name(self, segment: int) -> Path:
+        assert self.path is not None
+        return self.path / f"{segment + 1:08}.jsonl"
+
+    def _new_segment(self, segment: int) -> None:
+        fd = os.open(self._name(segment), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+        try:
+            write_all(fd, header(segment + 1))
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+        assert self.path is not None
+        sync_folder(self.path)
+
+    def _file(self, segment: int) -> IO[bytes]:
+        while len(self._files) <= segment:
+            number = len(self._files)
+            mode = "r+b" if self._writer else "rb"
+            file = open(self._name(number), mode, buffering=0)  # noqa: SIM115 - kept open on purpose
+            self._files.append(file)
+            self._generations.append(_generation(file, number))
+        return self._files[segment]
+
+    def segments(self) -> int:
+        """How many segment files there are. Raises DamageError when one between them is missing."""
+        if self.path is None:
+            return 1
+        numbers = sorted(int(name.stem) for name in self.path.glob("*.jsonl") if name.stem.isdigit())
+        for number, found in enumerate(numbers, 1):
+            if number != found:
+                raise DamageError(
+                    f"{self._name(number - 1)} is missing, though {self._name(found - 1)} follows. Nothing was changed. Restore a backup."
+                )
+        return len(numbers)
+
+    def size(self) -> int:
+        """The size of what has been read or written so far, in bytes."""
+        if self.path is None:
+            return sum(map(len, self._memory))
+        return sum(self._name(i).stat().st_size for i in range(self.end.segment)) + self.end.offset
+
+    # ------------------------------------------------------------------ reading
+
+    def read(self, progress: Callable[[int, int], None] | None = None) -> Iterator[list[Line]]:
+        """The sealed transactions after `end`, each as its lines, verified. Moves `end` past each.
+
+        Raises DamageError with file and line. A torn tail ends the reading; `torn` says so.
+        """
+        self.torn = None
+        if self.path is None:
+            while self.end.offset < len(self._memory_lines):
+                number = self.end.offset
+                head, bodies, _ = self._memory_lines[number]
+                self._state = (Position(0, number + 1), lay_out(head, bodies)[1], None)
+                yield list(self.again(Place(number, 1)))
+        while self.path is not None:
+            yield from self._read_segment(progress)
+            if self.torn is not None or self.end.segment + 1 >= self.segments():
+                return
+            self._state = (Position(self.end.segment + 1, 0), self.digest, self._state[2])
+
+    def _read_segment(self, progress: Callable[[int, int], None] | None) -> Iterator[list[Line]]:
+        segment, offset = self.end
+        data = self._load(segment, offset)
+        at = count = 0  # bytes and lines after `offset`
+        if offset == 0:
+            at = self._check_header(segment, data)
+            if at == 0:
+                return
+            count = 1
+            self._moved(Position(segment, at), self.digest, self._state[2])
+        digest = self.digest
+        pending: list[Line] = []  # a transaction whose last line has not come yet; it never crosses a segment
+        begin, begin_count = at, count
+        while (stop := data.find(b"\n", at)) >= 0:
+            try:
+                head, digest, spans = check(data[at:stop], digest)
+            except ValueError as error:
+                self._refuse(segment, self._line_number(segment, offset) + count, str(error))
+            pending.append(placed(head, spans, (segment << SHIFT) | (offset + at), stop + 1 - at))
+            last, at, count = at, stop + 1, count + 1
+            if head.get("more"):
+                continue
+            self._moved(Position(segment, offset + at), digest, (segment, offset + last, at - last))
+            begin, begin_count = at, count
+            if progress and count % 1024 == 0:
+                progress(at, len(data))
+            yield pending
+            pending = []
+        if begin < len(data):
+            number = self._line_number(segment, offset) + begin_count
+            if segment + 1 < self.segments():
+                self._refuse(segment, number, "it has no end, though another segment follows")
+            self.torn = Torn(str(self._name(segment)), number, len(data) - begin, None)
+
+    def again(self, place: Place) -> Iterator[Line]:
+        """The lines that lie at a place, read once more and each checked by itself. Raises DamageError."""
+        if self.path is None:
+            for number in range(place.pos, place.pos + place.length):
+                yield in_memory(*self._memory_lines[number], number)
+            return
+        segment, at = segment_of(place), place.pos
+        data = read_at(self._file(segment).fileno(), place.pos & OFFSET, place.length)
+        for raw in data.split(b"\n")[:-1]:
+            try:
+                head, _, spans = check(raw)
+            except ValueError as error:
+                self._refuse(segment, self._line_number(segment, at & OFFSET), str(error))
+            yield placed(head, spans, at, len(raw) + 1)
+            at += len(raw) + 1
+
+    def whole(self) -> Iterator[Place]:
+        """Where all lines lie that were read or written so far."""
+        if self.path is None:
+            yield Place(0, len(self._memory_lines))
+            return
+        for segment in range(self.end.segment + 1):
+            fd = self._file(segment).fileno()
+            stop = self.end.offset if segment == self.end.segment else os.fstat(fd).st_size
+            start = len(header(segment + 1, self._generations[segment]))
+            yield Place((segment << SHIFT) | start, stop - start)
+
+    def _load(self, segment: int, offset: int) -> bytes:
+        fd = self._file(segment).fileno()
+        size = os.fstat(fd).st_size
+        return read_at(fd, offset, size - offset)
+
+    def _line_number(self, segment: int, offset: int) -> int:
+        if offset == 0:
+            return 1
+        return read_at(self._file(segment).fileno(), 0, offset).count(b"\n") + 1
+
+    def _check_header(self, segment: int, data: bytes) -> int:
+        stop = data.find(b"\n")
+        if stop < 0:
+            if segment + 1 < self.segments():
+                self._refuse(segment, 1, "it has no end, though another segment follows")
+            if not header(segment + 1).startswith(data.rstrip(b"\0")):
+                self._refuse_header(segment, data)
+            self.torn = Torn(str(self._name(segment)), 1, len(data), None)
+            return 0
+        if generation_of(data[: stop + 1], segment + 1) < 0:
+            self._refuse_header(segment, data[:stop])
+        return stop + 1
+
+    def _refuse_header(self, segment: int, line: bytes) -> NoReturn:
+        try:
+            header = orjson.loads(line)
+        except orjson.JSONDecodeError:
+            header = None
+        if isinstance(header, dict) and header.get("format") == "graphstore journal":
+            schema = header.get("schema")
+            if isinstance(schema, int) and schema > SCHEMA:
+                raise EngineError(
+                    f"{self._name(segment)} was written with schema {schema}; this graphstore reads up to {SCHEMA}. "
+                    "Install a newer graphstore. Nothing was changed."
+                )
+        raise DamageError(
+            f"{self._name(segment)} line 1: it is not the header of a graphstore journal. Nothing was changed."
+        )
+
+    def _refuse(self, segment: int, number: int, why: str) -> NoReturn:
+        raise DamageError(
+            f"{self._name(segment)} line {number}: {why}. The journal is damaged there; nothing was changed. "
+            "Restore a backup, or cut the file before that line to keep what comes before it."
+        )
+
+    def make_ready(self) -> None:
+        """Set a torn tail aside in a file beside its segment, so that the next commit follows the last whole one. Writer only."""
+        if self.torn is None or self.path is None:
+            return
+        name = Path(self.torn.file)
+        begin = name.stat().st_size - self.torn.size
+        fd = os.open(name, os.O_RDWR)
+        try:
+            if self.torn.size:
+                aside = free_name(name.with_name(f"{name.stem}-torn-{begin}.bin"))
+                aside.write_bytes(read_at(fd, begin, self.torn.size))
+                self.torn.aside = str(aside)
+            os.ftruncate(fd, begin)
+            if begin == 0:
+                write_all(fd, header(int(name.stem)))
+                self._moved(
+                    Position(self.end.segment, len(header(int(name.stem)))), self.digest, self._state[2]
+                )
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+        sync_folder(self.path)
+
+    def checksum(self, upto: Position) -> int:
+        """A CRC of every byte before `upto`."""
+        total = 0
+        for segment in range(upto.segment + 1):
+            fd = self._file(segment).fileno()
+            left = upto.offset if segment == upto.segment else os.fstat(fd).st_size
+            at = 0
+            while left > 0 and (data := os.pread(fd, min(_CHUNK, left), at)):
+                total = crc32(data, total)
+                at += len(data)
+                left -= len(data)
+        return total
+
+    def start_at(self, position: Position, digest: str) -> None:
+        """Go on from a position whose bytes before it are known to be right."""
+        self._moved(position, digest, None)
+
+    def _moved(self, end: Position, digest: str, last: tuple[int, int, int] | None) -> None:
+        # what was read is what a crash would leave: as durable as anything
+        self._state = self._durable = (end, digest, last)
+
+    def holds(self, position: Position) -> bool:
+        """Whether the files reach as far as `position`."""
+        if self.path is None or position.segment >= self.segments():
+            return False
+        return self._name(position.segment).stat().st_size >= position.offset
+
+    def unchanged(self) -> bool:
+        """Whether the last line this reader has seen still stands where it stood (a failed commit is cut off again)."""
+        last = self._state[2]
+        if last is None or self.path is None:
+            return True
+        segment, offset, length = last
+        raw = read_at(self._file(segment).fileno(), offset, length)
+        return raw.find(b'"digest":"%b"' % self.digest.encode()) >= 0
+
+    def body(self, pos: int, length: int) -> dict[str, Any]:
+        """The body at a place, parsed afresh."""
+        return orjson.loads(self.raw(pos, length))  # type: ignore[no-any-return]
+
+    def raw(self, pos: int, length: int) -> bytes:
+        """The bytes of the body at a place."""
+        segment, offset = pos >> SHIFT, pos & OFFSET
+        if self.path is None:
+            return self._memory[offset]
+        mapped = self._maps.get(segment)
+        if mapped is not None and offset + length <= mapped[1]:
+            return mapped[0][offset : offset + length]
+        return self._unmapped(segment, offset, length)
+
+    def _unmapped(self, segment: int, offset: int, length: int) -> bytes:
+        fd = self._file(segment).fileno()
+        mapped = self._maps.get(segment)
+        limit = self.end.offset if segment == self.end.segment else os.fstat(fd).st_size
+        if limit - (mapped[1] if mapped else 0) >= _REMAP_BYTES and offset + length <= limit:
+            self._maps[segment] = (mmap.mmap(fd, limit, access=mmap.ACCESS_READ), limit)
+        return read_at(fd, offset, length)
+
+    # ------------------------------------------------------------------ writing
+
+    def append(self, lines: list[tuple[dict[str, Any], list[bytes]]]) -> list[list[Place]]:
+        """Write one transaction: head and bodies of each line. Gives the places of the bodies. It is durable after `sync(ticket())`.
+
+        Raises EngineError when the disk refuses; the journal is then as it was before.
+        """
+        if self._broken or self.failed:
+            raise EngineError(self.failed or f"{self._broken} Close the store and open it again.")
+        digest, parts, laid, at = self.digest, [], [], 0
+        for number, (head, bodies) in enumerate(lines, 1):
+            if number < len(lines):
+                head["more"] = True
+            line, digest, offsets = compose(head, bodies, digest)
+            laid.append((at, offsets, bodies))
+            parts.append(line)
+            at += len(line)
+        if self.path is None:
+            return self._keep_in_memory(lines, digest)
+        segment, offset = self._room()
+        self._commit(segment, offset, parts)
+        base = (segment << SHIFT) | offset
+        self.appended = Place(base, at)
+        last = (segment, offset + at - len(parts[-1]), len(parts[-1]))
+        self._state = (Position(segment, offset + at), digest, last)
+        return [
+            [Place(base + start + offset, len(body)) for offset, body in zip(offsets, bodies, strict=True)]
+            for start, offsets, bodies in laid
+        ]
+
+    def _keep_in_memory(
+        self, lines: list[tuple[dict[str, Any], list[bytes]]], digest: str
+    ) -> list[list[Place]]:
+        placed = []
+        self.appended = Place(len(self._memory_lines), len(lines))
+        for head, bodies in lines:
+            start = len(self._memory)
+            self._memory.extend(
+                bytes(memoryview(body)) for body in bodies
+            )  # orjson's own bytes keep a page each
+            placed.append([Place(start + i, len(body)) for i, body in enumerate(bodies)])
+            self._memory_lines.append((head, bodies, start))
+        self._state = (Position(0, len(self._memory_lines)), digest, None)
+        return placed
+
+    def _room(self) -> Position:
+        if self.end.offset < SEGMENT_BYTES:
+            return self.end
+        segment = self.end.segment + 1
+        try:
+            if self._syncer is not None:  # it looks after the last file alone
+                os.fdatasync(self._file(segment - 1).fileno())
+            self._new_segment(segment)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                self._name(segment).unlink()
+            raise EngineError(
+                f"cannot begin {self._name(segment)}: {error.strerror}. Nothing was written."
+            ) from error
+        return Position(segment, len(header(segment + 1)))
+
+    def _commit(self, segment: int, offset: int, parts: list[bytes]) -> None:
+        fd = self._file(segment).fileno()
+        try:
+            pwrite_all(fd, b"".join(parts), offset)
+        except BaseException as error:
+            self._undo(fd, offset)
+            if not isinstance(error, OSError):
+                raise
+            full = (
+                " Free some space and do it again."
+                if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+                else ""
+            )
+            raise EngineError(
+                f"cannot write {self._name(segment)}: {error.strerror}. Nothing of this transaction was kept.{full}"
+            ) from error
+
+    @property
+    def state(self) -> State:
+        """Where the journal ends and with what: `rewind` goes back to it."""
+        return self._state
+
+    def rewind(self, state: State) -> None:
+        """Cut off what was appended last and never acknowledged. The caller holds the writer's lock."""
+        if self.path is None:
+            del self._memory_lines[state[0].offset :]
+        elif state[0].segment == self.end.segment:
+            self._undo(self._file(state[0].segment).fileno(), state[0].offset)
+        else:
+            self._let_go(self.end.segment)
+            self._name(self.end.segment).unlink()
+        self._state = state
+
+    def ticket(self) -> Ticket:
+        """What `sync` has to wait for so that everything appended so far is durable."""
+        return self._epoch, self.end
+
+    def sync(self, ticket: Ticket) -> None:
+        """Wait until what the ticket stands for is durable. Many may wait: one call of the system serves all that have come by then.
+
+        Raises EngineError when the disk refuses. Then nothing can be appended before `cut_back`, and every ticket not yet served is void.
+        """
+        if self.path is None or self._syncer is not None:
+            self._dirty.set()
+            return
+        epoch, end = ticket
+        with self._syncing:
+            if epoch != self._epoch or self.failed:
+                raise EngineError(
+                    self.failed
+                    or f"{self.path} could not be made durable. Nothing of this transaction was kept."
+                )
+            if self._durable[0] >= end:
+                return
+            upto = self._state
+            try:
+                for segment in range(self._durable[0].segment, upto[0].segment + 1):
+                    os.fdatasync(self._file(segment).fileno())
+            except OSError as error:
+                self.failed = (
+                    f"cannot make {self.path} durable: {error.strerror}. Nothing of this transaction was kept. "
+                    "Free some space or mend the disk, and do it again."
+                )
+                raise EngineError(self.failed) from error
+            self._durable = upto
+
+    @contextlib.contextmanager
+    def quiet(self) -> Iterator[None]:
+        """Nobody's sync comes between while the journal is read anew; what was read is durable at the end."""
+        with self._syncing:
+            yield
+            if self.path is not None and self._writer:
+                with contextlib.suppress(OSError):
+                    os.fdatasync(self._file(self.end.segment).fileno())
+
+    def cut_back(self) -> None:
+        """After a failed `sync`: cut off what never became durable, and go on from there. The caller holds the writer's lock."""
+        with self._syncing:
+            for mapped, _ in self._maps.values():
+                mapped.close()
+            self._maps.clear()
+            end = self._durable[0]
+            for segment in range(self.segments() - 1, end.segment, -1):
+                self._let_go(segment)
+                self._name(segment).unlink(missing_ok=True)
+            self._undo(self._file(end.segment).fileno(), end.offset)
+            self._state = self._durable
+            self._epoch += 1
+            self.failed = None
+
+    def _undo(self, fd: int, offset: int) -> None:
+        try:
+            os.ftruncate(fd, offset)
+        except OSError as error:
+            self._broken = f"A failed commit could not be cut off the journal ({error.strerror})."
+
+    def _sync_often(self) -> None:
+        while not self._stop.is_set():
+            self._dirty.wait()
+            time.sleep(self._interval)
+            self._dirty.clear()
+            try:
+                with self._syncing:
+                    os.fdatasync(self._file(self.end.segment).fileno())
+            except (OSError, ValueError) as error:
+                if not self._stop.is_set():
+                    self._broken = f"Making the journal durable failed ({error})."
+
+    def export(self, sink: IO[bytes]) -> int:
+        """Write header and every line to `sink`: a dump that `load` takes. Gives the number of lines."""
+        sink.write(header(1))
+        lines = 0
+        if self.path is None:
+            for head, bodies, _ in self._memory_lines:
+                sink.write(lay_out(head, bodies)[0])
+            return len(self._memory_lines)
+        for segment in range(self.end.segment + 1):
+            fd = self._file(segment).fileno()
+            stop = self.end.offset if segment == self.end.segment else os.fstat(fd).st_size
+            at = len(header(segment + 1, self._generations[segment]))
+            while at < stop and (data := os.pread(fd, min(_CHUNK, stop - at), at)):
+                sink.write(data)
+                lines += data.count(b"\n")
+                at += len(data)
+        return lines
+
+    def close(self) -> None:
+        """Make everything durable and let go of the files."""
+        if self._syncer is not None:
+            self._stop.set()
+            self._dirty.set()
+            with contextlib.suppress(OSError):
+                os.fdatasync(self._file(self.end.segment).fileno())
+            self._syncer.join(timeout=2)
+        for mapped, _ in self._maps.values():
+            mapped.close()
+        self._maps.clear()
+        self._let_go(0)
+
+    # ------------------------------------------------------------------ forgetting
+
+    def blank(self, segment: int, places: list[Place]) -> Moves:
+        """Write a segment anew with `null` in place of these bodies, and put it in the place of the old one. Gives how the others moved.
+
+        The caller holds the writer's lock. Raises EngineError when the disk refuses; the segment is then as it was.
+        """
+        if self.path is None:
+            self._blank_in_memory(places)
+            return Moves([], [0])
+        with self._syncing:
+            file = self._file(segment)
+            stop = self.end.offset if segment == self.end.segment else os.fstat(file.fileno()).st_size
+            old = header(segment + 1, self._generations[segment])
+            fresh = header(segment + 1, self._generations[segment] + 1)
+            data = memoryview(read_at(file.fileno(), 0, stop))
+            parts: list[Any] = [fresh]
+            at, shift = len(old), len(fresh) - len(old)
+            moves = Moves([], [shift])
+            for pos, length in sorted(places):
+                offset = pos & OFFSET
+                parts += (data[at:offset], FORGOTTEN)
+                at = offset + length
+                shift += len(FORGOTTEN) - length
+                moves.starts.append(pos)
+                moves.shifts.append(shift)
+            self._replace(segment, b"".join([*parts, data[at:]]))
+            self._shifted(segment, moves)
+            return moves
+
+    def _replace(self, segment: int, data: bytes) -> None:
+        name = self._name(segment)
+        try:
+            replace_whole(name, data)
+        except OSError as error:
+            raise EngineError(
+                f"cannot write {name} anew: {error.strerror}. What was forgotten is not shown any more, but its content is still in "
+                "that file. Free some space and open the store again: that finishes it."
+            ) from error
+        self._files[segment].close()
+        self._files[segment] = open(name, "r+b", buffering=0)  # noqa: SIM115 - kept open on purpose
+        self._generations[segment] += 1
+        self._maps.pop(
+            segment, None
+        )  # not closed: another thread may be reading it; it goes with its last reader
+
+    def _shifted(self, segment: int, moves: Moves) -> None:
+        def moved(state: State) -> State:
+            end, digest, last = state
+            base = segment << SHIFT
+            if end.segment == segment:
+                end = Position(segment, moves.to(base + end.offset) - base)
+            if last is not None and last[0] == segment:
+                start, stop = (moves.to(base + at) - base for at in (last[1], last[1] + last[2]))
+                last = (segment, start, stop - start)
+            return end, digest, last
+
+        self._state, self._durable = moved(self._state), moved(self._durable)
+
+    def _blank_in_memory(self, places: list[Place]) -> None:
+        gone = {pos for pos, _ in places}
+        for pos in gone:
+            self._memory[pos] = FORGOTTEN
+        for _, bodies, first in self._memory_lines:
+            for at in range(len(bodies)):
+                if first + at in gone:
+                    bodies[at] = FORGOTTEN
+
+    def settle(self) -> None:
+        """Make everything durable now, whatever the durability. Raises EngineError when the disk refuses."""
+        if self.path is not None:
+            with self._syncing:
+                try:
+                    for segment in range(self._durable[0].segment, self.end.segment + 1):
+                        os.fdatasync(self._file(segment).fileno())
+                except OSError as error:
+                    raise EngineError(f"cannot make {self.path} durable: {error.strerror}.") from error
+
+    def renewed(self) -> bool:
+        """Whether a segment that was read here has been written anew since."""
+        for segment, generation in enumerate(self._generations):
+            try:
+                with open(self._name(segment), "rb") as file:
+                    if _generation(file, segment) != generation:
+                        return True
+            except FileNotFoundError:  # just being replaced
+                return True
+        return False
+
+    @property
+    def generation(self) -> int:
+        """How often the segment written anew most often was."""
+        return max(self._generations, default=0)
+
+    def hold(self, told: list[list[tuple[dict[str, Any], list[bytes]]]]) -> None:
+        """A journal in memory: hold these lines instead, whose heads are whole."""
+        self._memory, self._memory_lines = [b""], []
+        for lines in told:
+            self._keep_in_memory(lines, lines[-1][0]["prev"])
+        self._state = (Position(0, 0), GENESIS, None)
+
+    def reopen(self) -> None:
+        """Let go of the files, so that what is read next is read from those that are there now."""
+        self._maps.clear()
+        self._let_go(0)
+        self.start_at(Position(0, 0), GENESIS)
+
+    def _let_go(self, segment: int) -> None:
+        for file in self._files[segment:]:
+            file.close()
+        del self._files[segment:], self._generations[segment:]
+
+
+def _generation(file: IO[bytes], segment: int) -> int:
+    return generation_of(os.pread(file.fileno(), 300, 0).partition(b"\n")[0], segment + 1)

@@ -1,0 +1,54 @@
+"""Where the lines of a journal and their bodies lie: a segment and an offset in one number."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from graphstore.core.journal.line import FORGOTTEN
+
+SHIFT = 40
+OFFSET = (1 << SHIFT) - 1
+
+
+class Place(NamedTuple):
+    """Where a body lies: `pos` is segment and offset in one number, `length` is in bytes. (0, 0): it was forgotten."""
+
+    pos: int
+    length: int
+
+
+NOWHERE = Place(0, 0)
+
+
+class Line(NamedTuple):
+    """One verified line: its head, where its bodies lie, and where it lies itself (in memory: its number, and 1)."""
+
+    head: dict[str, Any]
+    places: list[Place]
+    at: Place = NOWHERE
+
+
+class Position(NamedTuple):
+    """How far a reader has come: the whole segments before, and the bytes of the one it is in."""
+
+    segment: int
+    offset: int
+
+
+def segment_of(place: Place) -> int:
+    """The number of the segment a body lies in."""
+    return place.pos >> SHIFT
+
+
+def placed(head: dict[str, Any], spans: list[tuple[int, int]], at: int, length: int) -> Line:
+    """The line of so many bytes at `at`, whose bodies have these spans within it."""
+    places = [Place(at + start, size) if size else NOWHERE for start, size in spans]
+    return Line(head, places, Place(at, length))
+
+
+def in_memory(head: dict[str, Any], bodies: list[bytes], first: int, number: int) -> Line:
+    """The line of that number in memory, whose bodies are numbered from `first` on."""
+    places = [
+        NOWHERE if body == FORGOTTEN else Place(first + at, len(body)) for at, body in enumerate(bodies)
+    ]
+    return Line(head, places, Place(number, 1))

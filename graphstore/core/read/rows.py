@@ -1,0 +1,336 @@
+"""What one coordinate shows as numbers: which rows and links hold there, what they say, and light rows of all that stands.
+
+An entity, a row, a link and an operation are numbers that hold while the store's lock is held. Functions that look at many things and show few of them
+work on these; `Sight` turns them into values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from typing import Literal, NamedTuple
+
+from graphstore.core.index.occurrences import Happened, kept_place
+from graphstore.core.search.source import Source
+from graphstore.values.keys import slot_name
+from graphstore.values.models import Json
+from graphstore.values.period import OPEN, Instant
+
+Periods = tuple[Instant, Instant, Instant, Instant]  # valid from, to; tx from, to
+Side = dict[int, list[int]]  # entity -> links
+
+
+class Edge(NamedTuple):
+    """A link without its attributes and periods: its number and id, and the numbers of what it joins."""
+
+    link: int
+    id: str
+    kind: str
+    source: int
+    target: int
+
+
+class Claim(NamedTuple):
+    """How sure a link is: its strength (0: none given), whether it was inferred, and who made it."""
+
+    strength: int
+    inferred: bool
+    created_by: str
+
+
+class Row(NamedTuple):
+    """A node or event that stands, as `scan` gives it. Instants are microseconds since 1970; an end that is open is None.
+
+    `kind` of an event is its type. `known_since`: when it was first recorded. `content`, `text` and `tags` are read when asked for: a node's,
+    and of an event its whole body as `content`.
+    """
+
+    id: str
+    kind: str
+    key: str | None
+    scope: str
+    number: int
+    is_event: bool
+    valid_from: Instant
+    valid_to: Instant | None
+    tx_from: Instant
+    tx_to: Instant | None
+    known_since: Instant
+    content: Json | None = None
+    text: str | None = None
+    tags: tuple[str, ...] = ()
+
+
+class Rows:
+    """The numbers at (valid, tx)."""
+
+    __slots__ = ("core", "happened", "index", "tx", "valid")
+
+    def __init__(self, core: Source, valid: Instant, tx: Instant) -> None:
+        self.core = core
+        self.index = core.index
+        self.valid, self.tx = valid, tx
+        self.happened = Happened(core.index, valid, tx)
+
+    # ------------------------------------------------------------------ entities
+
+    def entities(self, events: bool, kind: str | None = None) -> Iterator[int]:
+        """Every node (or every event) known here, of a kind (or type) if one is named, in the order they were first known."""
+        index, tx = self.index, self.tx
+        born, is_event = index.born, index.is_event
+        if kind is None:
+            return (ent for ent, since in enumerate(born) if since <= tx and is_event[ent] == events)
+        kinds = enumerate(index.kind)
+        return (ent for ent, its in kinds if its == kind and born[ent] <= tx and is_event[ent] == events)
+
+    def entity(self, id: str) -> int:
+        """What has exactly this id and is known here, or -1."""
+        ent = self.index.ids.get(id, -1)
+        return ent if ent >= 0 and self.index.born[ent] <= self.tx else -1
+
+    def ids(self) -> Iterator[str]:
+        """Every id known here, in the order they were first known."""
+        return (name for name, born in zip(self.index.names, self.index.born, strict=True) if born <= self.tx)
+
+    # ------------------------------------------------------------------ what an entity is
+
+    def id(self, ent: int) -> str:
+        """The id of an entity."""
+        return self.index.names[ent]
+
+    def kind(self, ent: int) -> str:
+        """The kind of a node, the type of an event."""
+        return self.index.kind[ent]
+
+    def key(self, ent: int) -> str | None:
+        """The key of a node."""
+        return self.index.key[ent]
+
+    def scope(self, ent: int) -> str:
+        """The scope of a node."""
+        return self.index.scope[ent]
+
+    def is_event(self, ent: int) -> bool:
+        """Whether an entity is an event."""
+        return bool(self.index.is_event[ent])
+
+    def is_forgotten(self, ent: int) -> bool:
+        """Whether an entity was evicted or erased, at whatever coordinate."""
+        return ent in self.index.gone
+
+    def is_believed(self, ent: int) -> bool:
+        """Whether anything is believed of an entity here, over whatever valid time."""
+        return ent not in self.index.gone and bool(self.index.believed(ent, self.tx))
+
+    def will_hold(self, ent: int) -> bool:
+        """Whether something is believed of an entity now that holds after the sight's tx."""
+        index = self.index
+        return ent not in index.gone and any(index.r_to[row] > self.tx for row in index.now_of[ent])
+
+    def in_slot(self, kind: str, key: str, scope: str) -> Iterable[int]:
+        """Every node of a kind with a key in a scope, in the order they were first known."""
+        return self.index.slots.get((kind, slot_name(key), scope), ())
+
+    def is_superseded(self, ent: int) -> bool:
+        """Whether a link that supersedes an entity holds here."""
+        return self.index.superseded(ent, self.valid, self.tx)
+
+    def body(self, ent: int, holding: bytes = b"") -> Json:
+        """What the last version of an entity says. Empty when it was forgotten, or when the body does not hold those bytes."""
+        index = self.index
+        ver = index.versions_of[ent][-1]
+        return self.core.body(index.v_pos[ver], index.v_len[ver], holding)
+
+    def body_of(self, row: int, holding: bytes = b"") -> Json:
+        """What the version of a row says; otherwise as `body`."""
+        index = self.index
+        ver = index.r_ver[row]
+        return self.core.body(index.v_pos[ver], index.v_len[ver], holding)
+
+    def since(self, row: int) -> Instant:
+        """From when on a row holds."""
+        return self.index.r_from[row]
+
+    def recorded(self, row: int) -> Instant:
+        """When a row was recorded."""
+        return self.index.r_tx[row]
+
+    def shown_by(self, ent: int) -> tuple[str, int]:
+        """How an entity stands here as its rows alone have it, and the row that shows it: the one that holds, or what is left of it; -1: none."""
+        index = self.index
+        standing, row = index.face(ent, self.valid, self.tx)
+        if standing in (
+            "superseded",
+            "ended",
+        ):  # with its end; the row that showed it here is believed no more
+            believed = index.believed(ent, self.tx)
+            row = next((each for each in reversed(believed) if index.r_from[each] <= self.valid), row)
+        return standing, row
+
+    def kept_place(self, ent: int) -> Json:
+        """The place in its trace that an evicted event left behind."""
+        return kept_place(self.index, self.core.raw, ent)
+
+    def scan(
+        self,
+        *,
+        kind: str | None = None,
+        key: str | None = None,
+        scope: str | None = None,
+        tag: str | None = None,
+        events: bool = False,
+        content: bool = False,
+    ) -> Iterator[Row]:
+        """The nodes, or the events, that stand here, as light rows in the order they were first known; all filters must hold."""
+        index, valid, tx = self.index, self.valid, self.tx
+        find, kinds, keys, scopes, born = index.find, index.kind, index.key, index.scope, index.born
+        slot = None if key is None else slot_name(key)
+        reads = content or tag is not None
+        for ent in self.entities(events, kind):
+            if (
+                (scope is not None and scopes[ent] != scope)
+                or (slot is not None and keys[ent] != slot)
+                or (row := find(ent, valid, tx)) < 0
+            ):
+                continue
+            said: tuple[Json | None, str | None, tuple[str, ...]] = (None, None, ())
+            if reads:
+                body = self.body_of(row)
+                tags = tuple(body.get("tags", ()))
+                if tag is not None and tag not in tags:
+                    continue
+                if content:
+                    said = (body, None, ()) if events else (body.get("content", {}), body.get("text"), tags)
+            start, to, told, end = self.periods(row)
+            yield Row(
+                index.names[ent], kinds[ent], keys[ent], scopes[ent], index.v_num[index.r_ver[row]], events,
+                start, None if to >= OPEN else to, told, None if end >= OPEN else end, born[ent], *said,
+            )  # fmt: skip
+
+    def latest(self, most: int) -> tuple[list[int], int]:
+        """What was recorded last of what stands here, the last first; and how many stand."""
+        index = self.index
+        rows = [
+            row for ent, born in enumerate(index.born) if born <= self.tx and (row := self.find(ent)) >= 0
+        ]
+        return [index.r_ent[row] for row in sorted(rows, key=self.recorded)[-most:][::-1]], len(rows)
+
+    # ------------------------------------------------------------------ rows
+
+    def find(self, ent: int) -> int:
+        """The row that holds here, or -1."""
+        return self.index.find(ent, self.valid, self.tx)
+
+    def periods(self, row: int) -> Periods:
+        """When a row holds and when it was believed, as far as known here."""
+        index, end = self.index, self.index.r_end[row]
+        return index.r_from[row], index.r_to[row], index.r_tx[row], end if end <= self.tx else OPEN
+
+    # ------------------------------------------------------------------ links
+
+    def held(self, link: int) -> int:
+        """The row of a link that holds here, or -1."""
+        return self.index.find_link(link, self.valid, self.tx)
+
+    def links_either(self, ent: int) -> list[int]:
+        """The link rows that hold here at either end of an entity, each once, by (valid_from, tx_from, id)."""
+        index = self.index
+        if ent not in index.out and ent not in index.into:
+            return []
+        rows = {*self.rows_of_links(index.out, ent), *self.rows_of_links(index.into, ent)}
+        return sorted(rows, key=self.link_order)
+
+    def edge(self, row: int) -> Edge:
+        """The link of a row."""
+        return self._edge(self.index.k_link[row])
+
+    def _edge(self, link: int) -> Edge:
+        index = self.index
+        return Edge(link, index.l_name[link], index.l_kind[link], index.l_src[link], index.l_tgt[link])
+
+    def edges(
+        self, ent: int, side: Literal["out", "into"], kinds: frozenset[str] | None = None
+    ) -> Iterator[Edge]:
+        """Every link there ever was with an entity as its source (`out`) or target (`into`), in the order they were made: `held` tells which hold."""
+        index = self.index
+        links = (index.out if side == "out" else index.into).get(ent, ())
+        return (self._edge(link) for link in links if kinds is None or index.l_kind[link] in kinds)
+
+    def edges_of(self, kinds: Collection[str]) -> Iterator[Edge]:
+        """Every link of these kinds there ever was, in the order they were made."""
+        names, sources, targets = self.index.l_name, self.index.l_src, self.index.l_tgt
+        return (
+            Edge(link, names[link], kind, sources[link], targets[link])
+            for link, kind in enumerate(self.index.l_kind)
+            if kind in kinds
+        )
+
+    def has_links(self, ent: int, side: Literal["out", "into"] = "out") -> bool:
+        """Whether there ever was a link with an entity as its source, or target."""
+        return ent in (self.index.out if side == "out" else self.index.into)
+
+    def knows_link(self, id: str) -> bool:
+        """Whether a link of exactly this id was ever made."""
+        return id in self.index.link_ids
+
+    def links_made(self) -> int:
+        """How many links were ever made, those of a transaction that is open too."""
+        return len(self.index.l_name)
+
+    def was_made(self, link: int) -> bool:
+        """Whether a link was made by the sight's tx."""
+        return any(self.index.k_tx[row] <= self.tx for row in self.index.rows_of_link[link])
+
+    def believed_link(self, link: int) -> list[int]:
+        """The rows of a link believed here, by valid_from."""
+        return self.index.believed_link(link, self.tx)
+
+    def claim(self, row: int) -> Claim:
+        """How sure the link of a row is there."""
+        index, claim = self.index, self.index.k_claim[row]
+        return Claim(index.c_strength[claim], bool(index.c_inferred[claim]), index.c_by[claim])
+
+    def reason(self, row: int) -> str | None:
+        """The reason that is given for the link of a row."""
+        index, claim = self.index, self.index.k_claim[row]
+        reason: str | None = self.core.body(index.c_pos[claim], index.c_len[claim]).get("reason")
+        return reason
+
+    def closed_by(self, id: str) -> int:
+        """The last operation that closed a row of a thing or a link with exactly this id, for `change`; -1: none did."""
+        index = self.index
+        link = index.link_ids.get(id, -1)
+        if link >= 0:
+            return max((index.k_close[row] for row in index.rows_of_link[link]), default=-1)
+        return max((index.r_close[row] for row in index.rows_of[index.ids[id]]), default=-1)
+
+    def made_by(self, link: int) -> tuple[int, str]:
+        """The operation that made a link, for `change`, and its verb."""
+        index = self.index
+        op = index.k_op[index.rows_of_link[link][0]]
+        return op, index.o_verb[op]
+
+    def links_around(
+        self, ent: int, side: Literal["out", "into"], kinds: frozenset[str] | None = None
+    ) -> list[int]:
+        """The link rows that hold here with an entity as their source (`out`) or target (`into`), by (valid_from, tx_from, id)."""
+        return self.rows_of_links(self.index.out if side == "out" else self.index.into, ent, kinds)
+
+    def rows_of_links(self, side: Side, ent: int, kinds: frozenset[str] | None = None) -> list[int]:
+        """The link rows that hold here on one side of an entity, by (valid_from, tx_from, id)."""
+        if ent not in side:
+            return []
+        index, valid, tx = self.index, self.valid, self.tx
+        find, of_kind = index.find_link, index.l_kind
+        rows = [
+            row
+            for link in index.perhaps(side, ent, valid, tx)
+            if (kinds is None or of_kind[link] in kinds) and (row := find(link, valid, tx)) >= 0
+        ]
+        if len(rows) > 1:
+            rows.sort(key=self.link_order)
+        return rows
+
+    def link_order(self, row: int) -> tuple[Instant, Instant, str]:
+        """By when it begins to hold, then when it was recorded, then its id."""
+        index = self.index
+        return index.k_from[row], index.k_tx[row], index.l_name[index.k_link[row]]

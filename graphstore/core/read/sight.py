@@ -1,0 +1,544 @@
+"""What one coordinate shows: rows of the index turned into values, ids into entities, each looked at once."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from graphstore.core.index.foundations import Resting, Shaken, resting_at, within_reach
+from graphstore.core.index.index import Index
+from graphstore.core.index.occurrences import look_for_prints, tombstone
+from graphstore.core.journal.line import FORGETTING
+from graphstore.core.read import snapshots
+from graphstore.core.read.rows import Periods, Rows, Side
+from graphstore.core.search.lookups import Accesses
+from graphstore.core.search.messages import Postings
+from graphstore.core.search.names import Naming
+from graphstore.core.search.search import Found, Search
+from graphstore.core.search.source import Source
+from graphstore.errors import InvalidError, NotFoundError
+from graphstore.values.inputs import authorized_of
+from graphstore.values.models import Change, Event, Json, Link, Node, Shaky, Snapshot, Version
+from graphstore.values.period import OPEN, Instant, end_moment, iso, moment
+from graphstore.values.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from graphstore.core.tables.graphs import Graphs
+
+_ALIAS = re.compile(r"(.+)-v([1-9][0-9]*)@(.+)\Z", re.DOTALL)
+_REF = re.compile(r"(.+)-v([1-9][0-9]*)\Z", re.DOTALL)
+SHORTEST_PREFIX = 6
+_NOTHING: Json = {}
+_MEMOS = 32
+
+
+@dataclass
+class Core(Source):
+    """What the readers and the writer of one store share. `lock` guards every look at the index."""
+
+    vocabulary: Vocabulary
+    graphs: Graphs
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    closed: str | None = None  # why nothing can be read any more
+    memo: dict[Any, Any] = field(default_factory=dict)  # answers that serve again until the next write
+    search: Search = field(default_factory=Search)
+    postings: Postings = field(default_factory=Postings)
+    naming: Naming = field(default_factory=Naming)
+    accesses: Accesses = field(default_factory=Accesses)
+
+    def setting(self, name: str) -> Any:
+        """What the store keeps under a name, None when nothing was ever set. Nothing is cut back while it looks."""
+        with self.lock:
+            return self.index.setting(name)
+
+
+class Sight(Rows):
+    """The store at (valid, tx), for as long as its lock is held. A thing that many links name is looked at once."""
+
+    __slots__ = ("_resting", "_standings", "_things")
+    core: Core
+
+    def __init__(self, core: Core, valid: Instant, tx: Instant) -> None:
+        super().__init__(core, valid, tx)
+        self._standings: dict[int, str] = {}
+        self._things: dict[int, Node | Event] = {}
+        self._resting: Resting | None = None
+
+    # ------------------------------------------------------------------ ids
+
+    def resolve(self, id: str) -> tuple[int, int]:
+        """The entity an id, a unique prefix or a `{id}-v{n}` names among what is known here, and n or 0."""
+        index = self.index
+        if not isinstance(id, str):
+            raise InvalidError(f"{id!r} is no id. Give the id as text.")
+        ent = index.ids.get(id, -1)
+        if ent >= 0 and index.born[ent] <= self.tx:
+            return ent, 0
+        ver = self._alias(id)
+        if ver >= 0:
+            return index.v_ent[ver], index.v_num[ver]
+        found = _REF.match(id)
+        whole = index.ids.get(found[1], -1) if found else -1
+        if found and whole >= 0 and index.born[whole] <= self.tx and self.last_row(whole, int(found[2])) >= 0:
+            return whole, int(found[2])
+        ent = self._by_prefix(id)
+        if ent >= 0:
+            return ent, 0
+        if found:
+            if whole < 0 or index.born[whole] > self.tx:
+                whole = self._by_prefix(found[1])
+            if whole >= 0:
+                if self.last_row(whole, int(found[2])) >= 0:
+                    return whole, int(found[2])
+                raise NotFoundError(
+                    f"no version {found[2]} of {index.names[whole]!r} as known at {iso(self.tx)}."
+                )
+        known = [name for name, born in zip(index.names, index.born, strict=True) if born <= self.tx]
+        raise NotFoundError.nearest("node or event", id, known)
+
+    def _alias(self, id: str) -> int:
+        """The version that `{id}-v{n}@{branch}` names, as known here: it came from there by a merge. -1: none."""
+        index = self.index
+        found = _ALIAS.match(id) if index.aliases else None
+        ver = index.aliases.get((found[3], int(found[2]), found[1]), -1) if found else -1
+        return ver if ver >= 0 and self.last_row(index.v_ent[ver], index.v_num[ver]) >= 0 else -1
+
+    def resolve_node(self, id: str) -> int:
+        """The node an id names. Raises InvalidError for an event."""
+        ent, _ = self.resolve(id)
+        if self.index.is_event[ent]:
+            raise InvalidError(
+                f"{self.index.names[ent]!r} is an event; events have no versions. Read it with event(…)."
+            )
+        return ent
+
+    def _by_prefix(self, prefix: str) -> int:
+        if len(prefix) < SHORTEST_PREFIX:
+            return -1
+        index = self.index
+        found = []
+        for ent in index.starting_with(prefix):
+            if index.born[ent] <= self.tx:
+                found.append(index.names[ent])
+            if len(found) > 3:
+                break
+        if len(found) > 1:
+            more = " …" if len(found) > 3 else ""
+            raise NotFoundError(
+                f"{prefix!r} is ambiguous: {', '.join(found[:3])}{more}. Give more of the id."
+            )
+        return index.ids[found[0]] if found else -1
+
+    # ------------------------------------------------------------------ lookups beside the index
+
+    def messages(
+        self, wanted: Mapping[str, Any], since: Instant, until: Instant, before: tuple[Instant, str] | None
+    ) -> Iterator[int]:
+        """The rows of messages that stand here, as `Postings.messages` finds them."""
+        return self.core.postings.messages(self, wanted, since, until, before)
+
+    def trace(self, trace_id: str) -> list[int]:
+        """The events of a trace, as `Postings.trace` finds them."""
+        return self.core.postings.trace(self, trace_id)
+
+    def traces(self) -> list[str]:
+        """The ids of all traces there is something of."""
+        return self.core.postings.traces(self)
+
+    def snapshots(self) -> list[Snapshot]:
+        """The snapshots known here, whose names may stand for a time."""
+        return snapshots.known(self.index, self.tx)
+
+    def fingerprints(self) -> Iterator[tuple[int, str]]:
+        """Every event that has a fingerprint, in the order they were recorded."""
+        look_for_prints(self.index, self.core.raw)
+        return iter(self.index.printed)
+
+    def found(
+        self,
+        text: str,
+        most: int,
+        kinds: frozenset[str] = frozenset(),
+        weigh: Callable[[int], float] | None = None,
+        seen: Callable[[int], bool] | None = None,
+    ) -> Found:
+        """The best matches of a text among what stands here, as `Search.find` ranks them."""
+        return self.core.search.find(self, text, most, kinds, weigh, seen)
+
+    def found_ever(self, text: str, kinds: frozenset[str]) -> Iterator[tuple[int, int, float]]:
+        """What ever said a word of a text: the entity, the number of its version and the score, best first."""
+        index = self.index
+        matches = self.core.search.find_known(self, text, kinds)
+        return ((index.v_ent[ver], index.v_num[ver], score) for ver, score in matches)
+
+    def looked_up(self, ents: Iterable[int]) -> None:
+        """Count these as looked up."""
+        self.core.accesses.count(map(self.index.names.__getitem__, ents))
+
+    def memo(self) -> dict[Any, Any] | None:
+        """Answers that serve again until the next write. None while a transaction that is open has written something."""
+        index, memo = self.index, self.core.memo
+        if index.pending:
+            return None
+        state = (index, index.mark())
+        if memo.get("state") != state or len(memo) > _MEMOS:
+            memo.clear()
+            memo["state"] = state
+        return memo
+
+    # ------------------------------------------------------------------ how things stand
+
+    def standing(self, ent: int) -> str:
+        """How an entity stands here."""
+        found = self._standings.get(ent)
+        if found is None:
+            found = self.index.standing(ent, self.valid, self.tx)
+            if found == "stands":
+                found = self.upright(ent)
+            self._standings[ent] = found
+        return found
+
+    def upright(self, ent: int) -> str:
+        """How an entity that has not fallen stands: `stands`, or `shaky` because of what it rests on."""
+        index = self.index
+        if ent in index.rests and within_reach(index, ent, self.tx) and self.resting.is_shaky(ent):
+            return "shaky"
+        return "stands"
+
+    @property
+    def resting(self) -> Resting:
+        """What rests on what here."""
+        if self._resting is None:
+            self._resting = resting_at(self.index, self.valid, self.tx)
+        return self._resting
+
+    def absence(self, ent: int) -> str:
+        """The sentence for something that does not stand here: its standing, and its successor."""
+        index = self.index
+        what = "event" if index.is_event[ent] else "node"
+        message = (
+            f"{what} {index.names[ent]!r} does not stand at valid {iso(self.valid)} as known at {iso(self.tx)}: "
+            f"{self.standing(ent).replace('_', ' ')}"
+        )
+        successors = [
+            index.names[index.l_src[link]] for link in index.successors.get(ent, ()) if self.held(link) >= 0
+        ]
+        if successors:
+            message += f", superseded by {', '.join(map(repr, successors))}"
+        return f"{message}. inspect({index.names[ent]!r}) shows its last content."
+
+    # ------------------------------------------------------------------ nodes and events
+
+    def thing(self, ent: int) -> Node | Event:
+        """A node or event with any standing; one that does not stand shows its last content known here."""
+        found = self._things.get(ent)
+        if found is None:
+            found = self._things[ent] = self._look(ent)
+        return found
+
+    def _face(self, ent: int) -> tuple[str, int]:
+        """How an entity stands here, and the row that shows it; -1: it was born and superseded in one transaction, so it held at no instant, but
+        a link names it."""
+        index = self.index
+        standing, row = index.face(ent, self.valid, self.tx)
+        if standing == "stands":
+            standing = self._standings.get(ent) or self.upright(ent)
+        self._standings[ent] = standing
+        if row < 0:
+            believed = index.believed(ent, self.tx)
+            row = (
+                believed[-1]
+                if believed
+                else max((r for r in index.rows_of[ent] if index.r_tx[r] <= self.tx), default=-1)
+            )
+        return standing, row
+
+    def _look(self, ent: int) -> Node | Event:
+        index = self.index
+        if index.is_event[ent]:
+            return self._event(ent)
+        standing, row = self._face(ent)
+        if row >= 0:
+            return self.node(row, standing)
+        born = index.born[ent]
+        return self._node_of(index.versions_of[ent][0], standing, (born, born, born, born))
+
+    def shown(self, row: int) -> Node | Event:
+        """The thing whose row holds here; an event with its links."""
+        ent = self.index.r_ent[row]
+        return self.shown_event(row) if self.index.is_event[ent] else self.node(row, self.upright(ent))
+
+    def shown_event(self, row: int) -> Event:
+        """The event whose row holds here, with its links."""
+        ent = self.index.r_ent[row]
+        return self.event(row, self.standing(ent), self.links_of(ent))
+
+    def confirmations(self, ent: int) -> int:
+        """How often an entity was confirmed, as known here."""
+        return len(self.index.confirmations(ent, self.tx))
+
+    def shaky(self, found: Shaken) -> Shaky:
+        """A shaky thing as a value."""
+        self._standings[found.ent] = "shaky"  # found: not to be looked for again
+        body: Json = {}
+        if found.op >= 0:
+            body = self.core.body(self.index.o_pos[found.op], self.index.o_len[found.op])
+        return Shaky.made(
+            {
+                "node": self.thing(found.ent),
+                "root": self.thing(found.root),
+                "links": tuple(self.link(row) for row in found.rows),
+                "why": body.get("reason"),
+                "recorded_at": moment(found.told),
+            }
+        )
+
+    def described(self, ent: int, number: int) -> Node:
+        """The node as one of its versions describes it."""
+        index = self.index
+        row = self.find(ent)
+        if row >= 0 and index.v_num[index.r_ver[row]] == number:
+            return self.node(row, self.upright(ent))
+        return self.node(self.last_row(ent, number), "superseded" if row >= 0 else self.standing(ent))
+
+    def last_row(self, ent: int, number: int) -> int:
+        """The row of a version written last, or -1."""
+        index = self.index
+        for row in reversed(index.rows_of[ent]):
+            if index.r_tx[row] <= self.tx and index.v_num[index.r_ver[row]] == number:
+                return row
+        return -1
+
+    def content(self, ent: int, number: int) -> Json:
+        """The content of a version by its number. Raises NotFoundError."""
+        index, row = self.index, self.last_row(ent, number)
+        if row < 0:
+            name = index.names[ent]
+            raise NotFoundError(
+                f"no version {number} of {name!r} as known at {iso(self.tx)}. versions({name!r}) lists them."
+            )
+        ver = index.r_ver[row]
+        body = self.core.body(index.v_pos[ver], index.v_len[ver]) or index.tombstone(ent)
+        content: Json = body["content"]
+        return content
+
+    def node(self, row: int, standing: str) -> Node:
+        """A row of a node as a value."""
+        index = self.index
+        ver = index.r_ver[row]
+        length = index.v_len[ver]
+        body = orjson.loads(self.core.raw(index.v_pos[ver], length)) if length else None
+        return self._node_from(body or index.tombstone(index.v_ent[ver]), ver, standing, self.periods(row))
+
+    def _node_of(self, ver: int, standing: str, periods: Periods) -> Node:
+        index = self.index
+        body = self.core.body(index.v_pos[ver], index.v_len[ver]) or index.tombstone(index.v_ent[ver])
+        return self._node_from(body, ver, standing, periods)
+
+    def written(self, row: int, standing: str, body: Json) -> Node:
+        """A row of a node that has just been written, with its body at hand."""
+        return self._node_from(body, self.index.r_ver[row], standing, self.periods(row))
+
+    def _node_from(self, body: Json, ver: int, standing: str, periods: Periods) -> Node:
+        index = self.index
+        ent = index.v_ent[ver]
+        start, to, told, end = periods
+        get = body.get
+        return Node.made(
+            {
+                "id": index.names[ent],
+                "kind": index.kind[ent],
+                "key": index.key[ent],
+                "scope": index.scope[ent],
+                "number": index.v_num[ver],
+                "content": body["content"],
+                "text": get("text"),
+                "tags": tuple(tags) if (tags := get("tags")) else (),
+                "trigger": get("trigger", "initial"),
+                "source": get("source"),
+                "standing": standing,
+                "valid_from": moment(start),
+                "valid_to": None if to >= OPEN else moment(to),
+                "tx_from": moment(told),
+                "tx_to": None if end >= OPEN else moment(end),
+            }
+        )
+
+    def version(self, row: int) -> Version:
+        """A row of a node as a line of its history."""
+        fields = dict(self.node(row, "stands").__dict__)
+        del fields["standing"]
+        fields["ref"] = f"{fields['id']}-v{fields['number']}"
+        return Version.made(fields)
+
+    def event(self, row: int, standing: str, links: tuple[Link, ...] | None = None) -> Event:
+        """A row of an event as a value."""
+        return self._event_of(self.index.r_ver[row], standing, self.periods(row)[3], links)
+
+    def event_and_links(self, ent: int, body: Json | None = None) -> Event:
+        """An event with any standing, and its links. `body`: what it says, where that is at hand."""
+        return self._event(ent, self.links_of(ent), body)
+
+    def _event(self, ent: int, links: tuple[Link, ...] | None = None, body: Json | None = None) -> Event:
+        index = self.index
+        standing, row = self._face(ent)
+        if row < 0:
+            return self._event_of(index.versions_of[ent][0], standing, index.born[ent], links, body)
+        return self._event_of(index.r_ver[row], standing, self.periods(row)[3], links, body)
+
+    def _event_of(
+        self,
+        ver: int,
+        standing: str,
+        end: Instant,
+        links: tuple[Link, ...] | None = None,
+        body: Json | None = None,
+    ) -> Event:
+        index = self.index
+        ent = index.v_ent[ver]
+        if body is None:
+            body = self.core.body(index.v_pos[ver], index.v_len[ver]) or tombstone(index, self.core.raw, ent)
+        first, last, count = self.happened.seen(ent)
+        get = body.get
+        return Event.made(
+            {
+                "id": index.names[ent],
+                "type": index.kind[ent],
+                "description": body["description"],
+                "source": get("source"),
+                "origin": body["origin"],
+                "agent": get("agent"),
+                "occurred_at": moment(first),
+                "first_seen": moment(first),
+                "last_seen": moment(last),
+                "count": count,
+                "status": self.happened.status(ent),
+                "metadata": get("metadata", {}),
+                "links": links,
+                "fingerprint": get("fingerprint"),
+                "trace_id": get("trace_id"),
+                "span_id": get("span_id"),
+                "parent_span_id": get("parent_span_id"),
+                "sender": get("sender"),
+                "sender_name": get("sender_name"),
+                "thread": get("thread"),
+                "classification": get("classification"),
+                "authorized": authorized_of(index.kind[ent], body),
+                "media_path": get("media_path"),
+                "media_hash": get("media_hash"),
+                "standing": standing,
+                "tx_from": moment(index.born[ent]),
+                "tx_to": end_moment(end),
+            }
+        )
+
+    # ------------------------------------------------------------------ links
+
+    def links_of(self, ent: int) -> tuple[Link, ...]:
+        """The links that hold here on either side of an entity."""
+        index = self.index
+        if ent not in index.out and ent not in index.into:
+            return ()
+        rows = self.rows_of_links(index.out, ent) + self.rows_of_links(index.into, ent)
+        return tuple(self.link(row) for row in sorted(rows, key=self.link_order))
+
+    def change(self, op: int) -> Change:
+        """An operation as a value."""
+        index = self.index
+        forked, verb = index.forked, index.o_verb[op]
+        here = forked is None or (op >= forked.ops and verb not in FORGETTING)
+        body = self.core.body(index.o_pos[op], index.o_len[op])
+        return Change.made(
+            {
+                "tx": moment(index.o_tx[op]),
+                "verb": verb,
+                "subject": index.o_subject[op],
+                "author": index.o_author[op],
+                "reason": body.get("reason"),
+                "branch": index.branch if here else None,
+            }
+        )
+
+    def operations(self, id: str) -> list[int]:
+        """What was done to a thing or a link by the sight's tx, in order: what names it, and what wrote or closed a row of it."""
+        index = self.index
+        link = index.link_ids.get(id, -1)
+        if link >= 0:
+            name, rows = id, index.rows_of_link[link]
+            opened, closed, begins, ends = index.k_op, index.k_close, index.k_tx, index.k_end
+        else:
+            ent = self.resolve(id)[0]
+            name, rows = index.names[ent], index.rows_of[ent]
+            opened, closed, begins, ends = index.r_op, index.r_close, index.r_tx, index.r_end
+        ops = {
+            op for op, subject in enumerate(index.o_subject) if subject == name and index.o_tx[op] <= self.tx
+        }
+        ops.update(opened[row] for row in rows if begins[row] <= self.tx)
+        ops.update(closed[row] for row in rows if ends[row] <= self.tx)
+        return sorted(ops)
+
+    def link(self, row: int, turned: str = "") -> Link:
+        """A row of a link as a value; turned round under another name when one is given."""
+        index = self.index
+        link, claim = index.k_link[row], index.k_claim[row]
+        source, target = index.l_src[link], index.l_tgt[link]
+        if turned:
+            source, target = target, source
+        length = index.c_len[claim]
+        body = orjson.loads(self.core.raw(index.c_pos[claim], length)) if length else _NOTHING
+        end, to = index.k_end[row], index.k_to[row]
+        names, standings = index.names, self._standings
+        return Link.made(
+            {
+                "id": index.l_name[link],
+                "source": names[source],
+                "kind": turned or index.l_kind[link],
+                "target": names[target],
+                "reason": body.get("reason"),
+                "strength": index.c_strength[claim] or None,
+                "confidence": "inferred" if index.c_inferred[claim] else "explicit",
+                "created_by": index.c_by[claim],
+                "metadata": body["metadata"] if "metadata" in body else {},
+                "source_standing": standings.get(source) or self.standing(source),
+                "target_standing": standings.get(target) or self.standing(target),
+                "valid_from": moment(index.k_from[row]),
+                "valid_to": None if to >= OPEN else moment(to),
+                "tx_from": moment(index.k_tx[row]),
+                "tx_to": None if end > self.tx else moment(end),
+            }
+        )
+
+    def neighbours(self, ent: int) -> set[int]:
+        """What is linked with an entity here, either way."""
+        index = self.index
+        near = {index.l_tgt[link] for link in index.out.get(ent, ()) if self.held(link) >= 0}
+        return near | {index.l_src[link] for link in index.into.get(ent, ()) if self.held(link) >= 0}
+
+    def causal(self, ent: int, side: Side) -> list[int]:
+        """The causal link rows on one side of an entity that respect time, in order."""
+        index, kinds = self.index, self.core.vocabulary.kinds
+        rows = []
+        for link in side.get(ent, ()):
+            if kinds[index.l_kind[link]].causal:
+                row = self.held(link)
+                if row >= 0 and in_time(
+                    index, index.l_src[link], index.l_tgt[link], index.k_from[row], self.tx
+                ):
+                    rows.append(row)
+        if len(rows) > 1:
+            rows.sort(key=self.link_order)
+        return rows
+
+
+def in_time(index: Index, effect: int, cause: int, since: Instant, tx: Instant) -> bool:
+    """Whether the cause starts no later than its effect, as believed at `tx`; `since` is when the link begins to hold."""
+    begun = index.start(cause, tx)
+    if begun is None or begun <= since:
+        return True
+    shown = index.start(effect, tx)
+    return shown is None or begun <= shown

@@ -1,0 +1,78 @@
+"""Snapshots: coordinates by name. A name is given once and never moved, so that what was asked by it can be asked again.
+
+Each is kept among the store's settings under a name of its own, so a follower, a reopened store and a dump have it too.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphstore.core.index.index import Index
+from graphstore.errors import ConflictError, InvalidError, NotFoundError
+from graphstore.values.coordinates import looks_like_time
+from graphstore.values.inputs import printable, text_of
+from graphstore.values.models import Snapshot
+from graphstore.values.period import Instant, instant, iso, moment
+
+KEPT = "snapshot:"
+"""What the settings of snapshots begin with."""
+
+
+def name_of(name: object) -> str:
+    """The checked name of a new snapshot, without spaces around it. Raises InvalidError for one that reads as a time."""
+    plain = printable("snapshot name", text_of("snapshot name", name).strip())
+    if looks_like_time(plain):
+        raise InvalidError(
+            f"snapshot name {plain!r} looks like a time, and would be read as one. Put a word first, such as {'before-' + plain!r}."
+        )
+    return plain
+
+
+def refuse_taken(index: Index, name: str) -> None:
+    """Raise ConflictError when a snapshot has that name already."""
+    kept = index.setting(KEPT + name)
+    if kept is not None:
+        raise ConflictError(
+            f"{name!r} is a snapshot already, of tx {kept['tx']}, and a name is never moved. Choose another name."
+        )
+
+
+def as_kept(valid: Instant, tx: Instant, author: str | None) -> dict[str, str | None]:
+    """What is kept of a snapshot under its name."""
+    return {"valid": iso(valid), "tx": iso(tx), "author": author}
+
+
+def known(index: Index, tx: Instant) -> list[Snapshot]:
+    """The snapshots told by `tx`, in the order they were made."""
+    made = (
+        _made(name.removeprefix(KEPT), kept)
+        for setting in index.settings
+        for name, kept in setting.items()
+        if name.startswith(KEPT)
+    )
+    return [snapshot for snapshot in made if instant(snapshot.tx) <= tx]
+
+
+def find(index: Index, name: object, tx: Instant) -> Snapshot:
+    """The snapshot of that name. Raises NotFoundError with the nearest names, InvalidError for a time."""
+    plain = name.strip() if isinstance(name, str) else ""
+    kept = index.setting(KEPT + plain)
+    if kept is None and (not isinstance(name, str) or looks_like_time(name)):
+        raise InvalidError(
+            f"{name!r} is no snapshot's name. For a time say as_of(valid=…), as_of(tx=…), or knowledge_at(…) for both."
+        )
+    if kept is None or instant(kept["tx"]) > tx:
+        missing = NotFoundError.nearest("snapshot", plain, [snapshot.name for snapshot in known(index, tx)])
+        raise NotFoundError(f"{missing} snapshots() lists them; a time is ISO 8601, such as '2026-01-30'.")
+    return _made(plain, kept)
+
+
+def _made(name: str, kept: dict[str, Any]) -> Snapshot:
+    return Snapshot.made(
+        {
+            "name": name,
+            "valid": moment(instant(kept["valid"])),
+            "tx": moment(instant(kept["tx"])),
+            "author": kept["author"],
+        }
+    )

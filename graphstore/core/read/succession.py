@@ -1,0 +1,149 @@
+"""The walk behind `what_superseded`: breadth first, from a thing to what took its place."""
+
+from __future__ import annotations
+
+from graphstore.core.index.gc_pause import no_collecting
+from graphstore.core.read.sight import Sight
+from graphstore.values.models import UPRIGHT, Event, How, Node, Step, Supersession
+from graphstore.values.period import Instant, moment
+
+_LEADS_AWAY = {"supersedes": 0, "transition": 1, "corrects": 2}  # kinds of link, by how much they say
+_KINDS = frozenset(_LEADS_AWAY)
+
+
+class Succession:
+    """One walk at one coordinate."""
+
+    def __init__(self, sight: Sight) -> None:
+        self.sight = sight
+        self.index = sight.index
+        self.steps: list[Step] = []
+        self.current: list[Node | Event] = []
+
+    def of(self, subject: int, number: int) -> Supersession:
+        """What became of an entity; with a number, what became of that version of it first."""
+        thing: Node | Event
+        if number and not self.index.is_event[subject]:
+            thing = self.sight.described(subject, number)
+            self._revisions(subject, number)
+        else:
+            thing = self.sight.thing(subject)
+        with no_collecting():  # a long chain is many values that all stay
+            self._walk(subject)
+        return Supersession.made(
+            {
+                "subject": thing,
+                "chain": tuple(self.steps),
+                "current": tuple(self.current),
+                "standing": thing.standing,
+            }
+        )
+
+    def _walk(self, subject: int) -> None:
+        l_src, k_link = self.index.l_src, self.index.k_link
+        seen, level = {subject}, [subject]
+        while level:
+            rows = self._after(level[0])
+            if len(level) > 1:
+                rows += [row for ent in level[1:] for row in self._after(ent)]
+            if len(rows) > 1:
+                rows.sort(key=self.sight.link_order)
+            level = []
+            for row in rows:
+                ent = l_src[k_link[row]]
+                if ent not in seen:
+                    seen.add(ent)
+                    level.append(ent)
+                    self._step(row, ent)
+
+    def _after(self, ent: int) -> list[int]:
+        """The link rows that lead away from one thing. Where none replaces it, it is an end: it stands, or it is over."""
+        index, sight = self.index, self.sight
+        rows = sight.rows_of_links(index.into, ent, _KINDS)
+        for row in rows:
+            if index.l_kind[index.k_link[row]] != "corrects":
+                break
+        else:
+            standing = sight.standing(ent)
+            if standing in UPRIGHT:
+                self.current.append(sight.thing(ent))
+            elif standing in ("retracted", "ended"):
+                self._over(ent, standing)
+        return self._saying_most(rows) if len(rows) > 1 else rows
+
+    def _saying_most(self, rows: list[int]) -> list[int]:
+        """Of several links of one pair the one that says most, in order."""
+        index = self.index
+        kept: dict[int, int] = {}
+        for row in sorted(rows, key=lambda row: _LEADS_AWAY[index.l_kind[index.k_link[row]]]):
+            kept.setdefault(index.l_src[index.k_link[row]], row)
+        return sorted(kept.values(), key=self.sight.link_order)
+
+    def _step(self, row: int, ent: int) -> None:
+        node = self.sight.thing(ent)
+        link = self.sight.link(row)  # after the thing: that has looked how it stands
+        self.steps.append(
+            Step.made(
+                {
+                    "how": "corrected" if link.kind == "corrects" else "superseded",
+                    "link": link,
+                    "node": node,
+                    "who": self.index.o_author[self.index.k_op[row]] or link.created_by,
+                    "why": link.reason,
+                    "since": link.valid_from,
+                    "recorded_at": link.tx_from,
+                }
+            )
+        )
+
+    def _over(self, ent: int, standing: str) -> None:
+        """The step of a thing that came to an end with nothing in its place."""
+        index, valid, tx = self.index, self.sight.valid, self.sight.tx
+        over = [row for row in index.believed(ent, tx) if index.r_to[row] <= valid]
+        if standing == "ended" and over:
+            row = max(over, key=index.r_to.__getitem__)
+            self._without_link("ended", None, index.r_op[row], index.r_to[row])
+            return
+        op = index.removed_by(ent, valid, tx)
+        if op >= 0:
+            row = index.last_cover(ent, valid, tx)
+            since = index.r_from[row] if row >= 0 else index.born[ent]
+            how: How = "retracted" if standing == "retracted" else "ended"
+            self._without_link(how, None, op, since)
+
+    def _revisions(self, subject: int, number: int) -> None:
+        """A step for each newer version that was written over valid time that version `number` had lost, in the order they were believed."""
+        index, tx = self.index, self.sight.tx
+        rows = [row for row in index.rows_of[subject] if index.r_tx[row] <= tx]
+        lost = [row for row in rows if index.v_num[index.r_ver[row]] == number and index.r_end[row] <= tx]
+        told = set()
+        for row in rows:
+            later, start, stop = index.v_num[index.r_ver[row]], index.r_from[row], index.r_to[row]
+            if (
+                later > number
+                and later not in told
+                and any(
+                    index.r_end[old] <= index.r_tx[row]
+                    and start < index.r_to[old]
+                    and index.r_from[old] < stop
+                    for old in lost
+                )
+            ):
+                told.add(later)
+                self._without_link("revised", self.sight.described(subject, later), index.r_op[row], start)
+
+    def _without_link(self, how: How, node: Node | None, op: int, since: Instant) -> None:
+        index = self.index
+        self.steps.append(
+            Step.made(
+                {
+                    "how": how,
+                    "link": None,
+                    "node": node,
+                    "who": index.o_author[op],
+                    "why": self.sight.core.body(index.o_pos[op], index.o_len[op]).get("reason"),
+                    "since": moment(since),
+                    "recorded_at": moment(index.o_tx[op]),
+                }
+            )
+        )

@@ -1,0 +1,530 @@
+"""Every read of the store, each at one coordinate: from the resident index, with contents from the journal.
+
+`Reader` holds the reads; a `View` is a reader whose coordinate never changes, a `GraphStore` one whose coordinate is now.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from graphstore.core.read import conflicts, hops, snapshots, view_diff, walks
+from graphstore.core.read.rows import Row
+from graphstore.core.read.sight import Core, Sight
+from graphstore.core.read.succession import Succession
+from graphstore.core.read.walks import By, Direction
+from graphstore.errors import InvalidError, NotFoundError
+from graphstore.values import content_diff as differences
+from graphstore.values.coordinates import Axis, resolve
+from graphstore.values.inputs import whole_number
+from graphstore.values.keys import slot_name
+from graphstore.values.models import (
+    Chain,
+    Change,
+    Contradiction,
+    Coordinate,
+    Event,
+    FieldChange,
+    Inspection,
+    Link,
+    Node,
+    Shaky,
+    Snapshot,
+    Supersession,
+    Version,
+    ViewDiff,
+)
+from graphstore.values.painter import Painted
+from graphstore.values.period import OPEN, Instant, TimeLike, instant, iso, moment
+from graphstore.values.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    import networkx
+    import pyarrow
+
+    from graphstore.core.tables.engine import Result
+
+
+class Reading:
+    """The store's lock held for as long as something is read at one coordinate: `with view.reading() as sight`."""
+
+    __slots__ = ("_ahead", "_reader")
+
+    def __init__(self, reader: Reader, ahead: Instant) -> None:
+        self._reader, self._ahead = reader, ahead
+
+    def __enter__(self) -> Sight:
+        core = self._reader._core
+        core.lock.acquire()
+        try:
+            valid, tx = self._reader._coordinate()
+            return Sight(core, max(valid, self._ahead), tx)
+        except BaseException:
+            core.lock.release()
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        self._reader._core.lock.release()
+
+
+class Reader(Painted):
+    """The reads, at the coordinate that `_coordinate` gives. Each holds the store's lock while it looks."""
+
+    _core: Core
+
+    def _coordinate(self) -> tuple[Instant, Instant]:
+        raise NotImplementedError
+
+    def _time(self, value: TimeLike, what: str, axis: Axis = "valid") -> Instant:
+        """The instant that a caller gave; ages such as `7d` count back from the valid time of these answers."""
+        if not isinstance(value, str):
+            return instant(value, what)
+        return resolve(value, what, instant(self.at.valid), self._names, axis=axis)
+
+    def _names(self) -> list[Snapshot]:
+        """The snapshots whose names may stand for a time."""
+        with self._core.lock:
+            return snapshots.known(self._core.index, self._coordinate()[1])
+
+    def _sight(self) -> Sight:
+        return Sight(self._core, *self._coordinate())
+
+    def reading(self, *, ahead: Instant = -OPEN) -> Reading:
+        """What stands here as numbers, for functions that look at much of it: one coordinate, with nothing written meanwhile.
+
+        A context manager; what it gives serves inside the block alone. `ahead`: a valid time to read at if it is later. A store that lies elsewhere
+        refuses: register the function, and it runs where the store is.
+        """
+        return Reading(self, ahead)
+
+    @property
+    def _why_closed(self) -> str | None:
+        """Why nothing can be read any more, None while it can."""
+        return self._core.closed
+
+    def _pinned(self, valid: Instant, tx: Instant) -> View:
+        """A view of the same trunk or branch at exactly this coordinate, which is not looked at again."""
+        return View(self._core, valid, tx)
+
+    @property
+    def _lock(self) -> threading.RLock:
+        """What is held by whoever looks at the index or changes it."""
+        return self._core.lock
+
+    def _setting(self, name: str) -> Any:
+        """What the store keeps under a name of how it is to behave, None when nothing was ever set."""
+        return self._core.setting(name)
+
+    def _reads_as(self, other: Reader) -> bool:
+        """Whether another view or store reads the same trunk or branch."""
+        return self._core is other._core
+
+    def knows(self, id: str) -> bool:
+        """Whether a node or event has exactly this id and was recorded by the view's tx, whatever became of it."""
+        with self.reading() as sight:
+            return sight.entity(id) >= 0
+
+    def scan(
+        self,
+        kind: str | None = None,
+        *,
+        key: str | None = None,
+        scope: str | None = None,
+        tag: str | None = None,
+        events: bool = False,
+        content: bool = False,
+    ) -> list[Row]:
+        """The nodes (with `events` the events) that stand at the coordinate as light rows, in the order they were first known.
+
+        As `nodes`, many times faster: ids, numbers and instants as integers come from memory, contents are read with `content` or a `tag` only.
+        Of a store that lies elsewhere it raises InvalidError: ask `nodes`, `events` or `query` there.
+        """
+        with self.reading() as sight:
+            return list(sight.scan(kind=kind, key=key, scope=scope, tag=tag, events=events, content=content))
+
+    @property
+    def at(self) -> Coordinate:
+        """The coordinate of these answers."""
+        valid, tx = self._coordinate()
+        return Coordinate(valid=moment(min(valid, OPEN)), tx=moment(tx))
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The link kinds there are, those the store defined for itself included."""
+        return self._core.vocabulary
+
+    # ------------------------------------------------------------------ one thing
+
+    def node(self, id: str) -> Node:
+        """The node as it stands at the coordinate.
+
+        Raises NotFoundError when it does not stand there: the message names its standing and its successor.
+        """
+        with self._core.lock:
+            sight = self._sight()
+            index = sight.index
+            ent, number = sight.resolve(id)
+            if index.is_event[ent]:
+                raise InvalidError(
+                    f"{index.names[ent]!r} is an event. Read it with event({index.names[ent]!r})."
+                )
+            if number:
+                return sight.described(ent, number)
+            row = index.find(ent, sight.valid, sight.tx)
+            if row < 0:
+                raise NotFoundError(sight.absence(ent))
+            return sight.node(row, sight.upright(ent))
+
+    def event(self, id: str) -> Event:
+        """The event, when it has happened by the coordinate and is believed there. Raises NotFoundError otherwise."""
+        with self._core.lock:
+            sight = self._sight()
+            index = sight.index
+            ent, _ = sight.resolve(id)
+            if not index.is_event[ent]:
+                raise InvalidError(
+                    f"{index.names[ent]!r} is a node. Read it with node({index.names[ent]!r})."
+                )
+            row = sight.find(ent)
+            if row < 0:
+                raise NotFoundError(sight.absence(ent))
+            return sight.event(row, sight.standing(ent), sight.links_of(ent))
+
+    def history(self, id: str) -> list[Version]:
+        """Every row of the node believed at the view's tx, over all valid time, by valid_from."""
+        with self._core.lock:
+            sight = self._sight()
+            return [sight.version(row) for row in sight.index.believed(sight.resolve_node(id), sight.tx)]
+
+    def versions(self, id: str) -> list[Version]:
+        """Every row of the node ever believed up to the view's tx, by (tx_from, valid_from): what was said, and when it was unsaid."""
+        with self._core.lock:
+            sight = self._sight()
+            index = sight.index
+            rows = [row for row in index.rows_of[sight.resolve_node(id)] if index.r_tx[row] <= sight.tx]
+            rows.sort(key=lambda row: (index.r_tx[row], index.r_from[row]))
+            return [sight.version(row) for row in rows]
+
+    def diff(self, id: str, old: int, new: int) -> list[FieldChange]:
+        """What changed in the content from version `old` to version `new`, as paths. Raises NotFoundError for an unknown number."""
+        with self._core.lock:
+            sight = self._sight()
+            ent = sight.resolve_node(id)
+            first, second = (sight.content(ent, number) for number in (old, new))
+        return differences.diff(first, second)
+
+    def operations(self, id: str) -> list[Change]:
+        """What was done to one thing, or to one link by its whole id, up to the view's tx, oldest first: who said so, when and why.
+
+        An operation on another thing that closed a part of this one is among them. Raises NotFoundError for an unknown id.
+        """
+        with self._core.lock:
+            sight = self._sight()
+            return [sight.change(op) for op in sight.operations(id)]
+
+    def inspect(self, id: str) -> Inspection:
+        """One thing with any standing, its links both ways, and its believed history."""
+        with self._core.lock:
+            sight = self._sight()
+            index = sight.index
+            ent, number = sight.resolve(id)
+            event = index.is_event[ent]
+            node: Node | Event
+            if event:
+                node = sight.event_and_links(ent)
+            else:
+                node = sight.described(ent, number) if number else sight.thing(ent)
+            return Inspection(
+                node=node,
+                links=tuple(
+                    link
+                    for link in hops.links(sight, ent, hops.ALL, begins=True)
+                    if link.kind != hops.SAME_TOPIC
+                ),
+                backlinks=tuple(hops.stored(sight, index.into, ent)),
+                same_topic=tuple(hops.links(sight, ent, hops.TOPIC, begins=True)),
+                confirmations=sight.confirmations(ent),
+                history=() if event else tuple(sight.version(row) for row in index.believed(ent, sight.tx)),
+            )
+
+    # ------------------------------------------------------------------ many things
+
+    def nodes(
+        self,
+        kind: str | None = None,
+        *,
+        key: str | None = None,
+        scope: str | None = None,
+        tag: str | None = None,
+    ) -> list[Node]:
+        """The nodes that stand at the coordinate, in the order they were first known."""
+        slot = None if key is None else slot_name(key)
+        with self._core.lock:
+            sight = self._sight()
+            index = sight.index
+            found = []
+            for ent in sight.entities(events=False):
+                if kind is not None and index.kind[ent] != kind:
+                    continue
+                if (slot is not None and index.key[ent] != slot) or (
+                    scope is not None and index.scope[ent] != scope
+                ):
+                    continue
+                row = sight.find(ent)
+                if row >= 0:
+                    node = sight.node(row, sight.upright(ent))
+                    if tag is None or tag in node.tags:
+                        found.append(node)
+            return found
+
+    def events(
+        self,
+        type: str | None = None,
+        *,
+        since: TimeLike | None = None,
+        until: TimeLike | None = None,
+        related_to: str | None = None,
+        pattern: str | None = None,
+    ) -> list[Event]:
+        """The events that have happened by the coordinate, newest `occurred_at` first; filters are ANDed.
+
+        `since` and `until`: an occurrence of it lies in [since, until). `related_to`: linked with that id either way. `pattern`: part of the
+        description, whatever the case.
+        """
+        begin = -OPEN if since is None else self._time(since, "since")
+        end = OPEN if until is None else self._time(until, "until")
+        bounded = since is not None or until is not None
+        with self._core.lock:
+            sight = self._sight()
+            index = sight.index
+            near = None if related_to is None else sight.neighbours(sight.resolve(related_to)[0])
+            found = []
+            for ent in sight.entities(events=True) if near is None else sorted(near):
+                row = sight.find(ent) if index.is_event[ent] else -1
+                if row < 0 or (type is not None and index.kind[ent] != type):
+                    continue
+                if bounded and not any(begin <= at < end for at in sight.happened.instants(ent)):
+                    continue
+                event = sight.event(row, sight.standing(ent), sight.links_of(ent))
+                if pattern is None or pattern.lower() in event.description.lower():
+                    found.append((-index.r_from[row], event.id, event))
+        return [event for _, _, event in sorted(found, key=lambda each: each[:2])]
+
+    def compare(self, other: Reader) -> ViewDiff:
+        """What `other` has that this has not (added), the other way round (removed), and nodes described by another version (changed).
+
+        `other` may be a view of a branch: then a node is changed when it says something else there, whatever the number of its version.
+        """
+        if not isinstance(other, Reader) or other._core.journal is not self._core.journal:
+            raise InvalidError("compare wants another view of the same store.")
+        with self._core.lock:
+            return view_diff.compare(self._sight(), other._sight())
+
+    # ------------------------------------------------------------------ links
+
+    def links_from(
+        self,
+        id: str,
+        kinds: Iterable[str] | str = (),
+        *,
+        group: str | None = None,
+        strength: int | None = None,
+        confidence: str | None = None,
+        created_by: str | None = None,
+    ) -> list[Link]:
+        """The links that hold at the coordinate with this as their source, by (valid_from, tx_from, id); symmetric ones from either end.
+
+        An inverse name among `kinds` (`causes`) gives those links turned round, under that name. `strength`: at least so strong (none said: 3).
+        """
+        with self._core.lock:
+            sight = self._sight()
+            wanted = hops.asked(sight.core.vocabulary, kinds, group, strength, confidence, created_by)
+            return hops.links(sight, sight.resolve(id)[0], wanted, begins=True)
+
+    def backlinks_to(
+        self,
+        id: str,
+        kinds: Iterable[str] | str = (),
+        *,
+        group: str | None = None,
+        strength: int | None = None,
+        confidence: str | None = None,
+        created_by: str | None = None,
+    ) -> list[Link]:
+        """The links that hold at the coordinate with this as their target: otherwise as `links_from`."""
+        with self._core.lock:
+            sight = self._sight()
+            wanted = hops.asked(sight.core.vocabulary, kinds, group, strength, confidence, created_by)
+            return hops.links(sight, sight.resolve(id)[0], wanted, begins=False)
+
+    def supersedes(self, id: str) -> list[Link]:
+        """What this supersedes: each thing once, by its `supersedes` link or else by its `transition`."""
+        links = self.links_from(id, ("supersedes", "transition"))
+        said = {link.target for link in links if link.kind == "supersedes"}
+        return [link for link in links if link.kind == "supersedes" or link.target not in said]
+
+    def what_superseded(self, id: str) -> Supersession:
+        """What became of a thing: each step away from it with who, why, since when and when recorded; and what stands now.
+
+        `id` may be `{id}-v{n}`: then newer versions of the same node are steps as well.
+        """
+        with self._core.lock:
+            sight = self._sight()
+            return Succession(sight).of(*sight.resolve(id))
+
+    def causes(self, id: str, depth: int = 5) -> Chain:
+        """What led to this, nearest first, at most `depth` links away."""
+        with self._core.lock:
+            return walks.causes(self._sight(), id, depth)
+
+    def effects(self, id: str, depth: int = 5) -> Chain:
+        """What this led to, nearest first, at most `depth` links away."""
+        with self._core.lock:
+            return walks.effects(self._sight(), id, depth)
+
+    def walk(
+        self,
+        ids: Iterable[str] | str,
+        kinds: Iterable[str] | str = (),
+        hops: int = 2,
+        direction: Direction = "both",
+    ) -> Chain:
+        """What lies around the ids, at most `hops` links away: the nearest first, the first id as root. By default along all kinds that are walked.
+
+        `direction`: `out` from source to target, `in`, or `both`. An inverse name among `kinds` is walked the other way round.
+        """
+        with self._core.lock:
+            return walks.walk(self._sight(), ids, kinds, hops, direction)
+
+    def paths(
+        self,
+        source: str,
+        target: str,
+        kinds: Iterable[str] | str = (),
+        direction: Direction = "out",
+        limit: int = 100,
+        depth: int = 10,
+    ) -> list[Chain]:
+        """Every path along links whose `valid_from` never goes back, that passes nothing twice and has at most `depth` hops.
+
+        Ordered by (hops, arrival, link ids). Where there are more than `limit`, the last one given is `truncated`.
+        """
+        with self._core.lock:
+            return walks.paths(self._sight(), source, target, kinds, direction, limit, depth)
+
+    def shaky(self, limit: int | None = None) -> list[Shaky]:
+        """What stands here and rests on something that has fallen since the last word on it: the latest fall first, then the nearest to it.
+
+        Each with the fallen thing, the links from it to there, how and why it fell. Revising or confirming a thing clears it.
+        """
+        most = whole_number("limit", limit)
+        with self._core.lock:
+            sight = self._sight()
+            return [sight.shaky(found) for found in islice(sight.resting.shaken(), most)]
+
+    def contradictions(
+        self, settled: bool = False, candidates: bool = True, limit: int | None = None
+    ) -> list[Contradiction]:
+        """What cannot both be right and both stands: pairs that `contradicts` links join, then pairs of nodes of one kind and scope that talk of
+        the same and differ (`link` is None, `overlap` the part of the words they share). Each the newer first.
+
+        `settled=True` adds pairs that are decided or of which one no longer stands. `limit`: at most so many.
+        """
+        with self._core.lock:
+            return conflicts.contradictions(
+                self._sight(), settled=settled, candidates=candidates, limit=limit
+            )
+
+    def contradiction(self, one: str, other: str) -> Contradiction:
+        """The contradiction between two things, decided or not. Raises NotFoundError when nobody says there is one and they are no candidates."""
+        with self._core.lock:
+            sight = self._sight()
+            return conflicts.between(sight, sight.resolve(one)[0], sight.resolve(other)[0])
+
+    # ------------------------------------------------------------------ the graph
+
+    def query(self, cypher: str, **params: Any) -> Result:
+        """Any reading Cypher over exactly this view's graph: no temporal predicate has to be written.
+
+        Raises QueryError for a text that writes, misses a parameter, or does not run.
+        """
+        with self._core.lock:
+            engine = self._core.graphs.view(*self._coordinate(), self._core.pending)
+        return engine.query(cypher, params)
+
+    def to_arrow(self) -> pyarrow.Table:
+        """The nodes that stand here as one Arrow table: id, kind, key, scope, number, content (JSON text), text, tags, …"""
+        with self._core.lock:
+            return self._core.graphs.nodes_arrow(*self._coordinate(), self._core.pending)
+
+    def to_networkx(self) -> networkx.MultiDiGraph[str]:
+        """What stands here as a networkx MultiDiGraph: node attributes are the fields of Node or Event, edge keys are link ids."""
+        import networkx
+
+        graph: networkx.MultiDiGraph[str] = networkx.MultiDiGraph()
+        with self._core.lock:
+            sight = self._sight()
+            index = sight.index
+            things: list[Node | Event] = [*self.nodes(), *self.events()]
+            for thing in things:
+                graph.add_node(thing.id, **_attributes(thing))
+            for number in range(len(index.l_name)):
+                row = sight.held(number)
+                if row < 0:
+                    continue
+                link = sight.link(row)
+                for ent in (index.l_src[number], index.l_tgt[number]):
+                    if index.names[ent] not in graph:
+                        graph.add_node(index.names[ent], **_attributes(sight.thing(ent)))
+                graph.add_edge(link.source, link.target, key=link.id, **link.model_dump())
+        return graph
+
+
+class View(Reader):
+    """The graph at one coordinate. It never changes; make as many as you like."""
+
+    __slots__ = ("_core", "_tx", "_valid")
+
+    def __init__(self, core: Core, valid: Instant, tx: Instant) -> None:
+        self._core = core
+        self._valid = valid
+        self._tx = tx
+
+    def _coordinate(self) -> tuple[Instant, Instant]:
+        if self._core.closed:
+            raise InvalidError(self._core.closed)
+        return self._valid, self._tx
+
+    def path(
+        self,
+        source: str,
+        target: str,
+        kinds: Iterable[str] | str = (),
+        by: By = "hops",
+        direction: Direction = "out",
+        depth: int | None = None,
+    ) -> Chain:
+        """The best path along links whose `valid_from` never goes back: by fewest `hops`, or by earliest `arrival` (of the last link).
+
+        Its nodes and links are in the order of the path; that from a thing to itself has none. `depth`: at most so many hops.
+        Raises NotFoundError when there is no path. A view's alone: the `path` of a store is its folder.
+        """
+        with self._core.lock:
+            return walks.path(self._sight(), source, target, kinds, by, direction, depth)
+
+    def __repr__(self) -> str:
+        return f"<View valid {iso(self._valid)}, as known at {iso(self._tx)}>"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, View):
+            return NotImplemented
+        return (id(self._core), self._valid, self._tx) == (id(other._core), other._valid, other._tx)
+
+    def __hash__(self) -> int:
+        return hash((id(self._core), self._valid, self._tx))
+
+
+def _attributes(thing: Node | Event) -> dict[str, Any]:
+    return thing.model_dump(exclude={"links"})  # they are the edges

@@ -1,0 +1,113 @@
+"""What one coordinate has that another has not: of one line of belief, or of two that forked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from graphstore.core.read.sight import Core, Sight
+from graphstore.values import content_diff as differences
+from graphstore.values.models import Event, Json, Link, Node, NodeChange, ViewDiff
+
+Pair = tuple[int, int]  # the number of one thing, or link, here and there; -1 where it is not known
+
+
+def compare(here: Sight, there: Sight) -> ViewDiff:
+    """What is there and not here (added), here and not there (removed), and nodes described otherwise (changed)."""
+    comparing = _Comparing(here, there) if here.index is there.index else _Apart(here, there)
+    return comparing.found()
+
+
+def said(core: Core, ver: int) -> Json:
+    """What a version says: its body without the salt."""
+    body = core.body(core.index.v_pos[ver], core.index.v_len[ver])
+    body.pop("salt", None)
+    return body
+
+
+class _Comparing:
+    """Two coordinates of one line of belief: versions are compared by their number."""
+
+    def __init__(self, here: Sight, there: Sight) -> None:
+        self.here, self.there = here, there
+
+    def found(self) -> ViewDiff:
+        here, there = self.here, self.there
+        added: list[Node | Event] = []
+        removed: list[Node | Event] = []
+        changed: list[NodeChange] = []
+        for one, other in self.things():
+            before = here.find(one) if one >= 0 and here.index.born[one] <= here.tx else -1
+            after = there.find(other) if other >= 0 and there.index.born[other] <= there.tx else -1
+            if before < 0 <= after:
+                added.append(there.shown(after))
+            elif after < 0 <= before:
+                removed.append(here.shown(before))
+            elif before >= 0 and not self.same(before, after):
+                changed.append(
+                    _change(here.node(before, here.upright(one)), there.node(after, there.upright(other)))
+                )
+        fresh: list[Link] = []
+        gone: list[Link] = []
+        for one, other in self.links():
+            was = here.held(one) if one >= 0 else -1
+            now = there.held(other) if other >= 0 else -1
+            if was < 0 <= now:
+                fresh.append(there.link(now))
+            elif now < 0 <= was:
+                gone.append(here.link(was))
+        return ViewDiff(
+            added=tuple(each for each in added if isinstance(each, Node)),
+            removed=tuple(each for each in removed if isinstance(each, Node)),
+            changed=tuple(changed),
+            events_added=tuple(each for each in added if isinstance(each, Event)),
+            events_removed=tuple(each for each in removed if isinstance(each, Event)),
+            links_added=tuple(fresh),
+            links_removed=tuple(gone),
+        )
+
+    def things(self) -> Iterator[Pair]:
+        """Each thing that is known on either side."""
+        return ((ent, ent) for ent in range(len(self.here.index.born)))
+
+    def links(self) -> Iterator[Pair]:
+        """Each link that is known on either side."""
+        return ((link, link) for link in range(len(self.here.index.l_name)))
+
+    def same(self, before: int, after: int) -> bool:
+        """Whether two rows of a thing say the same."""
+        return self.here.index.r_ver[before] == self.there.index.r_ver[after]
+
+
+class _Apart(_Comparing):
+    """Two lines of belief: what they have in common is known by its id, and versions are compared by what they say."""
+
+    def things(self) -> Iterator[Pair]:
+        one, other = self.here.index, self.there.index
+        for name, ent in one.ids.items():
+            there = other.ids.get(name, -1)
+            if there >= 0 and one.is_event[ent] != other.is_event[there]:
+                yield -1, there
+                there = -1
+            yield ent, there
+        yield from ((-1, ent) for name, ent in other.ids.items() if name not in one.ids)
+
+    def links(self) -> Iterator[Pair]:
+        one, other = self.here.index.link_ids, self.there.index.link_ids
+        yield from ((link, other.get(name, -1)) for name, link in one.items())
+        yield from ((-1, link) for name, link in other.items() if name not in one)
+
+    def same(self, before: int, after: int) -> bool:
+        one, other = self.here.index, self.there.index
+        if one.is_event[one.r_ent[before]]:
+            return True
+        was, now = one.r_ver[before], other.r_ver[after]
+        common = min(index.forked.versions for index in (one, other) if index.forked is not None)
+        if was == now and was < common:
+            return True
+        return said(self.here.core, was) == said(self.there.core, now)
+
+
+def _change(old: Node, new: Node) -> NodeChange:
+    return NodeChange(
+        id=old.id, before=old, after=new, fields=tuple(differences.diff(old.content, new.content))
+    )

@@ -1,0 +1,365 @@
+"""More than one hop: chains of causes, walks around things, and paths that respect time.
+
+A link is walked from its source to its target (`out`), the other way (`in`), or either way (`both`). An inverse name walks it the other way round, a
+symmetric kind is walked from both ends. Links are shown as they are stored, whichever way they were walked.
+
+A path respects time when the `valid_from` of its links never goes back. So where a link leads does not depend on how its source was
+reached, and each link has to be walked once only, the first time it may be: that keeps the search linear in the links.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from heapq import heappop, heappush
+from itertools import islice
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from graphstore.core.read.rows import Side
+from graphstore.core.read.sight import Sight
+from graphstore.errors import InvalidError, NotFoundError
+from graphstore.values.inputs import at_least_one
+from graphstore.values.models import Chain
+from graphstore.values.period import OPEN, Instant, iso
+
+if TYPE_CHECKING:
+    from array import array
+
+Direction: TypeAlias = Literal["out", "in", "both"]
+By: TypeAlias = Literal["hops", "arrival"]
+Kinds: TypeAlias = Iterable[str] | str
+Trail: TypeAlias = list["Pass"]
+Pass: TypeAlias = tuple[
+    Instant, str, int, int
+]  # a link on the way: when it begins to hold, its id; its row, and the thing it leads to
+
+DIRECTIONS = ("out", "in", "both")
+BESTS = ("hops", "arrival")
+_BACK: dict[str, Direction] = {"out": "in", "in": "out", "both": "both"}
+
+
+def causes(sight: Sight, id: str, depth: int) -> Chain:
+    """What led to a thing, nearest first."""
+    return _causal(sight, id, depth, sight.index.out, sight.index.l_tgt)
+
+
+def effects(sight: Sight, id: str, depth: int) -> Chain:
+    """What a thing led to, nearest first."""
+    return _causal(sight, id, depth, sight.index.into, sight.index.l_src)
+
+
+def walk(sight: Sight, ids: Iterable[str] | str, kinds: Kinds, hops: int, direction: Direction) -> Chain:
+    """What lies at most `hops` links away from any of the ids."""
+    at_least_one("hops", hops)
+    roots = list(dict.fromkeys(sight.resolve(id)[0] for id in _ids(ids)))
+    if not roots:
+        raise InvalidError("a walk wants a thing to start from. Give an id, or a list of ids.")
+    ways = Ways(sight, kinds, direction)
+    seen, frontier = set(roots), roots
+    reached = roots[1:]
+    walked: dict[int, None] = {}
+    while frontier and hops:
+        hops -= 1
+        level = []
+        for ent in frontier:
+            for _, _, row, far in sorted(ways.onward(ent), key=lambda each: sight.link_order(each[2])):
+                walked[row] = None
+                if far not in seen:
+                    seen.add(far)
+                    level.append(far)
+        reached += level
+        frontier = level
+    beyond = any(far not in seen for ent in frontier for _, _, _, far in ways.onward(ent))
+    return _shown(sight, roots[0], reached, walked, beyond)
+
+
+def path(
+    sight: Sight, source: str, target: str, kinds: Kinds, by: By, direction: Direction, depth: int | None
+) -> Chain:
+    """The path with the fewest hops, or with the earliest arrival. Raises NotFoundError when there is none."""
+    if by not in BESTS:
+        raise InvalidError.choice("way to choose a path (by=)", by, BESTS)
+    most = OPEN if depth is None else at_least_one("depth", depth)
+    start, goal = sight.resolve(source)[0], sight.resolve(target)[0]
+    ways = Ways(sight, kinds, direction)
+    if start == goal:
+        return _along(sight, start, [], False)
+    trail = (
+        Search(ways, start, goal).first(most) if by == "hops" else Search(ways, start, goal).earliest(most)
+    )
+    if trail is None:
+        names = sight.index.names
+        raise NotFoundError(
+            f"no path from {names[start]!r} to {names[goal]!r} {_asked(kinds, direction, depth)}, in the order of time, "
+            f"at valid {iso(sight.valid)} as known at {iso(sight.tx)}."
+        )
+    return _along(sight, start, trail, False)
+
+
+def paths(
+    sight: Sight, source: str, target: str, kinds: Kinds, direction: Direction, limit: int, depth: int
+) -> list[Chain]:
+    """All time-respecting paths that pass no thing twice, by (hops, arrival, link ids)."""
+    at_least_one("limit", limit)
+    at_least_one("depth", depth)
+    start, goal = sight.resolve(source)[0], sight.resolve(target)[0]
+    ways, back = Ways(sight, kinds, direction), Ways(sight, kinds, _BACK[direction])
+    if start == goal:
+        return [_along(sight, start, [], False)]
+    trails = list(islice(Paths(ways, back, start, goal, depth).found(), limit + 1))
+    cut = len(trails) > limit
+    return [_along(sight, start, trail, cut and n == limit) for n, trail in enumerate(trails[:limit], 1)]
+
+
+class Ways:
+    """Which links lead on from a thing: of some kinds, in one direction, at one coordinate."""
+
+    def __init__(self, sight: Sight, kinds: Kinds, direction: Direction) -> None:
+        """Raises InvalidError for an unknown kind or direction."""
+        if direction not in DIRECTIONS:
+            raise InvalidError.choice("direction", direction, DIRECTIONS)
+        self.sight = sight
+        self._in_order: dict[int, list[Pass]] = {}
+        straight, turned = _named(sight, kinds)
+        even = {name for name in straight if sight.core.vocabulary.kinds[name].symmetric}
+        ahead, back = (straight, turned | even) if direction == "out" else (turned | even, straight)
+        if direction == "both":
+            ahead = back = straight | turned
+        index = sight.index
+        # along which kinds from source to target, and along which the other way
+        self._sides = (
+            (index.out, frozenset(ahead), index.l_tgt),
+            (index.into, frozenset(back), index.l_src),
+        )
+
+    def onward(self, ent: int) -> list[Pass]:
+        """The links that lead on from a thing, in no order."""
+        sight, index = self.sight, self.sight.index
+        l_kind, l_name, k_from, find = index.l_kind, index.l_name, index.k_from, index.find_link
+        valid, tx = sight.valid, sight.tx
+        return [
+            (k_from[row], l_name[link], row, ends[link])
+            for side, kinds, ends in self._sides
+            for link in side.get(ent, ())
+            if l_kind[link] in kinds and (row := find(link, valid, tx)) >= 0
+        ]
+
+    def in_order(self, ent: int) -> list[Pass]:
+        """The links that lead on from a thing, by when they begin to hold, then by id. Looked at once."""
+        found = self._in_order.get(ent)
+        if found is None:
+            found = self._in_order[ent] = sorted(self.onward(ent))
+        return found
+
+
+class Search:
+    """Breadth first from one thing along links whose `valid_from` does not go back.
+
+    Steps are numbered as they are found: by hops, then by the ids of the links that lead there. The first step over a link is the best one over
+    it, for what can follow a link depends on nothing but the link.
+    """
+
+    def __init__(
+        self,
+        ways: Ways,
+        start: int,
+        goal: int,
+        *,
+        since: Instant = -OPEN,
+        avoid: Collection[int] = (),
+        without: Collection[int] = (),
+        to_go: Mapping[int, int] | None = None,
+    ) -> None:
+        """From `start` on from an instant: through none of the things to avoid, and not at once over the link rows in `without`.
+
+        `to_go`: how many hops it is at least from each thing to the goal, so that what lies too far off is left out.
+        """
+        self.ways = ways
+        self.start, self.goal = start, goal
+        self.since = since
+        self.avoid = {start, *avoid}
+        self.to_go = to_go
+        self.steps: list[Pass] = []
+        self._before: list[int] = []  # the step that a step follows, -1 for the first
+        self._left = {start: [each for each in ways.in_order(start) if each[2] not in without]}
+
+    def first(self, depth: int) -> Trail | None:
+        """The way to the goal with the fewest hops and, of these, the first ids."""
+        for level in self.levels(depth):
+            for step in level:
+                if self.steps[step][3] == self.goal:
+                    return self.trail(step)
+        return None
+
+    def first_and_earliest(self, depth: int) -> Trail | None:
+        """The way to the goal with the fewest hops and, of these, the earliest arrival and then the first ids."""
+        for level in self.levels(depth):
+            arrived = [step for step in level if self.steps[step][3] == self.goal]
+            if arrived:
+                return self.trail(min(arrived, key=self._arrival))
+        return None
+
+    def earliest(self, depth: int) -> Trail | None:
+        """The way to the goal with the earliest arrival and, of these, the fewest hops and then the first ids."""
+        arrived = [step for level in self.levels(depth) for step in level if self.steps[step][3] == self.goal]
+        return self.trail(min(arrived, key=self._arrival)) if arrived else None
+
+    def levels(self, depth: int) -> Iterator[range]:
+        """The steps with one hop, with two, and so on."""
+        level = self._over([(-1, each) for each in self._leaving(self.start, self.since, depth)])
+        while level:
+            yield level
+            depth -= 1
+            level = self._over([(step, each) for step in level for each in self._after(step, depth)])
+
+    def trail(self, step: int) -> Trail:
+        """The links from the start up to a step."""
+        found = []
+        while step >= 0:
+            found.append(self.steps[step])
+            step = self._before[step]
+        return found[::-1]
+
+    def _arrival(self, step: int) -> Instant:
+        return self.steps[step][0]
+
+    def _over(self, onward: list[tuple[int, Pass]]) -> range:
+        """Number the steps. Those they follow are numbered by the ids of their links: so are these."""
+        first = len(self.steps)
+        onward.sort(key=lambda each: (each[0], each[1][1]))
+        self.steps += [each for _, each in onward]
+        self._before += [before for before, _ in onward]
+        return range(first, len(self.steps))
+
+    def _after(self, step: int, depth: int) -> list[Pass]:
+        since, _, _, far = self.steps[step]
+        return [] if far == self.goal else self._leaving(far, since, depth)
+
+    def _leaving(self, ent: int, since: Instant, depth: int) -> list[Pass]:
+        """The links that lead on from a thing from an instant on, and that no step has walked."""
+        if depth < 1:
+            return []
+        left = self._left.get(ent)
+        if left is None:
+            left = self._left[ent] = self.ways.in_order(ent).copy()
+        at = bisect_left(left, (since,))
+        found, left[at:] = left[at:], []
+        if self.to_go is not None:
+            found = [each for each in found if self.to_go.get(each[3], depth) < depth]
+        return [each for each in found if each[3] not in self.avoid]
+
+
+class Paths:
+    """Every time-respecting simple path from one thing to another, few hops first, then early arrivals, then by link ids.
+
+    The best of a set of paths is found by one search. What is left of the set without it falls into smaller sets: those that part from it at its first
+    thing, at its second, and so on. So each path costs a few searches, however many there are (Yen 1971, Lawler 1972).
+    """
+
+    def __init__(self, ways: Ways, back: Ways, start: int, goal: int, depth: int) -> None:
+        self.ways = ways
+        self.start, self.goal, self.depth = start, goal, depth
+        self.to_go = _hops_to(back, goal, depth)
+        # the best path of each set, and what makes the set: how many of its links are common to all, and which do not follow them
+        self._sets: list[tuple[int, Instant, list[str], Trail, int, frozenset[int]]] = []
+
+    def found(self) -> Iterator[Trail]:
+        """The paths, each as its links."""
+        self._add([], frozenset())
+        while self._sets:
+            _, _, _, trail, common, without = heappop(self._sets)
+            for at in range(common, len(trail)):
+                self._add(trail[:at], frozenset({trail[at][2]}) | (without if at == common else frozenset()))
+            yield trail
+
+    def _add(self, common: Trail, without: frozenset[int]) -> None:
+        """The set of the paths that begin in common and then go on over none of these links."""
+        since, _, _, at = common[-1] if common else (-OPEN, "", -1, self.start)
+        passed = {self.start, *(far for _, _, _, far in common)}
+        search = Search(
+            self.ways, at, self.goal, since=since, avoid=passed, without=without, to_go=self.to_go
+        )
+        rest = search.first_and_earliest(self.depth - len(common))
+        if rest is not None:
+            trail = common + rest
+            names = [name for _, name, _, _ in trail]
+            heappush(self._sets, (len(trail), trail[-1][0], names, trail, len(common), without))
+
+
+def _hops_to(back: Ways, goal: int, depth: int) -> dict[int, int]:
+    """How many hops it is at least to the goal from each thing that is no further away than that."""
+    to_go, frontier = {goal: 0}, [goal]
+    for hops in range(1, depth + 1):
+        level = []
+        for ent in frontier:
+            for _, _, _, near in back.in_order(ent):
+                if near not in to_go:
+                    to_go[near] = hops
+                    level.append(near)
+        if not level:
+            break
+        frontier = level
+    return to_go
+
+
+def _causal(sight: Sight, id: str, depth: int, side: Side, ends: array[int]) -> Chain:
+    """Breadth first over causal links; each link and each thing once."""
+    at_least_one("depth", depth)
+    root, _ = sight.resolve(id)
+    k_link = sight.index.k_link
+    seen, frontier = {root}, [root]
+    reached: list[int] = []
+    walked: dict[int, None] = {}
+    while frontier and depth:
+        depth -= 1
+        level = []
+        for ent in frontier:
+            for row in sight.causal(ent, side):
+                walked[row] = None
+                far = ends[k_link[row]]
+                if far not in seen:
+                    seen.add(far)
+                    level.append(far)
+        reached += level
+        frontier = level
+    beyond = any(ends[k_link[row]] not in seen for ent in frontier for row in sight.causal(ent, side))
+    return _shown(sight, root, reached, walked, beyond)
+
+
+def _along(sight: Sight, start: int, trail: Trail, truncated: bool) -> Chain:
+    return _shown(sight, start, [far for _, _, _, far in trail], [row for _, _, row, _ in trail], truncated)
+
+
+def _shown(sight: Sight, root: int, reached: Iterable[int], walked: Iterable[int], truncated: bool) -> Chain:
+    thing, link = sight.thing, sight.link
+    return Chain.made(
+        {
+            "root": thing(root),
+            "nodes": tuple([thing(ent) for ent in reached]),
+            "links": tuple([link(row) for row in walked]),
+            "truncated": truncated,
+        }
+    )
+
+
+def _ids(ids: Iterable[str] | str) -> list[str]:
+    if not isinstance(ids, (str, Iterable)):
+        raise InvalidError(f"{ids!r} is no id. Give an id, or a list of ids.")
+    return [ids] if isinstance(ids, str) else list(ids)
+
+
+def _named(sight: Sight, kinds: Kinds) -> tuple[frozenset[str], frozenset[str]]:
+    """The stored kinds that are meant, and those that are meant the other way round. Without names: all that are walked."""
+    vocabulary = sight.core.vocabulary
+    straight, turned = vocabulary.named(kinds)
+    if straight or turned:
+        return straight, turned
+    return frozenset(kind.name for kind in vocabulary.kinds.values() if kind.walked), frozenset()
+
+
+def _asked(kinds: Kinds, direction: str, depth: int | None) -> str:
+    """What a path was looked for along, in words."""
+    names = (kinds,) if isinstance(kinds, str) else tuple(kinds)
+    way = {"out": "from source to target", "in": "from target to source", "both": "either way"}[direction]
+    within = "" if depth is None else f" within {depth} hop{'s' if depth > 1 else ''}"
+    return f"along {' and '.join(names) or 'any'} links, {way},{within}".removesuffix(",")

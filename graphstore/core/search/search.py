@@ -1,0 +1,524 @@
+"""Full-text search as of any coordinate: which versions say which words, kept once, and ranked over what stands at the coordinate alone.
+
+What a version says never changes, so its words are noted once for all coordinates. A query looks the words up, leaves out every version that does not
+stand where it is asked, and only then ranks (BM25): an answer never knows of what is not there. All of it is a copy in memory, made on first use.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from array import array
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from heapq import heappush, heapreplace, nlargest
+from itertools import chain, compress, islice
+from math import log
+from typing import NamedTuple
+
+import orjson
+
+from graphstore.core.index.columns import Mark
+from graphstore.core.index.gc_pause import no_collecting
+from graphstore.core.index.index import Index
+from graphstore.core.search.source import At, Source
+from graphstore.values.models import Json
+from graphstore.values.period import OPEN, Instant
+
+K1, B = 1.2, 0.75
+"""BM25: how soon a word said again adds nothing more, and how much a long text is held to its length."""
+REMEMBERED = 4
+"""Coordinates whose standing things are remembered."""
+_BATCH = 4_096
+_TRIED = 8  # times as many as are wanted are looked at for those that fit
+_SURELY = 1 + 1e-9  # more than what sums of the same numbers in another order may differ by
+_UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"  # kana and ideographs
+_WORD = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+")
+
+
+def words(text: str) -> list[str]:
+    """The words of a text, in order: runs of letters and digits, whatever their case; of scripts written without spaces, each character.
+
+    >>> words("Straße_7: auth.py, ERR-404")
+    ['strasse', '7', 'auth', 'py', 'err', '404']
+    """
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text)
+    return _WORD.findall(text.casefold())
+
+
+def words_of_node(body: Json, kind: str, key: str | None) -> list[str]:
+    """What a version of a node is found by: its text, the texts and numbers in its content, its tags, its kind and key."""
+    said = [kind, key or "", body.get("text") or "", *body.get("tags", ())]
+    said += _leaves(body.get("content", {}))
+    return words("\n".join(said))
+
+
+def words_of_event(body: Json, type: str) -> list[str]:
+    """What an event is found by: its description, source and type."""
+    return words("\n".join((type, body.get("description") or "", body.get("source") or "")))
+
+
+def _leaves(content: Json) -> Iterator[str]:
+    waiting: list[object] = [content]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, dict):
+            waiting += value.values()
+        elif isinstance(value, list):
+            waiting += value
+        elif isinstance(value, (int, float)) and not isinstance(value, bool):
+            yield str(value)
+
+
+Weigh = Callable[[int], float]
+
+
+class Found(NamedTuple):
+    """What a search found: entities with their scores, best first, and the words that nothing here says."""
+
+    matches: list[tuple[int, float]]
+    unknown: list[str]
+
+
+class Search:
+    """The words of every version of one store. It follows the index when asked; whoever asks holds the store's lock."""
+
+    def __init__(self) -> None:
+        self._index: Index | None = None
+        self._begin()
+
+    def _begin(self) -> None:
+        self._said = _Said(0)
+        self._dropped: set[int] = set()  # forgotten entities whose words are gone
+        self._remembered: list[Standing] = []
+
+    def find(
+        self,
+        sight: At,
+        text: str,
+        most: int,
+        kinds: frozenset[str] = frozenset(),
+        weigh: Weigh | None = None,
+        seen: Callable[[int], bool] | None = None,
+    ) -> Found:
+        """The `most` best matches among what stands here (of these kinds and types, if any are named, and seen), by score, then id.
+
+        `weigh(entity)`, from 0 to 1, is what the score of a thing is multiplied by before they are ranked.
+        """
+        core, index = sight.core, sight.index
+        standing = self.standing(sight)
+        layers, lengths = [self._said], self._said.lengths
+        if standing.pending:
+            layers.append(_said(core, range(len(lengths), len(index.v_ent))))
+            lengths = lengths + layers[1].lengths
+        asked, unknown = _asked(words(text), standing, layers)
+        slope = K1 * B / (standing.mean(lengths) or 1)
+        fits = _fitting(index, kinds, seen)
+        if weigh is None:
+            scores = _scores(asked, standing.alive, slope, lengths, most, fits)
+            return Found(_best(scores, index, most), unknown)
+        scores = _scores(asked, standing.alive, slope, lengths, len(index.v_ent) + 1, fits)
+        return Found(_best_weighed(scores, index, most, weigh), unknown)
+
+    def find_known(
+        self, sight: At, text: str, kinds: frozenset[str] = frozenset()
+    ) -> list[tuple[int, float]]:
+        """The versions told by the sight's tx that say a word of the text, whatever became of them, each with its score, best first.
+
+        What is told in a transaction still open is not among them.
+        """
+        index = sight.index
+        self._follow(sight.core)
+        told = min(bisect_right(index.r_tx, sight.tx), index.mark().rows)
+        known = Standing(told, None)
+        known.version_of = {ver: ver for ver in index.r_ver[:told] if index.v_ent[ver] not in index.gone}
+        known.grow(len(index.v_ent))
+        for ver in known.version_of:
+            known.alive[ver] = 1
+        asked, _ = _asked(words(text), known, [self._said])
+        lengths = self._said.lengths
+        slope = K1 * B / (known.mean(lengths) or 1)
+        scores = _scores(asked, known.alive, slope, lengths, len(lengths) + 1, _fitting(index, kinds, None))
+        return sorted(
+            scores.items(), key=lambda match: (-match[1], index.names[index.v_ent[match[0]]], -match[0])
+        )
+
+    def standing(self, sight: At) -> Standing:
+        """What stands at a coordinate."""
+        index, valid, tx = sight.index, sight.valid, sight.tx
+        self._follow(sight.core)
+        mark, told = index.mark(), bisect_right(index.o_tx, tx)
+        if told <= mark.ops:
+            return self._committed(index, told, valid, tx)
+        standing = self._committed(index, mark.ops, valid, min(tx, index.last_tx)).copy()
+        standing.follow(index, index.lengths(), valid, tx)
+        standing.pending = True
+        return standing
+
+    def _committed(self, index: Index, told: int, valid: Instant, tx: Instant) -> Standing:
+        remembered, mark = self._remembered, index.mark()
+        forgetting = len(index.gone) != len(self._dropped)  # under way, and may still be taken back
+        for at, standing in enumerate(remembered):
+            newer = standing.mark is not None and told == mark.ops and not forgetting
+            if standing.since <= valid < standing.until and (newer or standing.told == told):
+                del remembered[at]  # an interruption loses it, and leaves nothing half done
+                if standing.told != told:
+                    standing.follow(index, mark, valid, tx)
+                    standing.told = told
+                standing.grow(len(index.v_ent))
+                remembered.insert(0, standing)
+                return standing
+        standing = Standing(told, mark if told == mark.ops else None)
+        standing.look_at_all(index, valid, tx)
+        if not forgetting:
+            remembered.insert(0, standing)
+            del remembered[REMEMBERED:]
+        return standing
+
+    def _follow(self, core: Source) -> None:
+        """Note what was committed since, and let go of what was forgotten."""
+        index = core.index
+        if self._index is not index:
+            self._begin()
+            self._index = index
+        self.drop(index)
+        done, goal = len(self._said.lengths), index.mark().versions
+        if done < goal:
+            try:
+                self._said.extend(_said(core, range(done, goal)))
+            except BaseException:
+                self._index = None  # interrupted between two words: begin again
+                raise
+
+    def drop(self, index: Index) -> None:
+        """Let go of every word of what was forgotten."""
+        if self._index is not index or len(index.gone) == len(self._dropped):
+            return
+        told = index.mark().ops  # what is not committed yet may still be taken back
+        gone = {ent for ent, op in index.gone.items() if op < told}
+        if gone != self._dropped:
+            self._said.drop({ver for ent in gone - self._dropped for ver in index.versions_of[ent]})
+            self._dropped = gone
+            self._remembered.clear()
+
+
+class _Sayings(NamedTuple):
+    """Who says a word: the versions, ascending, and how often each says it."""
+
+    versions: array[int]
+    times: array[int]
+
+
+class _Said:
+    """Which versions say a word, and how many words each version has. `first`: the number of the first."""
+
+    def __init__(self, first: int) -> None:
+        self.first = first
+        self.by: dict[str, _Sayings] = {}
+        self.lengths = array("I")
+
+    def add(self, said: list[str]) -> None:
+        """The words of the next version."""
+        by, ver = self.by, self.first + len(self.lengths)
+        for word, times in Counter(said).items():
+            if word in by:
+                sayings = by[word]
+                sayings.versions.append(ver)
+                sayings.times.append(times)
+            else:
+                by[word] = _Sayings(array("I", (ver,)), array("I", (times,)))
+        self.lengths.append(len(said))
+
+    def extend(self, more: _Said) -> None:
+        """What is said in the versions that come next."""
+        if not self.by:
+            self.by = more.by
+        else:
+            for word, sayings in more.by.items():
+                if word in self.by:
+                    self.by[word].versions.extend(sayings.versions)
+                    self.by[word].times.extend(sayings.times)
+                else:
+                    self.by[word] = sayings
+        self.lengths.extend(more.lengths)
+
+    def drop(self, versions: set[int]) -> None:
+        """Versions that say nothing any more, and the words that nobody else says."""
+        kept = {}
+        for word, said in self.by.items():
+            left = said
+            if not versions.isdisjoint(said.versions):
+                stays = [ver not in versions for ver in said.versions]
+                left = _Sayings(
+                    array("I", compress(said.versions, stays)), array("I", compress(said.times, stays))
+                )
+            if left.versions:
+                kept[word] = left
+        self.by = kept
+        for ver in versions:
+            if ver < len(self.lengths):
+                self.lengths[ver] = 0
+
+
+def _said(core: Source, versions: range) -> _Said:
+    index, found = core.index, _Said(versions.start)
+    v_ent, v_pos, v_len = index.v_ent, index.v_pos, index.v_len
+    with no_collecting():
+        for lo in range(versions.start, versions.stop, _BATCH):
+            batch = range(lo, min(lo + _BATCH, versions.stop))
+            raw = [bytes(core.raw(v_pos[ver], v_len[ver])) if v_len[ver] else b"{}" for ver in batch]
+            for ver, body in zip(batch, orjson.loads(b"[%b]" % b",".join(raw)), strict=True):
+                ent = v_ent[ver]
+                if ent in index.gone:
+                    found.add([])
+                elif index.is_event[ent]:
+                    found.add(words_of_event(body, index.kind[ent]))
+                else:
+                    found.add(words_of_node(body, index.kind[ent], index.key[ent]))
+    return found
+
+
+class Held(NamedTuple):
+    """Rows that hold at an instant, and the time [since, until) around it in which the same ones do."""
+
+    rows: list[int]
+    since: Instant
+    until: Instant
+
+
+def holding(rows: list[int], start: array[int], stop: array[int], valid: Instant) -> Held:
+    """Those of the rows that hold at `valid`; `start` and `stop` are the columns of their periods."""
+    starts, stops = list(map(start.__getitem__, rows)), list(map(stop.__getitem__, rows))
+    past, future = valid.__ge__, valid.__lt__  # as methods: filter() then asks them without a line of Python
+    return Held(
+        [row for row, begins, ends in zip(rows, starts, stops, strict=True) if begins <= valid < ends],
+        max(chain(filter(past, starts), filter(past, stops)), default=-OPEN),
+        min(chain(filter(future, starts), filter(future, stops)), default=OPEN + 1),
+    )
+
+
+class Standing:
+    """The version of each thing that stands at (valid, told), and the valid time [since, until) around it over which that stays so."""
+
+    __slots__ = ("_words", "alive", "links", "mark", "pending", "since", "told", "until", "version_of")
+
+    def __init__(self, told: int, mark: Mark | None) -> None:
+        self.told = told  # operations told
+        self.mark = mark  # of the index, when it was the newest there was
+        self.pending = False  # in a transaction still open
+        self.since, self.until = -OPEN, OPEN + 1
+        self.version_of: dict[int, int] = {}  # by entity
+        self.alive = bytearray()  # by version: 1 for one that stands
+        self._words = -1  # of all that stands; -1: not counted
+        # by whoever asks, then by entity: its links to what stands
+        self.links: dict[Hashable, dict[int, Held]] = {}
+
+    def mean(self, lengths: array[int]) -> float:
+        """How many words a thing that stands has."""
+        if self._words < 0:
+            self._words = sum(map(lengths.__getitem__, self.version_of.values()))
+        return self._words / max(len(self.version_of), 1)
+
+    def copy(self) -> Standing:
+        """One that can follow an open transaction, and be thrown away."""
+        twin = Standing(self.told, self.mark)
+        twin.since, twin.until = self.since, self.until
+        twin.version_of, twin.alive = self.version_of.copy(), self.alive[:]
+        return twin
+
+    def follow(self, index: Index, mark: Mark, valid: Instant, tx: Instant) -> None:
+        """Look again at what was touched since, up to `mark`."""
+        was = self.mark
+        assert was is not None
+        touched = {index.r_ent[row] for row in range(was.rows, mark.rows)}
+        touched.update(index.r_ent[row] for row in index.closings[was.closings : mark.closings])
+        links = {index.k_link[row] for row in range(was.link_rows, mark.link_rows)}
+        links.update(index.k_link[row] for row in index.link_closings[was.link_closings : mark.link_closings])
+        touched.update(index.l_tgt[link] for link in links if index.l_kind[link] == "supersedes")
+        self._look_anew(index, touched, links)
+        self._words = -1
+        for ent in touched:
+            ver = self.version_of.pop(ent, -1)
+            if ver >= 0:
+                self.alive[ver] = 0
+        self.mark = mark
+        self.look(index, touched, valid, tx)
+
+    def _look_anew(self, index: Index, touched: set[int], moved: set[int]) -> None:
+        """What is kept of links is wrong at the ends of those that moved, and around what may stand otherwise now."""
+        if self.links:
+            l_src, l_tgt = index.l_src, index.l_tgt
+            ends = {end for link in moved for end in (l_src[link], l_tgt[link])}
+            ends.update(l_tgt[link] for ent in touched for link in index.out.get(ent, ()))
+            ends.update(l_src[link] for ent in touched for link in index.into.get(ent, ()))
+            for kept in self.links.values():
+                for ent in ends:
+                    kept.pop(ent, None)
+
+    def grow(self, versions: int) -> None:
+        """There are so many versions now; what stands here is the same."""
+        self.alive.extend(bytes(max(0, versions - len(self.alive))))
+
+    def look_at_all(self, index: Index, valid: Instant, tx: Instant) -> None:
+        """Find out what stands, from the columns: for everything at once that is quicker than one by one."""
+        told = bisect_right(index.r_tx, tx)
+        believed = [row for row, end in enumerate(index.r_end[:told]) if end > tx]
+        held = holding(believed, index.r_from, index.r_to, valid)
+        self.since, self.until = max(self.since, held.since), min(self.until, held.until)
+        self._stand(index, held.rows, valid, tx)
+
+    def look(self, index: Index, ents: Iterable[int], valid: Instant, tx: Instant) -> None:
+        """Find out which of these stand."""
+        rows = [row for ent in ents for row in index.believed(ent, tx)]
+        for row in rows:
+            self._narrow(index.r_from[row], index.r_to[row], valid)
+        self._stand(index, [row for row in rows if index.r_from[row] <= valid < index.r_to[row]], valid, tx)
+
+    def _stand(self, index: Index, rows: Iterable[int], valid: Instant, tx: Instant) -> None:
+        """These rows hold. A superseded event does not stand, nor does what was forgotten."""
+        self.grow(len(index.v_ent))
+        version_of, alive, gone, successors = self.version_of, self.alive, index.gone, index.successors
+        r_ent, r_ver = index.r_ent, index.r_ver
+        for row in rows:
+            ent = r_ent[row]
+            if ent in gone or (
+                ent in successors and index.is_event[ent] and self._replaced(index, ent, valid, tx)
+            ):
+                continue
+            version_of[ent] = ver = r_ver[row]
+            alive[ver] = 1
+
+    def _replaced(self, index: Index, ent: int, valid: Instant, tx: Instant) -> bool:
+        for link in index.successors[ent]:
+            for row in index.believed_link(link, tx):
+                self._narrow(index.k_from[row], index.k_to[row], valid)
+        return index.superseded(ent, valid, tx)
+
+    def _narrow(self, start: Instant, stop: Instant, valid: Instant) -> None:
+        """Something changes at these two instants, at one side of `valid` each or both."""
+        for bound in (start, stop):
+            if bound > valid:
+                self.until = min(self.until, bound)
+            else:
+                self.since = max(self.since, bound)
+
+
+def _fitting(
+    index: Index, kinds: frozenset[str], seen: Callable[[int], bool] | None
+) -> Callable[[int], bool] | None:
+    """Which versions may be found; None: all."""
+    v_ent, kind = index.v_ent, index.kind
+    if seen is None:
+        return (lambda ver: kind[v_ent[ver]] in kinds) if kinds else None
+    if not kinds:
+        return lambda ver: seen(v_ent[ver])
+    return lambda ver: kind[v_ent[ver]] in kinds and seen(v_ent[ver])
+
+
+class _Word(NamedTuple):
+    """A word that is asked for: what it can bring at most, and who says it."""
+
+    weight: float
+    said: list[_Sayings]
+
+    def by_all(self, alive: bytearray) -> Iterator[tuple[int, int]]:
+        """The versions that stand and say it, each with how often."""
+        for versions, times in self.said:
+            yield from compress(zip(versions, times, strict=True), map(alive.__getitem__, versions))
+
+    def by_some(self, known: Iterable[int]) -> Iterator[tuple[int, int]]:
+        """Those of these versions that say it, each with how often."""
+        for versions, times in self.said:
+            end = len(versions)
+            for ver in known:
+                at = bisect_left(versions, ver)
+                if at < end and versions[at] == ver:
+                    yield ver, times[at]
+
+
+def _asked(asked: list[str], standing: Standing, layers: list[_Said]) -> tuple[list[_Word], list[str]]:
+    """The words that are said by something that stands, those that bring most first, and the words that nothing says."""
+    count, alive = len(standing.version_of), standing.alive.__getitem__
+    found, unknown = [], []
+    for word in dict.fromkeys(asked):
+        said = [layer.by[word] for layer in layers if word in layer.by]
+        many = sum(sum(map(alive, sayings.versions)) for sayings in said)
+        if many:
+            found.append(_Word(log(1 + (count - many + 0.5) / (many + 0.5)) * (K1 + 1), said))
+        else:
+            unknown.append(word)
+    found.sort(key=lambda word: -word.weight)
+    return found, unknown
+
+
+def _scores(
+    asked: list[_Word],
+    alive: bytearray,
+    slope: float,
+    lengths: array[int],
+    most: int,
+    fits: Callable[[int], bool] | None,
+) -> dict[int, float]:
+    """The score of each version that stands, fits and says one of the words: of all that may be among the `most` best.
+
+    Common words are said by nearly everything and bring little: once so many score more than all words that are left can bring, nothing else is looked at.
+    """
+    scores: dict[int, float] = {}
+    left, closed = sum(word.weight for word in asked), False
+    for word in asked:
+        weight = word.weight
+        left -= weight
+        for ver, often in word.by_some(list(scores)) if closed else word.by_all(alive):
+            score = weight * often / (often + K1 * (1 - B) + slope * lengths[ver])
+            scores[ver] = scores.get(ver, 0.0) + score
+        if not closed and left > 0:
+            least = _least(scores, most, fits)
+            if least > left * _SURELY:
+                scores = {ver: score for ver, score in scores.items() if (score + left) * _SURELY >= least}
+                closed = True
+    return scores if fits is None else {ver: score for ver, score in scores.items() if fits(ver)}
+
+
+def _least(scores: dict[int, float], most: int, fits: Callable[[int], bool] | None) -> float:
+    """A score that `most` of those that fit reach; 0 when so many are not to be found among the best."""
+    if len(scores) < most:
+        return 0.0
+    if fits is None:
+        return nlargest(most, scores.values())[-1]
+    best = nlargest(_TRIED * most, scores, key=scores.__getitem__)
+    fitting = list(islice(filter(fits, best), most))
+    return scores[fitting[-1]] if len(fitting) == most else 0.0
+
+
+def _best(scores: dict[int, float], index: Index, most: int) -> list[tuple[int, float]]:
+    """The entities of the best versions, with their scores."""
+    if len(scores) > most > 0:
+        least = nlargest(most, scores.values())[-1]
+        scores = {ver: score for ver, score in scores.items() if score >= least}
+    v_ent, names = index.v_ent, index.names
+    found = [(v_ent[ver], score) for ver, score in scores.items()]
+    found.sort(key=lambda match: (-match[1], names[match[0]]))
+    return found[:most]
+
+
+def _best_weighed(scores: dict[int, float], index: Index, most: int, weigh: Weigh) -> list[tuple[int, float]]:
+    """The same with each score multiplied by the thing's weight. A weight is at most 1, so those that could not win are not weighed."""
+    v_ent, names = index.v_ent, index.names
+    best: list[float] = []
+    found = []
+    for ver, score in sorted(scores.items(), key=lambda match: -match[1]):
+        if len(best) == most and score < best[0]:
+            break
+        ent = v_ent[ver]
+        weighed = score * weigh(ent)
+        found.append((ent, weighed))
+        if len(best) < most:
+            heappush(best, weighed)
+        elif weighed > best[0]:
+            heapreplace(best, weighed)
+    found.sort(key=lambda match: (-match[1], names[match[0]]))
+    return found[:most]

@@ -1,0 +1,47 @@
+"""What is read from: the index, the journal that holds the bodies, and those of an open transaction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import orjson
+
+from graphstore.core.index.index import Index
+from graphstore.core.journal.journal import Journal
+from graphstore.values.models import Json
+from graphstore.values.period import Instant
+
+
+@dataclass
+class Source:
+    """The index of one store, and the bodies that its places name."""
+
+    index: Index
+    journal: Journal
+    # bodies of the open transaction: place -1 is the first
+    pending: list[bytes] = field(default_factory=list, kw_only=True)
+
+    def body(self, pos: int, length: int, holding: bytes = b"") -> Json:
+        """A body by its place; one that has no place, or that does not hold those bytes, is empty."""
+        if length == 0:
+            return {}
+        raw = self.raw(pos, length)
+        return orjson.loads(raw) if holding in raw else {}
+
+    def raw(self, pos: int, length: int) -> bytes:
+        """The bytes of a body by its place."""
+        return self.pending[-pos - 1] if pos < 0 else self.journal.raw(pos, length)
+
+
+class At(Protocol):
+    """A source as of a coordinate."""
+
+    @property
+    def core(self) -> Source: ...
+    @property
+    def index(self) -> Index: ...
+    @property
+    def valid(self) -> Instant: ...
+    @property
+    def tx(self) -> Instant: ...

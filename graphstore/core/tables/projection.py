@@ -1,0 +1,696 @@
+"""The graph tables follow the journal: what the index holds, laid out for Cypher in `graph.kuzu`.
+
+They are a copy and never more than that. A small file beside them, `graph.json`, says how far they have come and
+what the file looked like when it was closed well; whenever the two do not agree (deleted, left dirty by a crash,
+damaged, of another engine or another journal) the tables are made anew from the index. Nothing is deleted or rolled
+back in them, and what is written is written one statement at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from graphstore.core.index.columns import Mark
+from graphstore.core.index.gc_pause import no_collecting
+from graphstore.core.index.index import Index
+from graphstore.core.journal.journal import Journal
+from graphstore.core.journal.positions import Position
+from graphstore.core.tables.arrow_tables import (
+    claim_columns,
+    description_columns,
+    end_columns,
+    event_table,
+    instants,
+    last_row,
+    names_of,
+    node_table,
+    occurrence_table,
+    read_bodies,
+    read_contents,
+    texts,
+)
+from graphstore.core.tables.engine import Engine
+from graphstore.core.tables.table_file import NOTE, GraphFile, Unusable
+from graphstore.core.tables.texts import schema, text
+from graphstore.errors import EngineError, LockedError, QueryError
+from graphstore.values.models import Json, Problem
+from graphstore.values.period import OPEN, Instant, moment
+from graphstore.values.vocabulary import KINDS
+
+SCHEMA = 3
+CHUNK = 2 * 131_072
+"""Rows written at once: whole groups of the engine, which makes a COPY twice as fast."""
+CLOSINGS = 16_384
+"""Closings in one statement."""
+VECTOR = 2_048
+CHECKPOINT_AFTER = 2_000
+"""Vectors that closings may hold in memory until a checkpoint, some 64 KB each."""
+POOL = 256 << 20
+"""The engine's memory for tables on disk."""
+GENERIC = "LINK"
+"""The table of the kinds of link that have none of their own."""
+TAKEN = frozenset(
+    {"NODE", "EVENT", "ABSENT", "VERSION", "HAS_VERSION", "OCCURRENCE", "HAS_OCCURRENCE", "OP", GENERIC}
+)
+
+_LINK_PERIODS = ("valid_from", "valid_to", "tx_from", "tx_to", "opened_by", "closed_by")
+
+Progress = Callable[[int, int], None]
+Notify = Callable[[str], None]
+
+
+class Pen:
+    """Writes in a thread of its own, one thing at a time, while the next columns are made.
+
+    The engine works without holding the interpreter, so the two go side by side.
+    """
+
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="graphstore-tables")
+        self._last: Future[None] | None = None
+
+    def write(self, act: Callable[..., None], *args: Any) -> None:
+        """Do `act` when the write before it is done. Raises what that one raised."""
+        self.wait()
+        self._last = self._thread.submit(act, *args)
+
+    def wait(self) -> None:
+        """Until everything is written. Raises what went wrong."""
+        last, self._last = self._last, None
+        if last is not None:
+            last.result()
+
+    def __enter__(self) -> Pen:
+        self._quiet = no_collecting()
+        self._quiet.__enter__()
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        self._quiet.__exit__(None, None, None)
+        try:
+            if kind is None:
+                self.wait()
+        finally:
+            self._thread.shutdown()
+
+
+class Projection:
+    """The graph tables of one store, opened when first needed. `folder` None keeps them in memory."""
+
+    def __init__(
+        self, folder: Path | None, index: Index, journal: Journal, *, driver: str = "kuzu", notify: Notify
+    ) -> None:
+        self._file = GraphFile(folder) if folder else None
+        self._index = index
+        self._journal = journal
+        self._driver = driver
+        self._notify = notify
+        self._engine: Engine | None = None
+        self._done = Mark()
+        self._tables: set[str] = set()  # link tables there are
+        self._shared: set[str] = set()  # kinds that have rows in LINK
+        self._clean = False  # the file on disk is as `graph.json` says
+        self._held = 0  # vectors that closings hold since the last checkpoint
+
+    # ------------------------------------------------------------------ the four verbs of the store
+
+    def engine(self, progress: Progress | None = None) -> Engine:
+        """The engine, caught up with what is committed."""
+        if self._engine is None:
+            self._open(progress)
+        if self._index.mark() != self._done:
+            self._catch_up(progress)
+        assert self._engine is not None
+        return self._engine
+
+    def rebuild(self, progress: Progress | None = None) -> None:
+        """Make the tables anew from the index. Raises EngineError when they cannot be written; they take no room then."""
+        self._let_go()
+        self._remove()
+        self._done, self._tables, self._shared, self._held = Mark(), set(), set(), 0
+        self._mark_dirty()
+        try:
+            self._engine = Engine(self._path, driver=self._driver, buffer_pool=self._pool())
+            for statement in schema(self._driver):
+                self._engine.run(statement)
+            self._tables = {GENERIC, *(link_table(kind.name) for kind in KINDS.values() if kind.table)}
+            self._follow(progress)
+            self._engine.checkpoint()
+        except EngineError as error:
+            self._let_go()
+            self._remove()  # the room they took is the journal's
+            raise EngineError(
+                f"the graph tables cannot be made{self._file.room() if self._file else ''}: {_first_line(error)}."
+            ) from error
+
+    def close(self) -> None:
+        """Leave the tables caught up and the file whole, if they were opened; else leave them as they are."""
+        if self._engine is None:
+            return
+        try:
+            if self._file is not None:
+                engine = self.engine()
+                if not self._clean:
+                    engine.checkpoint()
+                self._let_go()
+                if not self._clean:
+                    self._mark_clean()
+        except (EngineError, QueryError, OSError) as error:
+            self._notify(f"graph tables left as they are, to be made anew when needed: {_first_line(error)}.")
+        finally:
+            self._let_go()
+
+    def nodes_at(self, valid: Instant, tx: Instant) -> pa.Table:
+        """The nodes that stand at (valid, tx), one row each. content is JSON text; an open end is null."""
+        found = self.engine().arrow(text("nodes_at", driver=self._driver), valid=moment(valid), tx=moment(tx))
+        index = self._index
+        ents = [index.ids[name] for name in found["id"].to_pylist()]
+        return pa.table(
+            {
+                "id": found["id"],
+                "kind": texts([index.kind[ent] for ent in ents]),
+                "key": texts([index.key[ent] for ent in ents]),
+                "scope": texts([index.scope[ent] for ent in ents]),
+                **{name: found[name] for name in found.column_names[1:]},
+                "tx_to": pa.nulls(len(ents), pa.timestamp("us", tz="UTC")),
+            }
+        )
+
+    def verify(self) -> list[Problem]:
+        """Every row of every table held against the index. Tables that are not there yet have no problems."""
+        if self._engine is None and self._path is not None and not self._path.exists():
+            return []
+        engine = self.engine()
+        found = [*self._verify_things(engine), *self._verify_versions(engine), *self._verify_links(engine)]
+        name = str(self._path or "graph tables")
+        return [Problem(file=name, line=None, message=message) for message in found]
+
+    # ------------------------------------------------------------------ open, dirty, clean
+
+    def _open(self, progress: Progress | None) -> None:
+        fault = self._fault()
+        if fault is None:
+            try:
+                self._engine = Engine(self._path, driver=self._driver, buffer_pool=self._pool())
+                self._probe(self._engine)
+                return
+            except LockedError:
+                raise
+            except (EngineError, QueryError) as error:
+                fault = f"the engine could not open them ({_first_line(error)})"
+        self.rebuild(progress)
+        if fault:
+            self._notify(f"graph tables rebuilt: {fault}.")
+
+    def _probe(self, engine: Engine) -> None:
+        nodes = sum(
+            int(count)
+            for label in ("Node", "Event")
+            for (count,) in engine.run(text("count_things", driver=self._driver, LABEL=label))
+        )
+        if nodes != self._done.entities:
+            raise EngineError(f"they hold {nodes} things, not {self._done.entities}")
+
+    def _fault(self) -> str | None:
+        """Why the tables on disk cannot be used; None when they can, empty when there are none to use."""
+        if self._file is None or self._file.absent:
+            return ""
+        try:
+            note = self._file.note(self._version(), SCHEMA)
+            done, tables, shared = _mark(note), set(map(str, note["tables"])), set(map(str, note["shared"]))
+        except Unusable as error:
+            return str(error)
+        except (KeyError, TypeError, ValueError, AttributeError):
+            return f"{NOTE} is damaged"
+        if not self._belongs(done, note):
+            return "they do not belong to this journal"
+        if fault := self._file.fault(note):
+            return fault
+        self._done, self._tables, self._shared, self._clean = done, tables, shared, True
+        return None
+
+    def _belongs(self, done: Mark, state: dict[str, Any]) -> bool:
+        index, goal = self._index, self._index.mark()
+        if any(at > to for at, to in zip(done, goal, strict=True)):
+            return False
+        if state.get("last_tx") != (index.o_tx[done.ops - 1] if done.ops else 0):
+            return False
+        if state.get("digest") == self._journal.digest:
+            return done == goal
+        return _line_ends(self._journal, state.get("end"), str(state.get("digest")))
+
+    def _pool(self) -> int:
+        return POOL if self._file else memory_pool(self._index)
+
+    def _version(self) -> str:
+        return f"{self._driver} {version(self._driver)}"
+
+    def _mark_dirty(self) -> None:
+        if self._file is not None:
+            self._file.mark_dirty()
+        self._clean = False
+
+    def _mark_clean(self) -> None:
+        assert self._file is not None
+        done = self._done
+        self._file.mark_clean(
+            {
+                "engine": self._version(),
+                "schema": SCHEMA,
+                "mark": done._asdict(),
+                "last_tx": self._index.o_tx[done.ops - 1] if done.ops else 0,
+                "digest": self._journal.digest,
+                "end": list(self._journal.end),
+                "tables": sorted(self._tables),
+                "shared": sorted(self._shared),
+            }
+        )
+        self._clean = True
+
+    def _remove(self) -> None:
+        if self._file is not None:
+            self._file.remove()
+
+    @property
+    def _path(self) -> Path | None:
+        return self._file.path if self._file else None
+
+    def abandon(self) -> None:
+        """Let go at once: the index they follow is no longer true. What was begun in them is made anew."""
+        self._let_go()
+
+    def _let_go(self) -> None:
+        engine, self._engine = self._engine, None
+        if engine is not None:
+            engine.close()
+
+    # ------------------------------------------------------------------ following the index
+
+    def _catch_up(self, progress: Progress | None) -> None:
+        assert self._engine is not None
+        own = self._shared & set(self._index.promoted)
+        if own or any(at > to for at, to in zip(self._done, self._index.mark(), strict=True)):
+            self.rebuild(progress)
+            return
+        if self._clean:
+            self._mark_dirty()
+        try:
+            self._follow(progress)
+        except (EngineError, QueryError) as error:
+            self.rebuild(progress)
+            self._notify(
+                f"graph tables rebuilt: the engine failed while they caught up ({_first_line(error)})."
+            )
+
+    def _follow(self, progress: Progress | None) -> None:
+        done, goal = self._done, self._index.mark()
+        steps = [
+            *((self._add_things, lo, hi) for lo, hi in _chunks(done.entities, goal.entities)),
+            *((self._add_ops, lo, hi) for lo, hi in _chunks(done.ops, goal.ops)),
+            *((self._add_versions, lo, hi) for lo, hi in _chunks(done.rows, goal.rows)),
+            *((self._add_occurrences, lo, hi) for lo, hi in _chunks(done.seen, goal.seen)),
+            *((self._add_links, lo, hi) for lo, hi in _chunks(done.link_rows, goal.link_rows)),
+            *((self._close_rows, lo, hi) for lo, hi in _chunks(done.closings, goal.closings, CLOSINGS)),
+            *(
+                (self._close_links, lo, hi)
+                for lo, hi in _chunks(done.link_closings, goal.link_closings, CLOSINGS)
+            ),
+        ]
+        total, at = sum(hi - lo for _, lo, hi in steps), 0
+        try:
+            with Pen() as pen:
+                for step, lo, hi in steps:
+                    step(pen, lo, hi)
+                    at += hi - lo
+                    if progress:
+                        progress(at, total)
+        except BaseException:
+            self._let_go()  # half of it may be written: they are marked dirty, the next need makes them anew
+            raise
+        self._done = goal
+
+    def _write(self, table: str, rows: pa.Table, pair: tuple[str, str] | None = None) -> None:
+        """Add rows. Into empty tables always by COPY: the file is a sixth of the size."""
+        assert self._engine is not None
+        if any(self._done):
+            self._engine.copy(table, rows, pair=pair)
+        else:
+            fill(self._engine, table, rows, pair)
+
+    def _add_things(self, pen: Pen, lo: int, hi: int) -> None:
+        flags = self._index.is_event[lo:hi]
+        nodes = [ent for ent, event in enumerate(flags, lo) if not event]
+        events = [ent for ent, event in enumerate(flags, lo) if event]
+        if nodes:
+            pen.write(self._write, "Node", node_table(self._index, nodes))
+        if events:
+            pen.write(self._write, "Event", self._event_table(events))
+
+    def _event_table(self, events: list[int]) -> pa.Table:
+        return event_table(self._index, self._journal.raw, events, self._pending)
+
+    def _add_occurrences(self, pen: Pen, lo: int, hi: int) -> None:
+        table = occurrence_table(self._index, lo, hi)
+        pen.write(self._write, "Occurrence", table)
+        pen.write(
+            self._write,
+            "HAS_OCCURRENCE",
+            pa.table({"source": table["event_id"], "target": table["row"]}),
+            ("Event", "Occurrence"),
+        )
+
+    def _add_ops(self, pen: Pen, lo: int, hi: int) -> None:
+        index = self._index
+        places = list(zip(index.o_pos[lo:hi], index.o_len[lo:hi], strict=True))
+        distinct = list(dict.fromkeys(places))
+        reasons = dict(
+            zip(
+                distinct,
+                (body.get("reason") for body in read_bodies(self._journal.raw, distinct)),
+                strict=True,
+            )
+        )
+        pen.write(
+            self._write,
+            "Op",
+            pa.table(
+                {
+                    "id": names_of(range(lo, hi)),
+                    "tx": instants(index.o_tx[lo:hi]),
+                    "verb": texts(index.o_verb[lo:hi]),
+                    "subject": texts(index.o_subject[lo:hi]),
+                    "author": texts(index.o_author[lo:hi]),
+                    "reason": texts(reasons.get(place) for place in places),
+                }
+            ),
+        )
+
+    def _add_versions(self, pen: Pen, lo: int, hi: int) -> None:
+        columns = self._row_columns(lo, hi)
+        if not len(columns["row"]):
+            return
+        table = pa.table(columns)
+        pen.write(self._write, "Version", table)
+        pen.write(
+            self._write,
+            "HAS_VERSION",
+            pa.table({"source": table["node_id"], "target": table["row"]}),
+            ("Node", "Version"),
+        )
+
+    def _row_columns(self, lo: int, hi: int, *, contents: bool = True) -> dict[str, pa.Array]:
+        index = self._index
+        ends, closes = index.r_end[lo:hi], index.r_close[lo:hi]
+        for row in self._pending:
+            if lo <= row < hi:
+                ends[row - lo], closes[row - lo] = OPEN, -1
+        keep = [at for at, ent in enumerate(index.r_ent[lo:hi]) if not index.is_event[ent]]
+        ents = [index.r_ent[lo + at] for at in keep]
+        versions = [index.r_ver[lo + at] for at in keep]
+        chosen = pa.array(keep, pa.int64())
+        node_id = texts([index.names[ent] for ent in ents])
+        number = pa.array([index.v_num[v] for v in versions], pa.int64())
+
+        return {
+            "row": pc.cast(pc.add(chosen, lo), pa.string()),
+            "node_id": node_id,
+            "ref": pc.binary_join_element_wise(node_id, pc.cast(number, pa.string()), "-v"),
+            "number": number,
+            **(self._descriptions(versions) if contents else {}),
+            "valid_from": instants(index.r_from[lo:hi]).take(chosen),
+            "valid_to": instants(index.r_to[lo:hi]).take(chosen),
+            "tx_from": instants(index.r_tx[lo:hi]).take(chosen),
+            "tx_to": instants(ends).take(chosen),
+            "opened_by": names_of(index.r_op[lo:hi]).take(chosen),
+            "closed_by": names_of(closes).take(chosen),
+        }
+
+    def _descriptions(self, versions: list[int]) -> dict[str, pa.Array]:
+        index = self._index
+        contents, rests = read_contents(
+            self._journal.raw, [(index.v_pos[v], index.v_len[v]) for v in versions]
+        )
+        rests = [rest or index.tombstone(index.v_ent[ver]) for ver, rest in zip(versions, rests, strict=True)]
+        return {"content": contents, **description_columns(rests)}
+
+    def _add_links(self, pen: Pen, lo: int, hi: int) -> None:
+        index = self._index
+        groups: dict[tuple[str, bool, bool], list[int]] = {}
+        for at, link in enumerate(index.k_link[lo:hi]):
+            pair = (
+                index.l_kind[link],
+                bool(index.is_event[index.l_src[link]]),
+                bool(index.is_event[index.l_tgt[link]]),
+            )
+            groups.setdefault(pair, []).append(at)
+        whole = pa.table(self._link_columns(lo, hi))
+        by_table: dict[tuple[str, bool, bool], list[int]] = {}
+        for (kind, source, target), rows in groups.items():
+            by_table.setdefault((self._table(kind), source, target), []).extend(rows)
+        for (table, source, target), rows in by_table.items():
+            part = whole if len(rows) == len(whole) else whole.take(pa.array(rows, pa.int64()))
+            pen.write(self._write, table, part, (_label(source), _label(target)))
+
+    def _link_columns(self, lo: int, hi: int) -> dict[str, pa.Array]:
+        index = self._index
+        ends, closes = index.k_end[lo:hi], index.k_close[lo:hi]
+        for row in index.link_closings[index.mark().link_closings :]:
+            if lo <= row < hi:
+                ends[row - lo], closes[row - lo] = OPEN, -1
+        links, claims = index.k_link[lo:hi], index.k_claim[lo:hi]
+        bodies = read_bodies(
+            self._journal.raw, [(index.c_pos[claim], index.c_len[claim]) for claim in claims]
+        )
+        return {
+            **end_columns(index, links),
+            "row": names_of(range(lo, hi)),
+            **claim_columns(index, bodies, links, claims),
+            "valid_from": instants(index.k_from[lo:hi]),
+            "valid_to": instants(index.k_to[lo:hi]),
+            "tx_from": instants(index.k_tx[lo:hi]),
+            "tx_to": instants(ends),
+            "opened_by": names_of(index.k_op[lo:hi]),
+            "closed_by": names_of(closes),
+        }
+
+    def _table(self, kind: str) -> str:
+        """The table of a kind of link, made when it is not there yet."""
+        own = kind in self._index.promoted or (kind in KINDS and KINDS[kind].table)
+        name = link_table(kind) if own else GENERIC
+        if not own:
+            self._shared.add(kind)
+        if name not in self._tables:
+            assert self._engine is not None
+            self._engine.script(text("link_table", driver=self._driver, KIND=name))
+            self._tables.add(name)
+        return name
+
+    # ------------------------------------------------------------------ closing
+
+    @property
+    def _pending(self) -> set[int]:
+        """Rows closed by a transaction that is not committed: they are still open."""
+        return set(self._index.closings[self._index.mark().closings :])
+
+    def _close_rows(self, pen: Pen, lo: int, hi: int) -> None:
+        index = self._index
+        # a row that was closed when it was first written is written closed
+        versions, events = [], []
+        for row in index.closings[lo:hi]:
+            ent = index.r_ent[row]
+            if not index.is_event[ent]:
+                if row < self._done.rows:
+                    versions.append(row)
+            elif ent < self._done.entities and row == last_row(index, ent):
+                events.append(row)  # an earlier row made way for one that begins earlier: the event goes on
+        if versions:
+            pen.write(
+                self._close,
+                len(index.r_ent),
+                text("close_versions", driver=self._driver),
+                {"row": names_of(versions), **self._closings(versions)},
+            )
+        if events:
+            names = texts(index.names[index.r_ent[row]] for row in events)
+            pen.write(
+                self._close,
+                len(index.names),
+                text("close_events", driver=self._driver),
+                {"id": names, **self._closings(events)},
+            )
+
+    def _closings(self, rows: list[int]) -> dict[str, pa.Array]:
+        index = self._index
+        return {
+            "closed_at": instants([index.r_end[row] for row in rows]),
+            "op": names_of([index.r_close[row] for row in rows]),
+        }
+
+    def _close_links(self, pen: Pen, lo: int, hi: int) -> None:
+        index = self._index
+        groups: dict[tuple[str, bool, bool], list[int]] = {}
+        for row in index.link_closings[lo:hi]:
+            if row < self._done.link_rows:
+                link = index.k_link[row]
+                source, target = index.is_event[index.l_src[link]], index.is_event[index.l_tgt[link]]
+                groups.setdefault((self._table(index.l_kind[link]), bool(source), bool(target)), []).append(
+                    row
+                )
+        for (table, from_event, to_event), rows in groups.items():
+            statement = text(
+                "close_links",
+                driver=self._driver,
+                KIND=table,
+                SOURCE=_label(from_event),
+                TARGET=_label(to_event),
+            )
+            pen.write(
+                self._close,
+                len(index.k_link),
+                statement,
+                {
+                    **end_columns(index, [index.k_link[row] for row in rows]),
+                    "row": names_of(rows),
+                    "closed_at": instants([index.k_end[row] for row in rows]),
+                    "op": names_of([index.k_close[row] for row in rows]),
+                },
+            )
+
+    def _close(self, of: int, statement: str, columns: dict[str, pa.Array]) -> None:
+        """Set the ends of some of a table's `of` rows."""
+        assert self._engine is not None
+        rows = pa.table(columns)
+        self._engine.load(statement, rows)
+        self._held += min(len(rows), of // VECTOR + 1)
+        if self._held >= CHECKPOINT_AFTER:
+            self._engine.checkpoint()
+            self._held = 0
+
+    # ------------------------------------------------------------------ checking
+
+    def _verify_things(self, engine: Engine) -> Iterator[str]:
+        index, count = self._index, self._done.entities
+        events = [ent for ent in range(count) if index.is_event[ent]]
+        nodes = [ent for ent in range(count) if not index.is_event[ent]]
+        yield from _differences(
+            "Node", engine.arrow(text("all_nodes", driver=self._driver)), node_table(index, nodes), "id"
+        )
+        columns = ["id", "type", "occurred_at", "tx_from", "tx_to", "opened_by", "closed_by"]
+        yield from _differences(
+            "Event",
+            engine.arrow(text("all_events", driver=self._driver)),
+            self._event_table(events).select(columns),
+            "id",
+        )
+        yield from _differences(
+            "Occurrence",
+            engine.arrow(text("all_occurrences", driver=self._driver)),
+            occurrence_table(self._index, 0, self._done.seen),
+            "row",
+        )
+
+    def _verify_versions(self, engine: Engine) -> Iterator[str]:
+        columns = self._row_columns(0, self._done.rows, contents=False)
+        yield from _differences(
+            "Version", engine.arrow(text("all_versions", driver=self._driver)), pa.table(columns), "row"
+        )
+
+    def _verify_links(self, engine: Engine) -> Iterator[str]:
+        columns = self._link_columns(0, self._done.link_rows)
+        expected = pa.table(
+            {name: columns[name] for name in ("row", "id", "source", "target", *_LINK_PERIODS)}
+        )
+        names = pa.array([self._table(kind) for kind in columns["kind"].to_pylist()], pa.string())
+        for name in sorted(self._tables):
+            part = expected.filter(pc.equal(names, name))
+            yield from _differences(
+                name, engine.arrow(text("all_links", driver=self._driver, KIND=name)), part, "row"
+            )
+
+
+# --------------------------------------------------------------------------------------------- tables, filled
+
+
+def fill(engine: Engine, table: str, rows: pa.Table, pair: tuple[str, str] | None = None) -> None:
+    """Add rows by COPY: columns in the order of the schema, for links after `source` and `target`."""
+    if pair:
+        engine.load(
+            text("copy_links", driver=engine.driver, TABLE=table, SOURCE=pair[0], TARGET=pair[1]), rows
+        )
+    else:
+        engine.load(text("copy_nodes", driver=engine.driver, TABLE=table), rows)
+
+
+def link_table(kind: str) -> str:
+    """The name in Cypher of a kind's own table."""
+    name = kind.upper()
+    return f"{name}_LINK" if name in TAKEN else name
+
+
+def memory_pool(index: Index) -> int:
+    """The limit of memory of an engine that keeps a copy of the whole index; only what is used is taken."""
+    return POOL + (len(index.r_ent) + len(index.k_link)) * 4096 + 4 * (sum(index.v_len) + sum(index.c_len))
+
+
+# ---------------------------------------------------------------------------------------------- small things
+
+
+def _chunks(lo: int, hi: int, size: int = CHUNK) -> Iterator[tuple[int, int]]:
+    while lo < hi:
+        stop = min(hi, (lo // size + 1) * size)
+        yield lo, stop
+        lo = stop
+
+
+def _label(event: bool) -> str:
+    return "Event" if event else "Node"
+
+
+def _mark(state: Json) -> Mark:
+    return Mark(**{name: int(count) for name, count in state["mark"].items()})
+
+
+def _line_ends(journal: Journal, end: Any, digest: str) -> bool:
+    """Whether the line of the journal that ends at a position has that digest."""
+    if journal.path is None or not isinstance(end, list) or not journal.holds(Position(*end)):
+        return False
+    segment, stop = end
+    seen = b""
+    with open(journal.path / f"{segment + 1:08}.jsonl", "rb") as source:
+        while stop > 0 and b"\n" not in seen[:-1]:
+            start = max(0, stop - (1 << 16))
+            source.seek(start)
+            seen, stop = source.read(stop - start) + seen, start
+    return b'"digest":"%b"' % digest.encode() in seen[:-1].rpartition(b"\n")[2]
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+def _differences(name: str, found: pa.Table, expected: pa.Table, key: str) -> Iterator[str]:
+    """Sentences about what a table has that it should not, or the other way round."""
+    if found.num_rows != expected.num_rows:
+        yield f"table {name} has {found.num_rows} rows, the index {expected.num_rows}."
+        return
+    found, expected = found.sort_by(key), expected.sort_by(key)
+    for column in expected.column_names:
+        here, there = _plain(found[column]), _plain(expected[column])
+        if here.equals(there):
+            continue
+        at = next(i for i, (a, b) in enumerate(zip(here, there, strict=True)) if not a.equals(b))
+        yield f"table {name}, {key} {found[key][at].as_py()!r}: {column} is {here[at]}, the index says {there[at]}."
+
+
+def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    # the reading side says null for an open end
+    if pa.types.is_timestamp(column.type):
+        return pc.fill_null(column.cast(pa.timestamp("us")), pa.scalar(OPEN, pa.timestamp("us")))
+    return column

@@ -1,0 +1,289 @@
+"""What a query gives back: values read from the engine once, in a table that shows itself and turns into others."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from graphstore.errors import NotFoundError, QueryError
+from graphstore.values.painter import painter
+
+if TYPE_CHECKING:
+    import networkx
+    import pandas
+    import polars
+    import pyarrow
+
+OPEN_END = datetime.max
+"""How the tables write an open end."""
+SHOWN = 20
+"""Rows a Result shows of itself."""
+
+
+class Entity(dict[str, Any]):
+    """A node or a relationship as a dict: its properties and `_label`. Where it lies in the engine is kept aside."""
+
+    __slots__ = ("at", "source", "target")
+    at: tuple[int, int]
+    source: tuple[int, int] | None
+    target: tuple[int, int] | None
+
+
+def _address(internal: Mapping[str, int]) -> tuple[int, int]:
+    return internal["table"], internal["offset"]
+
+
+_SHOUTED = frozenset({"_ID", "_NODES"})
+_INTERNAL = frozenset({"_ID", "_LABEL", "_SRC", "_DST", "_NODES", "_RELS"})
+
+
+def _lowered(key: str) -> str:
+    """ladybug writes in capitals what kuzu writes in small letters."""
+    return key.lower() if key in _INTERNAL else key
+
+
+class Reader:
+    """Turns what the engine returns into what callers get. `properties` says which columns a label has: in a match of
+    several labels the engine gives every row the columns of all."""
+
+    def __init__(self, properties: Callable[[str], Container[str]]) -> None:
+        self._properties = properties
+
+    def value(self, value: Any) -> Any:
+        if isinstance(value, datetime):
+            return None if value == OPEN_END else value.replace(tzinfo=UTC)
+        if isinstance(value, dict):
+            return self._mapping(value)
+        if isinstance(value, list):
+            return [self.value(item) for item in value]
+        if (
+            isinstance(value, Decimal)
+            and value == value.to_integral_value()
+            and value.as_tuple().exponent == 0
+        ):
+            return int(value)
+        return value
+
+    def _mapping(self, value: dict[str, Any]) -> Any:
+        if _SHOUTED & value.keys():
+            value = {_lowered(key): item for key, item in value.items()}
+        if "_nodes" in value and "_rels" in value:
+            return {
+                "_nodes": [self.value(x) for x in value["_nodes"]],
+                "_rels": [self.value(x) for x in value["_rels"]],
+            }
+        if "_id" not in value or "_label" not in value:
+            return {key: self.value(item) for key, item in value.items()}
+        label = value["_label"]
+        known = self._properties(label)
+        entity = Entity(_label=label)
+        for key, item in value.items():
+            if key in known:
+                entity[key] = self.value(item)
+        entity.at = _address(value["_id"])
+        entity.source = _address(value["_src"]) if "_src" in value else None
+        entity.target = _address(value["_dst"]) if "_dst" in value else None
+        return entity
+
+
+def arrow_out(rows: pyarrow.Table) -> pyarrow.Table:
+    """The table with aware instants, and null where an end is open."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    instant = pa.timestamp("us", tz="UTC")
+    for i, field in enumerate(rows.schema):
+        if pa.types.is_timestamp(field.type):
+            column = rows.column(i).cast(pa.timestamp("us"))
+            open_end = pc.equal(column, pa.scalar(OPEN_END, pa.timestamp("us")))
+            column = pc.if_else(open_end, pa.scalar(None, pa.timestamp("us")), column)
+            rows = rows.set_column(i, pa.field(field.name, instant), column.cast(instant))
+    return rows
+
+
+class Result:
+    """The rows of a query: an iterable of dicts that shows itself as a table. It holds its own values and stays good
+    after the store is closed."""
+
+    def __init__(
+        self,
+        columns: Sequence[str],
+        rows: Iterable[Sequence[Any]],
+        *,
+        types: Sequence[str] | None = None,
+        warnings: Sequence[str] = (),
+    ) -> None:
+        self.columns = list(columns)
+        """The names of the columns, in order."""
+        self.warnings = list(warnings)
+        """What the reader should know about these rows, in sentences."""
+        self._types = list(types or [""] * len(self.columns))
+        self._tuples: list[tuple[Any, ...]] | None = [tuple(row) for row in rows]
+        self._arrow: pyarrow.Table | None = None
+
+    @classmethod
+    def of_arrow(cls, table: pyarrow.Table, warnings: Sequence[str] = ()) -> Result:
+        """The Result of an Arrow table, rows made when they are asked for."""
+        self = cls(table.column_names, (), warnings=warnings)
+        self._tuples, self._arrow = None, table
+        return self
+
+    def tuples(self) -> list[tuple[Any, ...]]:
+        """The rows as tuples in the order of `columns`."""
+        if self._tuples is None:
+            assert self._arrow is not None
+            lists = [column.to_pylist() for column in self._arrow.columns]
+            self._tuples = list(zip(*lists, strict=True))
+        return self._tuples
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Every row as a dict."""
+        return [dict(zip(self.columns, row, strict=True)) for row in self.tuples()]
+
+    def single(self) -> dict[str, Any]:
+        """The only row. Raises NotFoundError when there is none, QueryError when there are more."""
+        if len(self) == 0:
+            raise NotFoundError("the query found no row, and exactly one was asked for.")
+        if len(self) > 1:
+            raise QueryError(
+                f"the query found {len(self)} rows, and exactly one was asked for. Add a LIMIT or a filter."
+            )
+        return self.rows()[0]
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self.rows())
+
+    def __len__(self) -> int:
+        return (
+            self._arrow.num_rows if self._tuples is None and self._arrow is not None else len(self.tuples())
+        )
+
+    def to_arrow(self) -> pyarrow.Table:
+        """A pyarrow Table: nodes and relationships as structs, instants aware, open ends null."""
+        import pyarrow as pa
+
+        if self._arrow is None:
+            columns = list(zip(*self.tuples(), strict=True)) or [()] * len(self.columns)
+            arrays = [
+                _arrow_column(list(column), kind) for column, kind in zip(columns, self._types, strict=True)
+            ]
+            self._arrow = pa.table(arrays, names=self.columns)
+        return self._arrow
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A pandas DataFrame. Needs the extra `graphstore[pandas]`."""
+        _need("pandas")
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> polars.DataFrame:
+        """A polars DataFrame. Needs the extra `graphstore[polars]`."""
+        frame: polars.DataFrame = _need("polars").from_arrow(self.to_arrow())
+        return frame
+
+    def to_networkx(self) -> networkx.MultiDiGraph:
+        """The nodes and relationships among the values as a MultiDiGraph: nodes by `id`, edges keyed by their `id`.
+
+        An end of a relationship that is itself in no row is named by its place, `table:offset`: return both ends.
+        """
+        import networkx as nx
+
+        graph = nx.MultiDiGraph()
+        found = list(_entities(self.tuples()))
+        names = {entity.at: entity.get("id", _place(entity.at)) for entity in found if entity.source is None}
+        for entity in found:
+            if entity.source is None:
+                graph.add_node(names[entity.at], **entity)
+        for entity in found:
+            if entity.source is not None and entity.target is not None:
+                source = names.get(entity.source, _place(entity.source))
+                target = names.get(entity.target, _place(entity.target))
+                graph.add_edge(source, target, key=entity.get("id") or _place(entity.at), **entity)
+        return graph
+
+    def __repr__(self) -> str:
+        return painter().table_plain(self.columns, self._texts(), len(self), self.warnings)
+
+    def _repr_html_(self) -> str:
+        return painter().table_html(self.columns, self._texts(), len(self), self.warnings)
+
+    def _repr_markdown_(self) -> str:
+        return painter().table_markdown(self.columns, self._texts(), len(self), self.warnings)
+
+    def _texts(self) -> list[list[str]]:
+        return [[_cell(value) for value in row] for row in self._head()]
+
+    def _head(self) -> list[tuple[Any, ...]]:
+        return self.tuples()[:SHOWN]
+
+
+def arrow_type(kind: str) -> Any:
+    """The Arrow type of a type of the engine; None for one that is found out from the values."""
+    import pyarrow as pa
+
+    base = kind.removesuffix("[]")
+    known = {
+        "STRING": pa.string(), "BOOL": pa.bool_(), "DOUBLE": pa.float64(), "FLOAT": pa.float32(), "DATE": pa.date32(),
+        "TIMESTAMP": pa.timestamp("us", tz="UTC"), "INT128": pa.int64(), "INT64": pa.int64(), "INT32": pa.int32(),
+        "INT16": pa.int16(), "INT8": pa.int8(), "UINT64": pa.uint64(), "UINT32": pa.uint32(), "UINT16": pa.uint16(),
+        "UINT8": pa.uint8(),
+    }  # fmt: skip
+    flat = known.get(base)
+    return pa.list_(flat) if flat is not None and base != kind else flat
+
+
+def _arrow_column(values: list[Any], kind: str) -> pyarrow.Array:
+    import pyarrow as pa
+
+    try:
+        return pa.array(values, arrow_type(kind))
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
+        return pa.array([None if value is None else _cell(value, limit=0) for value in values], pa.string())
+
+
+def _entities(values: Any) -> Iterator[Entity]:
+    for value in values:
+        if isinstance(value, Entity):
+            yield value
+        elif isinstance(value, dict):
+            yield from _entities(value.values())
+        elif isinstance(value, list | tuple):
+            yield from _entities(value)
+
+
+def _place(at: tuple[int, int]) -> str:
+    return f"{at[0]}:{at[1]}"
+
+
+def _cell(value: Any, limit: int = 60) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, datetime):
+        shown = value.isoformat().replace("+00:00", "Z")
+    elif isinstance(value, dict):
+        label = value.get("_label")
+        inner = ", ".join(
+            f"{key}: {_cell(item, limit=0)}"
+            for key, item in value.items()
+            if key != "_label" and item is not None
+        )
+        shown = f"{label} {{{inner}}}" if label else f"{{{inner}}}"
+    elif isinstance(value, list | tuple):
+        shown = "[" + ", ".join(_cell(item, limit=0) for item in value) + "]"
+    else:
+        shown = str(value)
+    shown = shown.replace("\r", " ").replace("\n", " ")
+    return shown if not limit or len(shown) <= limit else shown[: limit - 1] + "…"
+
+
+def _need(module: str) -> Any:
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise QueryError(
+            f"{module} is not installed. Install it with: pip install 'graphstore[{module}]'"
+        ) from None

@@ -1,0 +1,91 @@
+"""The file of the graph tables, and the note beside it that says how far they are and what the file looked like when it was closed well.
+
+When the two do not agree (deleted, left dirty by a crash, damaged, of another engine) the tables are of no use and are made anew.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import orjson
+
+from graphstore.core.journal.files import remove_cut, replace_whole
+from graphstore.errors import EngineError
+
+TABLES, NOTE = "graph.kuzu", "graph.json"
+
+
+class Unusable(Exception):
+    """Why the tables on disk cannot be used, as a part of a sentence."""
+
+
+class GraphFile:
+    """`graph.kuzu` and `graph.json` in a store's folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / TABLES
+        self._note = folder / NOTE
+
+    @property
+    def absent(self) -> bool:
+        """Whether there is nothing of either."""
+        return not (self._note.exists() or self.path.exists())
+
+    def note(self, engine: str, schema: int) -> dict[str, Any]:
+        """What was noted when the file was closed well, by this engine and schema. Raises Unusable."""
+        try:
+            note = orjson.loads(self._note.read_bytes())
+        except (OSError, orjson.JSONDecodeError):
+            note = None
+        if not isinstance(note, dict):
+            raise Unusable(f"{NOTE} is missing or damaged")
+        if not self.path.exists():
+            raise Unusable(f"{TABLES} is missing")
+        if not note.get("clean"):
+            raise Unusable("they were not closed well")
+        if note.get("engine") != engine or note.get("schema") != schema:
+            raise Unusable("they were made by another version")
+        return note
+
+    def fault(self, note: dict[str, Any]) -> str:
+        """What is wrong with the file itself; empty when it is as it was noted."""
+        leftover = self.path.with_name(f"{TABLES}.wal")
+        if leftover.exists() and leftover.stat().st_size:
+            return "they were not closed well"
+        if self._looks() != {name: note.get(name) for name in ("size", "checksum")}:
+            return f"{TABLES} is damaged"
+        return ""
+
+    def mark_dirty(self) -> None:
+        """Before anything is written to the file. Raises EngineError when the disk refuses."""
+        self._write({"clean": False})
+
+    def mark_clean(self, note: dict[str, Any]) -> None:
+        """The file is whole and closed: note that, and how far it is. Raises EngineError when the disk refuses."""
+        self._write({"clean": True, **note, **self._looks()})
+
+    def remove(self) -> None:
+        """Remove the file and what the engine left beside it."""
+        remove_cut(self.path.parent.glob(f"{TABLES}*"))
+
+    def room(self) -> str:
+        """How much room is left, in brackets."""
+        return f" ({shutil.disk_usage(self.path.parent).free >> 20} MB are free on {self.path.parent})"
+
+    def _looks(self) -> dict[str, int]:
+        total = 0
+        with open(self.path, "rb") as source:
+            while data := source.read(1 << 22):
+                total = crc32(data, total)
+        return {"size": self.path.stat().st_size, "checksum": total}
+
+    def _write(self, note: dict[str, Any]) -> None:
+        try:
+            replace_whole(self._note, orjson.dumps(note, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS))
+        except OSError as error:
+            raise EngineError(
+                f"cannot write {self._note}: {error.strerror}. The journal is not concerned."
+            ) from error

@@ -1,0 +1,108 @@
+"""The Cypher texts of the package: every one lives in `cypher/*.cypher` and is found here by name.
+
+A file holds sections that start with `// name: links_from`; comment lines below say what the query answers, the rest is
+its text. `// order:` names the columns its rows are sorted by when the text cannot say so. `// macro: AS_OF(x)` sections
+are words other texts may use, so that the temporal filter is written once. `__KIND__` and the like are holes for names,
+filled by `text`. A query whose text differs on another driver has a sibling of the same name under `cypher/<driver>/`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+from graphstore.core.tables.guard import split
+from graphstore.errors import InvalidError
+from graphstore.values.vocabulary import KINDS
+
+_SECTION = re.compile(r"^// (name|macro): *(.+?) *$", re.MULTILINE)
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_HOLE = re.compile(r"__([A-Z]+(?:_[A-Z]+)*)__")
+_MACRO = re.compile(r"(\w+)\((\w+)\)\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One named text: what it answers, in a sentence or two, and the Cypher with its macros written out."""
+
+    name: str
+    doc: str
+    text: str
+    file: str
+    order: tuple[str, ...] = ()
+    """The columns its rows are sorted by when the text itself cannot say so."""
+
+
+def folder() -> Path:
+    """Where the .cypher files are: inside the installed package, or beside it in a checkout."""
+    installed = Path(__file__).parents[2] / "_cypher"
+    return installed if installed.is_dir() else Path(__file__).parents[3] / "cypher"
+
+
+@cache
+def sections(driver: str = "kuzu") -> dict[str, Section]:
+    """Every named text for a driver, by name."""
+    raw: dict[str, Section] = {}
+    macros: dict[str, tuple[str, str]] = {}
+    for path in [*sorted(folder().glob("*.cypher")), *sorted((folder() / driver).glob("*.cypher"))]:
+        for kind, section in _read(path.read_text(encoding="utf-8"), path.name):
+            if kind == "name":
+                raw[section.name] = section
+            elif call := _MACRO.match(section.name):
+                macros[call[1]] = (call[2], section.text)
+    return {name: replace(section, text=_expand(section.text, macros)) for name, section in raw.items()}
+
+
+def _read(content: str, file: str) -> Iterator[tuple[str, Section]]:
+    """("name" or "macro", section) of each section of a file."""
+    marks = list(_SECTION.finditer(content))
+    for mark, following in zip(marks, [*marks[1:], None], strict=True):
+        block = content[mark.end() : following.start() if following else len(content)].strip("\n")
+        lines = block.split("\n")
+        count = next((i for i, line in enumerate(lines) if not line.startswith("//")), len(lines))
+        told = [line.removeprefix("//").strip() for line in lines[:count]]
+        order = [line.removeprefix("order:") for line in told if line.startswith("order:")]
+        doc = " ".join(line for line in told if not line.startswith("order:"))
+        columns = tuple(column.strip() for line in order for column in line.split(","))
+        yield mark[1], Section(mark[2], doc, "\n".join(lines[count:]).strip(), file, columns)
+
+
+def _expand(body: str, macros: dict[str, tuple[str, str]]) -> str:
+    """`body` with each `MACRO(name)` written out, macros inside macros included."""
+    if not macros:
+        return body
+    call = re.compile(r"\b(" + "|".join(map(re.escape, macros)) + r")\(\s*(\w+)\s*\)")
+
+    def written_out(match: re.Match[str]) -> str:
+        variable, definition = macros[match[1]]
+        return re.sub(rf"\b{variable}\b", match[2], definition)
+
+    while call.search(body):
+        body = call.sub(written_out, body)
+    return body
+
+
+def text(name: str, *, driver: str = "kuzu", **holes: str) -> str:
+    """The text of that name, its holes filled with names: `text("link_table", KIND="SUPERSEDES")`.
+
+    Raises InvalidError for an unknown name, and for a filling that is no plain identifier.
+    """
+    known = sections(driver)
+    if name not in known:
+        raise InvalidError.choice("query", name, known)
+    for hole, filling in holes.items():
+        if not _NAME.match(filling):
+            raise InvalidError(
+                f"{filling!r} cannot be the {hole.lower()} of a query: use letters, digits and _ only."
+            )
+    return _HOLE.sub(lambda match: holes.get(match[1], match[0]), known[name].text)
+
+
+def schema(driver: str = "kuzu") -> list[str]:
+    """The statements that make an empty store's tables: the fixed ones, LINK, and one for each kind with its own."""
+    own = [kind.name.upper() for kind in KINDS.values() if kind.table]
+    links = [text("link_table", driver=driver, KIND=name) for name in ["LINK", *own]]
+    return [statement for script in (text("schema", driver=driver), *links) for statement in split(script)]

@@ -1,0 +1,428 @@
+"""The graph of one view, built in an engine in memory: a query over it needs no temporal predicate.
+
+What holds at (valid, tx) is found in the index and handed over through Arrow. Nothing that was learned after tx goes in.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from array import array
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from graphstore.core.index.foundations import Resting
+from graphstore.core.index.index import Index
+from graphstore.core.index.occurrences import Happened, Raw, tombstone
+from graphstore.core.journal.journal import Journal
+from graphstore.core.journal.line import dumps
+from graphstore.core.tables.arrow_tables import (
+    claim_columns,
+    description_columns,
+    end_columns,
+    event_columns,
+    instants,
+    numbers,
+    read_bodies,
+    texts,
+)
+from graphstore.core.tables.engine import Engine, Result
+from graphstore.core.tables.guard import parse
+from graphstore.core.tables.projection import POOL, Pen, fill, link_table
+from graphstore.core.tables.properties import chosen, field_kind, property_name
+from graphstore.core.tables.texts import text
+from graphstore.errors import QueryError
+from graphstore.values.models import Json
+from graphstore.values.period import Instant
+from graphstore.values.vocabulary import Vocabulary
+
+Ends = tuple[str, str]
+Waiting = dict[str, list[tuple[Ends, list[int]]]]
+
+LABELS = ("Node", "Absent", "Event")
+_NODE, _ABSENT, _EVENT = range(3)
+_BASE = ("id", "kind", "key", "scope", "number", "text", "tags", "trigger", "source", "standing",
+         "valid_from", "valid_to", "tx_from", "content")  # fmt: skip
+_EVENT_TEXTS = (
+    "type",
+    "description",
+    "origin",
+    "agent",
+    "fingerprint",
+    "metadata",
+    "trace_id",
+    "span_id",
+    "parent_span_id",
+    "sender",
+    "sender_name",
+    "thread",
+    "classification",
+    "media_path",
+    "media_hash",
+)
+_RESERVED = frozenset({*_BASE, "occurred_at", "first_seen", "last_seen", "_id", "_label", "_src", "_dst"})
+_NO_PROPERTY = re.compile(r"Cannot find property (.+) for (.+?)\.?\Z", re.DOTALL)
+_COLUMN = 8 << 20  # what the engine takes at once for a column
+
+
+def build(
+    index: Index,
+    journal: Journal,
+    valid: Instant,
+    tx: Instant,
+    vocabulary: Vocabulary,
+    *,
+    driver: str = "kuzu",
+    pending: Sequence[bytes] = (),
+) -> Engine:
+    """The graph at (valid, tx). `pending`: bodies of a transaction that is still open, at the places -1, -2 …"""
+
+    def raw(pos: int, length: int) -> bytes:
+        return journal.raw(pos, length) if pos >= 0 else pending[-pos - 1]
+
+    rows = _holding(index.r_from, index.r_to, index.r_tx, index.r_end, valid, tx)
+    if index.gone:
+        rows = [row for row in rows if index.r_ent[row] not in index.gone]
+    link_rows = _holding(index.k_from, index.k_to, index.k_tx, index.k_end, valid, tx)
+    labels = bytearray(b"\xff") * len(index.names)
+    for row in rows:
+        ent = index.r_ent[row]
+        labels[ent] = _EVENT if index.is_event[ent] else _NODE
+    nodes = _Things(
+        index, raw, [(index.r_ent[row], row) for row in rows if labels[index.r_ent[row]] == _NODE]
+    )
+    events = _Things(
+        index, raw, [(index.r_ent[row], row) for row in rows if labels[index.r_ent[row]] == _EVENT]
+    )
+    absent = [ent for ent, born in enumerate(index.born) if labels[ent] == 0xFF and born <= tx]
+    for ent in absent:
+        labels[ent] = _ABSENT
+
+    fields = _fields(nodes.contents())
+    engine = ViewGraph(driver, _memory(index, rows, link_rows) + len(fields.columns) * _COLUMN, fields)
+    try:
+        shape = "".join(f",\n  `{name}` {kind}" for name, kind, _ in fields.columns)
+        engine.run(text("view_node", driver=driver).replace("__FIELDS__", shape))
+        engine.run(text("view_absent", driver=driver))
+        engine.run(text("view_event", driver=driver))
+        for kind in {*vocabulary.kinds, *index.l_kind}:
+            engine.run(text("view_link", driver=driver, KIND=link_table(kind)))
+        with Pen() as pen:
+            pen.write(fill, engine, "Node", nodes.table(_uprights(index, nodes.ents, valid, tx), fields))
+            pen.write(
+                fill,
+                engine,
+                "Event",
+                events.event_table(valid, tx),
+            )
+            pen.write(fill, engine, "Absent", _absent_table(index, raw, absent, valid, tx))
+    except BaseException:
+        engine.close()
+        raise
+    engine.await_links(_link_groups(index, link_rows, labels), partial(_links, index, raw))
+    return engine
+
+
+def _uprights(index: Index, ents: list[int], valid: Instant, tx: Instant) -> list[str]:
+    """How things that hold there stand: superseded can only be an event."""
+    resting = Resting(index, valid, tx)
+    return [
+        "superseded"
+        if ent in index.successors and index.is_event[ent] and index.superseded(ent, valid, tx)
+        else "shaky"
+        if ent in index.rests and resting.is_shaky(ent)
+        else "stands"
+        for ent in ents
+    ]
+
+
+class ViewGraph(Engine):
+    """The engine of one view. Links of a kind are laid into it when a text first asks for that kind.
+
+    It knows which fields its contents have, and names them when a query asks for another.
+    """
+
+    def __init__(self, driver: str, memory: int, fields: _Fields) -> None:
+        super().__init__(None, driver=driver, buffer_pool=memory)
+        self._fields = fields
+        self._waiting: Waiting = {}
+        self._laying = threading.Lock()
+        self._links: Callable[[list[int]], pa.Table]
+
+    def await_links(self, waiting: Waiting, links: Callable[[list[int]], pa.Table]) -> None:
+        """Links there are, and what makes columns of them."""
+        self._waiting, self._links = waiting, links
+
+    def query(
+        self, cypher: str, params: Mapping[str, Any] | None = None, *, timeout: float | None = None
+    ) -> Result:
+        """`Engine.query`. A column that is not there raises a QueryError that lists those that are."""
+        self._lay(cypher)
+        try:
+            return super().query(cypher, params, timeout=timeout)
+        except QueryError as error:
+            missing = _NO_PROPERTY.search(str(error))
+            if missing is None:
+                raise
+            raise QueryError(
+                f"no property {missing[1]!r} for {missing[2]!r}. {self._fields.known()}"
+            ) from error
+
+    def run(self, cypher: str, /, **params: Any) -> list[tuple[Any, ...]]:
+        """`Engine.run`, over the links it asks for."""
+        self._lay(cypher)
+        return super().run(cypher, **params)
+
+    def arrow(self, cypher: str, /, **params: Any) -> pa.Table:
+        """`Engine.arrow`, over the links it asks for."""
+        self._lay(cypher)
+        return super().arrow(cypher, **params)
+
+    def _lay(self, cypher: str) -> None:
+        with self._laying:  # who comes second waits until all it may ask for is there
+            if not self._waiting:
+                return
+            asked = asked_tables(cypher)
+            with Pen() as pen:
+                for table in [name for name in self._waiting if asked is None or name in asked]:
+                    self._lay_table(pen, table)
+                    del self._waiting[table]
+
+    def _lay_table(self, pen: Pen, table: str) -> None:
+        waiting = self._waiting[table]
+        while waiting:
+            (source, target), rows = waiting[-1]
+            if (source, target) != ("Node", "Node"):
+                super().run(text("view_pair", driver=self.driver, KIND=table, SOURCE=source, TARGET=target))
+            links = self._links(rows)
+            pen.wait()
+            pen.write(fill, self, table, links, waiting.pop()[0])  # taken off as it is written, never twice
+
+
+def asked_tables(cypher: str) -> frozenset[str] | None:
+    """The relationship tables a text can read, in upper case; None when it may read any. In doubt it may."""
+    tokens = parse(cypher).tokens
+    if any(word.upper() == "CALL" for kind, word in tokens if kind == "word"):
+        return None
+    if any(not mark.isascii() for kind, mark in tokens if kind == "mark"):
+        return None  # dashes and arrow heads come in other shapes too
+    words = [word for _, word in tokens] + ["", ""]
+    asked: set[str] = set()
+    for at, word in enumerate(words):
+        if word != "-" or words[at - 1] == "]":
+            continue
+        if words[at + 1] != "[":
+            if words[at + 1] in ("-", ">") or (words[at - 1], words[at + 1]) == (")", "("):
+                return None
+            continue
+        at += 2
+        if words[at] != ":":
+            at += 1
+        if words[at] != ":":
+            return None
+        while words[at] in (":", "|"):
+            at += 1 + (words[at + 1] == ":")
+            asked.add(words[at].strip("`").upper())
+            at += 1
+    return frozenset(asked)
+
+
+# ------------------------------------------------------------------------------------------------ what holds
+
+
+def _holding(
+    starts: array[int], stops: array[int], told: array[int], untold: array[int], valid: Instant, tx: Instant
+) -> list[int]:
+    """The rows with starts <= valid < stops and told <= tx < untold."""
+
+    def column(values: array[int]) -> pa.Array:
+        return numbers(values[:])  # a copy: an array that is looked into cannot grow
+
+    at_valid = pc.and_(pc.less_equal(column(starts), valid), pc.greater(column(stops), valid))
+    at_tx = pc.and_(pc.less_equal(column(told), tx), pc.greater(column(untold), tx))
+    found: list[int] = pc.indices_nonzero(pc.and_(at_valid, at_tx)).to_pylist()
+    return found
+
+
+def _memory(index: Index, rows: list[int], link_rows: list[int]) -> int:
+    """The limit of the engine's memory; only what is used is taken."""
+    content = sum(index.v_len[index.r_ver[row]] for row in rows)
+    return 2 * POOL + 8192 * (len(rows) + len(link_rows) + len(index.names)) + 8 * content
+
+
+class _Things:
+    """Things of the index as columns, each with the row that shows it. Row -1: it held at no instant."""
+
+    def __init__(self, index: Index, raw: Raw, shown: Iterable[tuple[int, int]]) -> None:
+        self.index = index
+        self.ents: list[int] = []
+        self.versions: list[int] = []
+        self.since, self.until, self.told = array("q"), array("q"), array("q")
+        for ent, row in shown:
+            born = index.born[ent]
+            self.ents.append(ent)
+            self.versions.append(index.r_ver[row] if row >= 0 else index.versions_of[ent][0])
+            self.since.append(index.r_from[row] if row >= 0 else born)
+            self.until.append(index.r_to[row] if row >= 0 else born)
+            self.told.append(index.r_tx[row] if row >= 0 else born)
+        self.bodies = read_bodies(raw, [(index.v_pos[ver], index.v_len[ver]) for ver in self.versions])
+        for at, ent in enumerate(self.ents if index.gone else ()):
+            self.bodies[at] = self.bodies[at] or tombstone(index, raw, ent)
+
+    def contents(self) -> list[Json]:
+        return [body.get("content") or {} for body in self.bodies]
+
+    def table(self, standings: list[str], fields: _Fields) -> pa.Table:
+        """The rows as nodes: base columns, then the fields of their contents."""
+        index, ents = self.index, self.ents
+        return pa.table(
+            {
+                "id": texts([index.names[ent] for ent in ents]),
+                "kind": texts([index.kind[ent] for ent in ents]),
+                "key": texts([index.key[ent] for ent in ents]),
+                "scope": texts([index.scope[ent] for ent in ents]),
+                "number": numbers([index.v_num[ver] for ver in self.versions]),
+                **description_columns(self.bodies),
+                "standing": texts(standings),
+                "valid_from": instants(self.since),
+                "valid_to": instants(self.until),
+                "tx_from": instants(self.told),
+                "content": texts(
+                    [dumps(body["content"]).decode() if "content" in body else None for body in self.bodies]
+                ),
+                **{name: column for name, _, column in fields.columns},
+            }
+        )
+
+    def event_table(self, valid: Instant, tx: Instant) -> pa.Table:
+        """The rows as events, with what (valid, tx) knows of their occurrences."""
+        index, happened = self.index, Happened(self.index, valid, tx)
+        seen = [happened.seen(ent) for ent in self.ents]
+        types = [index.kind[ent] for ent in self.ents]
+        return pa.table(
+            {
+                "id": texts([index.names[ent] for ent in self.ents]),
+                "type": texts(types),
+                "occurred_at": instants([first for first, _, _ in seen]),
+                "first_seen": instants([first for first, _, _ in seen]),
+                "last_seen": instants([last for _, last, _ in seen]),
+                "count": numbers([count for _, _, count in seen]),
+                "status": texts([happened.status(ent) for ent in self.ents]),
+                **event_columns(types, self.bodies),
+                "standing": texts(_uprights(index, self.ents, valid, tx)),
+                "tx_from": instants([index.born[ent] for ent in self.ents]),
+            }
+        )
+
+
+def _absent_table(index: Index, raw: Raw, ents: list[int], valid: Instant, tx: Instant) -> pa.Table:
+    """What is known and does not hold, with its last content known at tx."""
+    found = _Things(index, raw, [(ent, _last_row(index, ent, valid, tx)) for ent in ents])
+    for at, ent in enumerate(ents):
+        if index.is_event[ent]:
+            event = {
+                name: value for name, value in found.bodies[at].items() if name not in ("salt", "content")
+            }
+            found.bodies[at] = {
+                "content": event,
+                "text": event.get("description"),
+                "source": event.get("source"),
+                "trigger": None,
+            }
+    return found.table([index.standing(ent, valid, tx) for ent in ents], _Fields([], 0))
+
+
+def _last_row(index: Index, ent: int, valid: Instant, tx: Instant) -> int:
+    """The row that shows an absent thing: what was said last of that instant, or the last ever said; -1 for none."""
+    row = index.last_cover(ent, valid, tx)
+    if row < 0:
+        believed = index.believed(ent, tx)
+        row = (
+            believed[-1]
+            if believed
+            else max((r for r in index.rows_of[ent] if index.r_tx[r] <= tx), default=-1)
+        )
+    return row
+
+
+# ----------------------------------------------------------------------------------------------------- links
+
+
+def _link_groups(index: Index, rows: list[int], labels: bytearray) -> Waiting:
+    """The link rows by the table they belong in and the labels they join."""
+    groups: dict[tuple[str, int, int], list[int]] = {}
+    for row in rows:
+        link = index.k_link[row]
+        group = (index.l_kind[link], labels[index.l_src[link]], labels[index.l_tgt[link]])
+        groups.setdefault(group, []).append(row)
+    waiting: Waiting = {}
+    for (kind, source, target), members in groups.items():
+        waiting.setdefault(link_table(kind), []).append(((LABELS[source], LABELS[target]), members))
+    return waiting
+
+
+def _links(index: Index, raw: Raw, rows: list[int]) -> pa.Table:
+    links, claims = [index.k_link[row] for row in rows], [index.k_claim[row] for row in rows]
+    bodies = read_bodies(raw, [(index.c_pos[claim], index.c_len[claim]) for claim in claims])
+    return pa.table(
+        {
+            **end_columns(index, links),
+            **claim_columns(index, bodies, links, claims),
+            "valid_from": instants([index.k_from[row] for row in rows]),
+            "valid_to": instants([index.k_to[row] for row in rows]),
+            "tx_from": instants([index.k_tx[row] for row in rows]),
+        }
+    )
+
+
+# -------------------------------------------------------------------------------------------- content fields
+
+
+class _Fields:
+    """The fields of contents as columns: name, type in Cypher, values."""
+
+    def __init__(self, columns: list[tuple[str, str, pa.Array]], left_out: int) -> None:
+        self.columns = columns
+        self.left_out = left_out
+
+    def known(self) -> str:
+        """A sentence that names what can be asked for."""
+        names = ", ".join(
+            f"`{n}`" if not n.isidentifier() else n for n in [*_BASE, *(name for name, _, _ in self.columns)]
+        )
+        rare = f" {self.left_out} rarer content fields are in content only." if self.left_out else ""
+        return f"Node has {names}.{rare} A content field that no node has here is no column."
+
+
+def _fields(contents: list[Json]) -> _Fields:
+    names, left_out = chosen(contents)
+    taken = {name.casefold() for name in _RESERVED}
+    columns = []
+    for name in names:
+        column = property_name(name, taken)
+        kind, values = _typed(
+            [content.get(name) for content in contents], as_text=column.lower() in _EVENT_TEXTS
+        )
+        columns.append((column, kind, values))
+    return _Fields(columns, left_out)
+
+
+def _typed(values: list[Any], *, as_text: bool) -> tuple[str, pa.Array]:
+    """The type of a field of all nodes, and its column."""
+    kind = field_kind(values)
+    if kind == "text":
+        return "STRING", texts(values)
+    if not as_text:
+        if kind == "truth":
+            return "BOOL", pa.array(values, pa.bool_())
+        if kind == "whole":
+            return "INT64", pa.array(values, pa.int64())
+        if kind == "number":
+            return "DOUBLE", pa.array(
+                [None if value is None else float(value) for value in values], pa.float64()
+            )
+    return "STRING", texts([None if value is None else dumps(value).decode() for value in values])

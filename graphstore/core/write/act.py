@@ -1,0 +1,84 @@
+"""One verb at work in a transaction: which things its ids name, which ids are free, and the node it leaves behind."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+
+from graphstore.core.index.index import Index
+from graphstore.core.read import snapshots
+from graphstore.core.read.sight import Core, Sight
+from graphstore.core.write.transaction import Transaction
+from graphstore.errors import ConflictError, InvalidError, NotFoundError
+from graphstore.values.coordinates import resolve
+from graphstore.values.inputs import printable, text_of
+from graphstore.values.models import Json, Node
+from graphstore.values.period import Instant, TimeLike
+
+
+def new_id(index: Index) -> str:
+    """An id that nothing has."""
+    while (name := os.urandom(8).hex()) in index.ids:
+        pass
+    return name
+
+
+class Act:
+    """What a verb works on."""
+
+    __slots__ = ("core", "index", "work")
+
+    def __init__(self, core: Core, work: Transaction) -> None:
+        self.core, self.index, self.work = core, core.index, work
+
+    def sight(self) -> Sight:
+        """The store as the verb leaves it."""
+        return Sight(self.core, self.work.tx, self.work.tx)
+
+    def time(self, value: TimeLike, what: str) -> Instant:
+        """The instant that a caller gave; now is that of the transaction."""
+        return resolve(value, what, self.work.tx, partial(snapshots.known, self.index, self.work.tx))
+
+    def free_id(self, id: str) -> str:
+        """An id that a caller wants for something new. Raises ConflictError when it is taken."""
+        name = printable("id", text_of("id", id))
+        if name in self.index.ids:
+            raise ConflictError(
+                f"{name!r} is known already. Use revise({name!r}, …) to describe it anew, or choose another id."
+            )
+        return name
+
+    def known(self, id: str, node: bool = False) -> int:
+        """The entity an id names; with `node` no event."""
+        ent = self.index.ids.get(id, -1) if isinstance(id, str) else -1
+        if ent < 0:
+            ent, _ = self.sight().resolve(id)
+        if node and self.index.is_event[ent]:
+            name = self.index.names[ent]
+            raise InvalidError(
+                f"{name!r} is an event: it is never revised or ended. Record a new event and link it, or retract it whole."
+            )
+        return ent
+
+    def known_link(self, id: str) -> int:
+        """The link an id or a unique prefix of at least 6 characters names."""
+        index = self.index
+        if not isinstance(id, str):
+            raise InvalidError(f"{id!r} is no link id. Give the id as text.")
+        if id in index.link_ids:
+            return index.link_ids[id]
+        found = [name for name in index.link_ids if name.startswith(id)] if len(id) >= 6 else []
+        if len(found) > 1:
+            raise NotFoundError(f"{id!r} is ambiguous: {', '.join(found[:3])}. Give more of the id.")
+        if not found:
+            raise NotFoundError.nearest("link", id, index.link_ids)
+        return index.link_ids[found[0]]
+
+    def written(self, ent: int, row: int, body: Json) -> Node:
+        """The node as a verb leaves it: the row that holds now if the verb wrote that, else the one it wrote last."""
+        index = self.index
+        sight = self.sight()
+        now = sight.find(ent)
+        if now >= 0 and index.r_ver[now] == index.r_ver[row]:
+            return sight.written(now, sight.upright(ent), body)
+        return sight.written(row, sight.standing(ent), body)

@@ -1,0 +1,505 @@
+"""What a merge would do: for each thing and link that a branch has changed since the trunk had the same, whose word holds when.
+
+Only reads. What both sides changed, and not alike, is a conflict; so is what cannot be beside what the trunk has. What comes over is in a
+`Plan`; `merge_write.py` writes it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+from graphstore.core.index.index import Index
+from graphstore.core.journal.line import dumps
+from graphstore.core.read.sight import Core, Sight
+from graphstore.core.read.view_diff import said
+from graphstore.core.write.slots import TRUST
+from graphstore.errors import InvalidError
+from graphstore.values.models import Event, Json, Link, MergeConflict, Node
+from graphstore.values.period import OPEN, Instant, Period, coalesce, end_moment, moment, overlap, without_all
+from graphstore.values.threeway import Cell, Piece, Said, cells
+
+Side = Literal["trunk", "branch"]
+Decide = Mapping[str, str] | Callable[[MergeConflict], str | None] | str | None
+Win = tuple[Period, Said | None]
+_CHOICES: tuple[Side, Side] = ("trunk", "branch")
+_SUCCEEDING = frozenset({"supersedes", "transition"})  # kinds whose link says that the target gave way
+
+
+class Sentence(NamedTuple):
+    """A link by what it joins, in ids; of a symmetric kind the ends are in order."""
+
+    source: str
+    kind: str
+    target: str
+
+
+@dataclass
+class NodePlan:
+    """What comes over of one node. `ours` is its number on the trunk, -1 for one that is new there."""
+
+    ent: int
+    ours: int
+    wins: list[Win] = field(default_factory=list)
+    kept: list[Period] = field(default_factory=list)  # what was decided for the trunk
+    told: list[Period] = field(default_factory=list)  # when any of the three says something
+    closes: list[tuple[int, Period]] = field(default_factory=list)  # what it takes from others of its slot
+
+    def only(self, periods: Iterable[Period]) -> list[Win]:
+        """The wins cut to what lies outside these periods."""
+        holes = list(periods)
+        return [(piece, word) for whole, word in self.wins for piece in without_all(whole, holes)]
+
+    def gained(self) -> list[Period]:
+        """When it holds by the branch's word."""
+        return coalesce(period for period, word in self.wins if word is not None)
+
+    def lost(self) -> list[Period]:
+        """When it no longer holds by the branch's word."""
+        return coalesce(period for period, word in self.wins if word is None)
+
+
+@dataclass
+class Plan:
+    """All that comes over: by the number of the thing on the branch, by the sentence of the link."""
+
+    nodes: dict[int, NodePlan] = field(default_factory=dict)
+    events: dict[int, list[Instant]] = field(
+        default_factory=dict
+    )  # those that are new, or happened again, and when
+    retracted: list[int] = field(default_factory=list)  # events
+    links: dict[Sentence, list[Win]] = field(default_factory=dict)
+    left_out: list[str] = field(default_factory=list)  # links
+    confirmed: list[int] = field(default_factory=list)  # operations
+    kinds: list[Json] = field(default_factory=list)
+    trust: Json | None = None
+    conflicts: list[MergeConflict] = field(default_factory=list)
+
+    @property
+    def undecided(self) -> bool:
+        return any(conflict.decision is None for conflict in self.conflicts)
+
+
+class Planning:
+    """One look at a trunk and a branch. `base`: up to when the trunk has what the branch has."""
+
+    def __init__(self, trunk: Core, branch: Core, base: Instant, now: Instant, decide: Decide) -> None:
+        self.trunk, self.branch, self.base, self.now = trunk, branch, base, now
+        self.mine, self.theirs = trunk.index, branch.index
+        self.decide = decide
+        self.plan = Plan()
+        self._words: dict[tuple[bool, int], bytes] = {}
+
+    def made(self) -> Plan:
+        """The plan."""
+        self._kinds()
+        self._trust()
+        for ent in self._touched():
+            if self.theirs.is_event[ent]:
+                self._event(ent)
+            else:
+                self._node(ent)
+        self._slots()
+        self._links()
+        first = bisect_right(self.theirs.o_tx, self.base)
+        self.plan.confirmed = [
+            op for op in range(first, len(self.theirs.o_tx)) if self.theirs.o_verb[op] == "confirm"
+        ]
+        self._refuse_idle()
+        return self.plan
+
+    def _refuse_idle(self) -> None:
+        """Raise InvalidError for a decision on what is in no conflict: whoever gave it thinks of another state."""
+        if isinstance(self.decide, Mapping):
+            asked = dict.fromkeys(conflict.id for conflict in self.plan.conflicts)
+            for id in self.decide:
+                if id not in asked:
+                    raise InvalidError(
+                        f"decide names {id!r}, which is in no conflict. In conflict: {', '.join(asked) or 'nothing'}."
+                    )
+
+    # ------------------------------------------------------------------ conflicts
+
+    def _conflict(self, id: str, what: str, choices: tuple[Side, ...] = _CHOICES, **more: Any) -> Side:
+        """Note a conflict and what is decided; what is not is as if the trunk's were kept, for then nothing is written anyway."""
+        during = more.pop("during", None)
+        if during is not None:
+            more |= {"valid_from": moment(during[0]), "valid_to": end_moment(during[1])}
+        found = MergeConflict.model_validate({"id": id, "what": what, "choices": choices, **more})
+        decision = self._decided(found)
+        self.plan.conflicts.append(found.model_copy(update={"decision": decision}))
+        return decision or "trunk"
+
+    def _decided(self, found: MergeConflict) -> Side | None:
+        decide = self.decide
+        if decide is None or isinstance(decide, str):
+            wanted = decide
+            if decide == "branch" and found.choices == ("trunk",):
+                wanted = None
+        else:
+            wanted = decide(found) if callable(decide) else decide.get(found.id)
+        if wanted is None:
+            return None
+        for side in found.choices:
+            if side == wanted:
+                return side
+        raise InvalidError.choice(f"decision on {found.what} {found.id!r}", wanted, found.choices)
+
+    # ------------------------------------------------------------------ nodes
+
+    def _touched(self) -> list[int]:
+        """What the branch has told something of since, in the order it was first known; not what was forgotten."""
+        index = self.theirs
+        found = set(index.r_ent[bisect_right(index.r_tx, self.base) :])
+        closed = bisect_right(index.closings, self.base, key=index.r_end.__getitem__)
+        found.update(index.r_ent[row] for row in index.closings[closed:])
+        found.update(index.s_ent[bisect_right(index.s_tx, self.base) :])
+        gone = {index.ids.get(self.mine.names[ent], -1) for ent in self.mine.gone}
+        return sorted(found - gone - index.gone.keys())
+
+    def _node(self, ent: int) -> None:
+        index, name = self.theirs, self.theirs.names[ent]
+        ours = self.mine.ids.get(name, -1)
+        if ours >= 0 and not self._is_one(ent, ours):
+            self._conflict(name, "identity", ("trunk",))
+            return
+        was = index.believed(ent, self.base) if index.born[ent] <= self.base else []
+        plan = self.plan.nodes[ent] = NodePlan(ent, ours)
+        for cell in cells(
+            self._pieces(self.branch, was),
+            self._pieces(self.trunk, self.mine.now_of[ours] if ours >= 0 else ()),
+            self._pieces(self.branch, index.now_of[ent]),
+        ):
+            plan.told.append(cell.period)
+            if cell.outcome == "conflict":
+                if self._disputed(name, cell) == "trunk":
+                    plan.kept.append(cell.period)
+                    continue
+            elif cell.outcome == "ours":
+                continue
+            plan.wins.append((cell.period, cell.theirs))
+
+    def _is_one(self, ent: int, ours: int) -> bool:
+        one, other = self.theirs, self.mine
+        return bool(one.is_event[ent]) == bool(other.is_event[ours]) and (
+            one.kind[ent], one.key[ent], one.scope[ent],
+        ) == (other.kind[ours], other.key[ours], other.scope[ours])  # fmt: skip
+
+    def _pieces(self, core: Core, rows: Iterable[int]) -> list[Piece]:
+        index = core.index
+        return [Piece(index.r_from[row], index.r_to[row], Said(self._word(core, row), row)) for row in rows]
+
+    def _word(self, core: Core, row: int) -> bytes:
+        ver = core.index.r_ver[row]
+        key = (core is self.trunk, ver)
+        if key not in self._words:
+            self._words[key] = dumps(said(core, ver))
+        return self._words[key]
+
+    def _disputed(self, name: str, cell: Cell) -> Side:
+        start = cell.start
+        sights = (
+            Sight(self.branch, start, self.base),
+            Sight(self.trunk, start, self.now),
+            Sight(self.branch, start, self.now),
+        )
+        shown = [
+            None if word is None else _shown(sight, word.row)
+            for sight, word in zip(sights, cell[2:], strict=True)
+        ]
+        three: dict[str, Any] = dict(zip(("base", "ours", "theirs"), shown, strict=True))
+        return self._conflict(name, "node", during=cell.period, **three)
+
+    # ------------------------------------------------------------------ slots
+
+    def _slots(self) -> None:
+        """What would hold in a slot beside a value of the trunk."""
+        index = self.mine
+        for plan in self.plan.nodes.values():
+            key = self.theirs.key[plan.ent]
+            if key is None or not plan.gained():
+                continue
+            slot = (self.theirs.kind[plan.ent], key, self.theirs.scope[plan.ent])
+            for other in index.slots.get(slot, ()):
+                if other == plan.ours:
+                    continue
+                for period in self._held_after(other):
+                    for gained in plan.gained():
+                        both = overlap(period, gained)
+                        if both is not None:
+                            self._collision(plan, other, both)
+
+    def _held_after(self, ours: int) -> list[Period]:
+        """When a node of the trunk holds once the plan is done."""
+        index = self.mine
+        ent = self.theirs.ids.get(index.names[ours], -1)
+        lost = self.plan.nodes[ent].lost() if ent in self.plan.nodes else []
+        held = [(index.r_from[row], index.r_to[row]) for row in index.now_of[ours]]
+        return coalesce(piece for whole in held for piece in without_all(whole, lost))
+
+    def _collision(self, plan: NodePlan, other: int, both: Period) -> None:
+        mine, now = self.mine, self.now
+        name = self.theirs.names[plan.ent]
+        held = mine.find(other, both[0], now)
+        word = next(word for period, word in plan.wins if word is not None and overlap(period, both))
+        side = self._conflict(
+            name,
+            "slot",
+            during=both,
+            other=mine.names[other],
+            ours=None if held < 0 else _shown(Sight(self.trunk, both[0], now), held),
+            theirs=_shown(Sight(self.branch, both[0], now), word.row),
+        )
+        if side == "branch":
+            plan.closes.append((other, both))
+        else:
+            plan.wins = plan.only([both])
+            plan.kept.append(both)
+
+    # ------------------------------------------------------------------ events
+
+    def _event(self, ent: int) -> None:
+        """An event is there or not; how often it happened only grows."""
+        index, mine, name = self.theirs, self.mine, self.theirs.names[ent]
+        ours = mine.ids.get(name, -1)
+        if ours < 0:
+            if index.now_of[ent]:
+                self.plan.events[ent] = _happened(index, ent)
+            return
+        versions = index.versions_of[ent][0], mine.versions_of[ours][0]
+        alike = self._is_one(ent, ours) and said(self.branch, versions[0]) == said(self.trunk, versions[1])
+        if not alike:
+            self._conflict(name, "identity", ("trunk",))
+            return
+        before = _happened(index, ent, self.base) if index.born[ent] <= self.base else []
+        there = _happened(mine, ours)
+        if not index.now_of[ent]:
+            if mine.now_of[ours] and index.born[ent] <= self.base and self._goes(ent, ours, before, there):
+                self.plan.retracted.append(ent)
+            return
+        fresh = _left(_happened(index, ent), before if index.born[ent] <= self.base else there)
+        if fresh and mine.now_of[ours]:
+            self.plan.events[ent] = fresh
+        elif fresh:
+            theirs = _shown(Sight(self.branch, self.now, self.now), index.now_of[ent][0])
+            self._conflict(name, "event", ("trunk",), theirs=theirs)
+
+    def _goes(self, ent: int, ours: int, before: list[Instant], there: list[Instant]) -> bool:
+        """Whether an event that the branch took back goes: unless it happened again on the trunk, and that is to count."""
+        if not _left(there, before):
+            return True
+        shown = _shown(Sight(self.trunk, self.now, self.now), self.mine.now_of[ours][0])
+        return self._conflict(self.theirs.names[ent], "event", ours=shown) == "branch"
+
+    # ------------------------------------------------------------------ links
+
+    def _links(self) -> None:
+        for sentence in self._sentences():
+            wins = self._won(sentence)
+            if not wins:
+                continue
+            if not all(self._comes(name) for name in (sentence.source, sentence.target)):
+                self.plan.left_out += self._names(sentence)
+            elif self._closes_cycle(sentence, wins):
+                self._conflict(
+                    self._names(sentence)[0],
+                    "cycle",
+                    ("trunk",),
+                    other=sentence.target,
+                    theirs=self._link(wins),
+                )
+                self._stay(sentence, wins)
+            else:
+                self.plan.links[sentence] = wins
+
+    def _sentences(self) -> list[Sentence]:
+        """The links of which the branch told something since, by what they say."""
+        index = self.theirs
+        links = set(index.k_link[bisect_right(index.k_tx, self.base) :])
+        closed = bisect_right(index.link_closings, self.base, key=index.k_end.__getitem__)
+        links.update(index.k_link[row] for row in index.link_closings[closed:])
+        return list(dict.fromkeys(self.sentence(link) for link in sorted(links)))
+
+    def sentence(self, link: int) -> Sentence:
+        """What a link of the branch says."""
+        index = self.theirs
+        ends = [index.names[index.l_src[link]], index.names[index.l_tgt[link]]]
+        kind = index.l_kind[link]
+        if self.branch.vocabulary.kinds[kind].symmetric:
+            ends.sort()
+        return Sentence(ends[0], kind, ends[1])
+
+    def _names(self, sentence: Sentence) -> list[str]:
+        return [self.theirs.l_name[link] for link in between(self.theirs, sentence)]
+
+    def _won(self, sentence: Sentence) -> list[Win]:
+        wins: list[Win] = []
+        theirs, ours = between(self.theirs, sentence), between(self.mine, sentence)
+        for cell in cells(
+            self._link_pieces(self.branch, theirs, self.base),
+            self._link_pieces(self.trunk, ours, OPEN - 1),
+            self._link_pieces(self.branch, theirs, OPEN - 1),
+        ):
+            if cell.outcome == "ours" or (cell.outcome == "conflict" and self._disputed_link(sentence, cell)):
+                continue
+            wins.append((cell.period, cell.theirs))
+        target = self.theirs.ids[sentence.target]
+        if sentence.kind in _SUCCEEDING and target in self.plan.nodes:
+            kept = self.plan.nodes[target].kept
+            wins = [(piece, word) for whole, word in wins for piece in without_all(whole, kept)]
+        return wins
+
+    def _link_pieces(self, core: Core, links: list[int], tx: Instant) -> list[Piece]:
+        index = core.index
+        return [
+            Piece(index.k_from[row], index.k_to[row], Said(dumps(claimed(core, row)), row))
+            for link in links
+            for row in index.believed_link(link, tx)
+        ]
+
+    def _disputed_link(self, sentence: Sentence, cell: Cell) -> bool:
+        """Note that a link is disputed. True: the trunk's is kept."""
+        sights = (
+            Sight(self.branch, cell.start, self.base),
+            Sight(self.trunk, cell.start, self.now),
+            Sight(self.branch, cell.start, self.now),
+        )
+        shown = [
+            None if word is None else sight.link(word.row)
+            for sight, word in zip(sights, cell[2:], strict=True)
+        ]
+        three: dict[str, Any] = dict(zip(("base", "ours", "theirs"), shown, strict=True))
+        name = self._names(sentence)[-1]
+        return self._conflict(name, "link", during=cell.period, **three) == "trunk"
+
+    def _link(self, wins: list[Win]) -> Link | None:
+        word = next((word for _, word in wins if word is not None), None)
+        return None if word is None else Sight(self.branch, self.now, self.now).link(word.row)
+
+    def _comes(self, name: str) -> bool:
+        """Whether something is on the trunk once the plan is done."""
+        ent = self.theirs.ids[name]
+        if name in self.mine.ids or ent in self.plan.events:
+            return True
+        if self.theirs.is_event[ent]:
+            return not self.theirs.now_of[ent]
+        plan = self.plan.nodes.get(ent)  # one that holds nowhere comes with what it was
+        return plan is None or not self.theirs.now_of[ent] or any(word for _, word in plan.wins)
+
+    def _closes_cycle(self, sentence: Sentence, wins: list[Win]) -> bool:
+        if not self.branch.vocabulary.kinds[sentence.kind].acyclic or not any(word for _, word in wins):
+            return False
+        seen, todo = {sentence.target}, [sentence.target]
+        while todo:
+            for name in self._onward(todo.pop(), sentence.kind):
+                if name == sentence.source:
+                    return True
+                if name not in seen:
+                    seen.add(name)
+                    todo.append(name)
+        return False
+
+    def _onward(self, name: str, kind: str) -> Iterator[str]:
+        """Where links of a kind lead to from a thing, on the trunk once the plan is done so far."""
+        index = self.mine
+        for link in index.out.get(index.ids.get(name, -1), ()):
+            target = index.names[index.l_tgt[link]]
+            rows = index.believed_link(link, OPEN - 1)
+            lost = [
+                period for period, word in self.plan.links.get(Sentence(name, kind, target), ()) if not word
+            ]
+            held = ((index.k_from[row], index.k_to[row]) for row in rows)
+            if index.l_kind[link] == kind and any(without_all(whole, lost) for whole in held):
+                yield target
+        for sentence, wins in self.plan.links.items():
+            if sentence[:2] == (name, kind) and any(word for _, word in wins):
+                yield sentence.target
+
+    def _stay(self, sentence: Sentence, wins: list[Win]) -> None:
+        """A supersession does not come over: what it would take stays."""
+        self.plan.left_out += self._names(sentence)
+        target = self.plan.nodes.get(self.theirs.ids[sentence.target])
+        if sentence.kind == "supersedes" and target is not None:
+            held = [period for period, word in wins if word is not None]
+            gained = [win for win in target.wins if win[1] is not None]
+            target.wins = [*gained, *(win for win in target.only(held) if win[1] is None)]
+
+    # ------------------------------------------------------------------ the store's own
+
+    def _kinds(self) -> None:
+        known = {kind["name"]: kind for kind in self.mine.kinds}
+        for kind in self.theirs.kinds:
+            there = known.get(kind["name"])
+            if there is None:
+                self.plan.kinds.append(kind)
+            elif there != kind:
+                self._conflict(kind["name"], "kind", ("trunk",))
+
+    def _trust(self) -> None:
+        ours, theirs = self.mine.setting(TRUST), self.theirs.setting(TRUST)
+        noted = [counts for counts in self.theirs.noted if counts[0] <= self.base]
+        settings = self.theirs.settings[: noted[-1][3] if noted else 0]
+        was = next((each[TRUST] for each in reversed(settings) if TRUST in each), None)
+        if theirs in (was, ours):
+            return
+        if ours == was or self._conflict(TRUST, "trust") == "branch":
+            self.plan.trust = theirs
+
+
+def between(index: Index, sentence: Sentence) -> list[int]:
+    """The links that say a sentence."""
+    source, kind, target = (
+        index.ids.get(sentence.source, -1),
+        sentence.kind,
+        index.ids.get(sentence.target, -1),
+    )
+    pairs = {(source, target)} | ({(target, source)} if kind in index.symmetric else set())
+    out, into = index.out.get(source, ()), index.into.get(source, ())
+    found = (
+        link
+        for side in ((out, into) if len(pairs) > 1 else (out,))
+        for link in side
+        if index.l_kind[link] == kind and (index.l_src[link], index.l_tgt[link]) in pairs
+    )
+    return sorted(set(found))
+
+
+def claimed(core: Core, row: int) -> list[Any]:
+    """What is said of a link in one of its rows."""
+    index = core.index
+    claim = index.k_claim[row]
+    body = core.body(index.c_pos[claim], index.c_len[claim])
+    return [
+        body.get("reason"),
+        body.get("metadata", {}),
+        index.c_strength[claim],
+        index.c_inferred[claim],
+        index.c_by[claim],
+    ]
+
+
+def _shown(sight: Sight, row: int) -> Node | Event:
+    index = sight.index
+    if index.is_event[index.r_ent[row]]:
+        return sight.event(row, "stands")
+    return sight.node(row, "stands")
+
+
+def _happened(index: Index, ent: int, tx: Instant = OPEN) -> list[Instant]:
+    """When an event happened, in the order that was told, as known at `tx`."""
+    again = [index.s_at[row] for row in index.seen_of.get(ent, ()) if index.s_tx[row] <= tx]
+    return [index.first_told(ent), *again]
+
+
+def _left(instants: list[Instant], known: list[Instant]) -> list[Instant]:
+    """The instants that are not among those known; each counts as often as it was told."""
+    rest = list(known)
+    fresh = []
+    for at in instants:
+        if at in rest:
+            rest.remove(at)
+        else:
+            fresh.append(at)
+    return fresh

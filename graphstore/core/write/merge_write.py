@@ -1,0 +1,313 @@
+"""A merge written down: what a `Plan` says comes over is told on the trunk, in the steps of one transaction at one new instant."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from itertools import pairwise
+
+from graphstore.core.read.sight import Core
+from graphstore.core.read.view_diff import said
+from graphstore.core.write.linking import Claim, Ends, Linking
+from graphstore.core.write.merge_plan import NodePlan, Plan, Sentence, Win, between, claimed
+from graphstore.core.write.slots import TRUST
+from graphstore.core.write.transaction import Transaction
+from graphstore.values.models import Merge
+from graphstore.values.period import BEGINNING, OPEN, Instant, Period, coalesce, moment, overlap, without_all
+from graphstore.values.threeway import Said
+
+
+class Weaving:
+    """The writing of one plan."""
+
+    def __init__(self, trunk: Core, branch: Core, work: Transaction, plan: Plan) -> None:
+        self.trunk, self.branch, self.work, self.plan = trunk, branch, work, plan
+        self.mine, self.theirs = trunk.index, branch.index
+        assert self.theirs.branch is not None and self.theirs.forked is not None
+        self.name, self.forked = self.theirs.branch, self.theirs.forked
+        self._lost: dict[int, list[Period]] = defaultdict(list)  # what things of the trunk lost
+        self._versions: dict[int, int] = {}  # of the branch -> of the trunk, where they came over just now
+        self.added: list[str] = []
+        self.changed: list[str] = []
+        self.ended: list[str] = []
+        self.links: list[str] = []
+
+    def write(self) -> Merge:
+        """Tell it. The transaction is the caller's."""
+        work = self.work
+        work.branches.append(["merge", self.name])
+        work.op("merge", self.name)
+        self._decisions()
+        self._settings()
+        for plan in self.plan.nodes.values():
+            self._node(plan)
+        for ent, instants in self.plan.events.items():
+            self._event(ent, instants)
+        for ent in self.plan.retracted:
+            self._retract(ent)
+        for sentence, wins in self.plan.links.items():
+            self._link(sentence, wins)
+        for plan in self.plan.nodes.values():
+            for other, period in plan.closes:
+                self._close(self.mine.ids[self.theirs.names[plan.ent]], other, period)
+        for told in self.plan.confirmed:
+            if self.theirs.o_subject[told] in self.mine.ids:
+                self._op("confirm", self.theirs.o_subject[told], told)
+        return Merge(
+            merged=True,
+            conflicts=tuple(self.plan.conflicts),
+            added=tuple(self.added),
+            changed=tuple(self.changed),
+            ended=tuple(self.ended),
+            links=tuple(dict.fromkeys(self.links)),
+            left_out=tuple(self.plan.left_out),
+            tx=moment(work.tx),
+        )
+
+    def _op(self, verb: str, subject: str, told: int = -1) -> int:
+        """An operation, with the reason of the one on the branch that it repeats."""
+        reason = None
+        if told >= 0:
+            body = self.branch.body(self.theirs.o_pos[told], self.theirs.o_len[told])
+            reason = body.get("reason")
+        return self.work.op(verb, subject, reason)
+
+    def _decisions(self) -> None:
+        verbs = {"link": "decide_link", "cycle": "decide_link"}
+        for found in self.plan.conflicts:
+            if found.what not in ("kind", "trust"):
+                since = "" if found.valid_from is None else f" from {found.valid_from.isoformat()}"
+                until = "" if found.valid_to is None else f" to {found.valid_to.isoformat()}"
+                told = f"of the trunk and branch {self.name!r} the {found.decision} is followed{since}{until}"
+                self.work.op(verbs.get(found.what, "decide"), found.id, told)
+
+    def _settings(self) -> None:
+        for kind in self.plan.kinds:
+            self.work.op("define_kind", kind["name"])
+            self.mine.kinds.append(kind)
+        self.trunk.vocabulary.reset(self.mine.kinds)
+        for name in self.theirs.promoted:
+            if name not in self.mine.promoted:
+                self.work.op("promote_kind", name)
+                self.mine.promoted.append(name)
+        if self.plan.trust is not None:
+            self.work.op("set_trust", "")
+            self.mine.add_settings([{TRUST: self.plan.trust}])
+
+    # ------------------------------------------------------------------ nodes
+
+    def _node(self, plan: NodePlan) -> None:
+        theirs, name = self.theirs, self.theirs.names[plan.ent]
+        described: dict[int, list[Period]] = defaultdict(list)
+        for period, word in plan.wins:
+            if word is not None:
+                described[theirs.r_ver[word.row]].append(period)
+        ours = plan.ours
+        if ours < 0:
+            if not described:
+                return
+            ours = self._new(plan.ent)
+            self.added.append(name)
+        elif described:
+            self.changed.append(name)
+        verb = "add_node" if plan.ours < 0 else "revise"
+        for ver in sorted(described):
+            row = next(row for row in theirs.rows_of[plan.ent] if theirs.r_ver[row] == ver)
+            op = self._op(verb, name, theirs.r_op[row])
+            self._describe(ours, ver, coalesce(described[ver]), op)
+        for period in plan.lost():
+            if ours >= 0:
+                self._take(plan.ent, ours, period)
+        if plan.lost():
+            self.ended.append(name)
+
+    def _new(self, ent: int) -> int:
+        theirs = self.theirs
+        return self.mine.add_entity(
+            theirs.names[ent], bool(theirs.is_event[ent]), theirs.kind[ent], theirs.key[ent], theirs.scope[ent], self.work.tx
+        )  # fmt: skip
+
+    def _describe(self, ours: int, ver: int, periods: list[Period], op: int) -> None:
+        """A version of the branch comes over: one that the trunk has is believed again, another gets a number here."""
+        there, work = self._there(ours, ver), self.work
+        if there >= 0:
+            for period in periods:
+                work.believe_again(ours, there, period, op)
+            return
+        work.describe(ours, periods, said(self.branch, ver), op, self.theirs.v_num[ver])
+        self._came(ours, ver)
+
+    def _there(self, ours: int, ver: int) -> int:
+        """The version of the trunk that one of the branch is, or came over as; -1: none."""
+        if ver < self.forked.versions:
+            return ver
+        alias = (self.name, self.theirs.v_num[ver], self.mine.names[ours])
+        return self._versions.get(ver, self.mine.aliases.get(alias, -1))
+
+    def _came(self, ours: int, ver: int) -> int:
+        there = self._versions[ver] = self.mine.versions_of[ours][-1]
+        self.work.aliases.append((self.theirs.v_num[ver], there))
+        return there
+
+    def _take(self, ent: int, ours: int, period: Period) -> None:
+        """It no longer holds over a period: piece by piece as it was taken on the branch, and why."""
+        for (start, stop), told in self._takings(ent, period):
+            verb = self.theirs.o_verb[told] if told >= 0 else "supersede"
+            verb = verb if verb in ("retract", "end") else "supersede"
+            self.work.take(ours, (start, stop), self._op(verb, self.theirs.names[ent], told))
+        self._lost[ours].append(period)
+
+    def _takings(self, ent: int, period: Period) -> Iterable[tuple[Period, int]]:
+        """The pieces of a period that a node of the branch lost, each with the operation that took it."""
+        index = self.theirs
+        edges = {period[0], period[1]}
+        edges |= {edge for row in index.rows_of[ent] for edge in (index.r_from[row], index.r_to[row])}
+        edges |= {edge for _, start, stop, _ in index.gaps.get(ent, ()) for edge in (start, stop)}
+        within = sorted(edge for edge in edges if period[0] <= edge <= period[1])
+        found: list[tuple[Period, int]] = []
+        for start, stop in pairwise(within):
+            told = index.removed_by(ent, start, OPEN - 1)
+            if found and found[-1][1] == told:
+                found[-1] = ((found[-1][0][0], stop), told)
+            else:
+                found.append(((start, stop), told))
+        return found
+
+    def _close(self, new: int, old: int, period: Period) -> None:
+        """A value of a slot gives way to one of the branch, and a link says so where there can be one."""
+        linking = Linking(self.trunk, self.work)
+        ends = Ends(new, linking.kind("supersedes"), old)
+        if linking.closes_cycle(ends, self.work.tx) or linking.overlapping(ends, period, self.work.tx):
+            self.work.take(old, period, self.work.op("supersede", self.mine.names[old]))
+        else:
+            linking.supersede(new, old, Claim(created_by="store"), since=period[0], until=period[1])
+
+    # ------------------------------------------------------------------ events
+
+    def _event(self, ent: int, instants: list[Instant]) -> None:
+        theirs, name = self.theirs, self.theirs.names[ent]
+        ours = self.mine.ids.get(name, -1)
+        first = theirs.rows_of[ent][0]
+        op = self._op("record_event", name, theirs.r_op[first])
+        if ours < 0:
+            ours = self._new(ent)
+            body = said(self.branch, theirs.versions_of[ent][0])
+            self.work.describe(ours, [(instants[0], OPEN)], body, op)
+            self.added.append(name)
+            instants = instants[1:]
+        else:
+            self.changed.append(name)
+        for at in instants:
+            self.work.happen_again(ours, at, op)
+
+    def _retract(self, ent: int) -> None:
+        name, told = self.theirs.names[ent], self.theirs.r_close[self.theirs.rows_of[ent][-1]]
+        self.work.take(self.mine.ids[name], (BEGINNING, OPEN), self._op("retract", name, told))
+        self.ended.append(name)
+
+    # ------------------------------------------------------------------ links
+
+    def _link(self, sentence: Sentence, wins: list[Win]) -> None:
+        for name in (sentence.source, sentence.target):
+            if name not in self.mine.ids:
+                self._bare(self.theirs.ids[name])
+        for period, word in wins:
+            if word is None:
+                self._unlink(sentence, period)
+            else:
+                self._say(sentence, period, word)
+
+    def _bare(self, ent: int) -> None:
+        """A thing that a link names, and that holds nowhere any more: it comes with the last that was said of it."""
+        theirs, name, work = self.theirs, self.theirs.names[ent], self.work
+        ours = self._new(ent)
+        row = theirs.rows_of[ent][-1] if theirs.rows_of[ent] else -1
+        told = theirs.r_close[row] if row >= 0 else -1
+        ver = theirs.r_ver[row] if row >= 0 else theirs.versions_of[ent][-1]
+        period = (theirs.r_from[row], theirs.r_to[row]) if row >= 0 else (work.tx, OPEN)
+        verb = "record_event" if theirs.is_event[ent] else "add_node"
+        work.describe(ours, [period], said(self.branch, ver), work.op(verb, name), theirs.v_num[ver])
+        self._came(ours, ver)
+        taken = theirs.o_verb[told] if told >= 0 else "supersede"
+        work.take(ours, period, self._op("retract" if taken == "retract" else "supersede", name, told))
+        self._lost[ours].append((BEGINNING, OPEN))
+        self.added.append(name)
+
+    def _unlink(self, sentence: Sentence, period: Period) -> None:
+        mine = self.mine
+        told = max(
+            (self.theirs.k_close[row] for link in between(self.theirs, sentence) for row in self.theirs.rows_of_link[link]),
+            default=-1,
+        )  # fmt: skip
+        for link in between(mine, sentence):
+            if any(
+                overlap((mine.k_from[row], mine.k_to[row]), period)
+                for row in mine.believed_link(link, self.work.tx)
+            ):
+                self.work.take_link(link, period, self._op("unlink", mine.l_name[link], told))
+                self.links.append(mine.l_name[link])
+                self._gives_back(link, period)
+
+    def _say(self, sentence: Sentence, period: Period, word: Said) -> None:
+        mine, theirs, work = self.mine, self.theirs, self.work
+        there = theirs.k_link[word.row]
+        link = self._on_the_trunk(sentence, there, period)
+        reason, metadata, strength, inferred, by = claimed(self.branch, word.row)
+        verb = "supersede" if sentence.kind == "supersedes" else "link"
+        subject = sentence.target if verb == "supersede" else mine.l_name[link]
+        claim = Claim(reason, strength or None, by, metadata, bool(inferred))
+        Linking(self.trunk, work).claim(link, period, claim, work.op(verb, subject))
+        self.links.append(mine.l_name[link])
+        if sentence.kind == "supersedes":
+            self._takes(link, there, period)
+
+    def _on_the_trunk(self, sentence: Sentence, there: int, period: Period) -> int:
+        """The link of the trunk that says it, or is to say it."""
+        mine, theirs = self.mine, self.theirs
+        known = between(mine, sentence)
+        for link in known:
+            rows = mine.believed_link(link, self.work.tx)
+            if any(overlap((mine.k_from[row], mine.k_to[row]), period) for row in rows):
+                return link
+        name = theirs.l_name[there]
+        link = mine.link_ids.get(name, -1)
+        if link in known:
+            return link
+        if link >= 0:
+            name = Linking(self.trunk, self.work).new_link_id()
+        ends = (mine.ids[theirs.names[end]] for end in (theirs.l_src[there], theirs.l_tgt[there]))
+        source, target = ends
+        return mine.add_link(name, source, sentence.kind, target)
+
+    def _takes(self, link: int, there: int, period: Period) -> None:
+        """What a supersession of the branch took comes with it, so it can be given back: where the merge took it here, and where nothing else is said."""
+        mine = self.mine
+        old = mine.l_tgt[link]
+        plan = self.plan.nodes.get(self.theirs.l_tgt[there])
+        taken = []
+        for ver, start, stop in self.theirs.taken.get(there, ()):
+            gone = overlap((start, stop), period)
+            if gone is None:
+                continue
+            lost = [part for whole in self._lost[old] if (part := overlap(gone, whole))]
+            free = without_all(gone, plan.told) if plan else []
+            taken += [(self._version(old, ver), *part) for part in coalesce([*lost, *free])]
+        self.work.set_taken(link, [*mine.taken.get(link, ()), *taken])
+
+    def _version(self, ours: int, ver: int) -> int:
+        """The version of the trunk that one of the branch is; one that holds nowhere any more comes over as well."""
+        there = self._there(ours, ver)
+        if there >= 0:
+            return there
+        self.work.describe(ours, (), said(self.branch, ver), -1, self.theirs.v_num[ver])
+        return self._came(ours, ver)
+
+    def _gives_back(self, link: int, period: Period) -> None:
+        mine = self.mine
+        if mine.l_kind[link] == "supersedes" and link in mine.taken:
+            left = [
+                (ver, *piece)
+                for ver, start, stop in mine.taken[link]
+                for piece in without_all((start, stop), [period])
+            ]
+            self.work.set_taken(link, left)

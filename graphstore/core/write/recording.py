@@ -1,0 +1,156 @@
+"""An event is recorded: as one of its own, or as an occurrence of the event whose fingerprint it has."""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+from graphstore.core.index.index import Index
+from graphstore.core.index.occurrences import look_for_prints
+from graphstore.core.read.sight import Sight
+from graphstore.core.write.act import Act
+from graphstore.core.write.linking import Claim, Ends, Linking
+from graphstore.core.write.transaction import Transaction
+from graphstore.errors import ConflictError, InvalidError, NotFoundError
+from graphstore.values.fingerprints import SINGLE, relation
+from graphstore.values.inputs import text_of
+from graphstore.values.models import Json, Recorded
+from graphstore.values.period import OPEN, Instant, period
+
+
+class Report(NamedTuple):
+    """What a caller says of an event, checked. `at` None: now. `related`: ids of what it is about."""
+
+    type: str
+    body: Json
+    id: str | None = None
+    at: Instant | None = None
+    related: tuple[str, ...] = ()
+
+
+class Written(NamedTuple):
+    """The event a report became part of, whether it is new, and what could not be done."""
+
+    ent: int
+    is_new: bool
+    warnings: tuple[str, ...] = ()
+
+
+class Recording:
+    """The events of one transaction."""
+
+    def __init__(self, act: Act) -> None:
+        self.act = act
+        self.core, self.index, self.work = act.core, act.index, act.work
+
+    def record(self, report: Report) -> Recorded:
+        """Write a report and give its event as it is now."""
+        written = self.write(report)
+        sight = Sight(self.core, self.work.tx, self.work.tx)
+        event = sight.event_and_links(written.ent, report.body if written.is_new else None)
+        return Recorded.made({"event": event, "is_new": written.is_new, "warnings": written.warnings})
+
+    def write(self, report: Report) -> Written:
+        """Write a report: nothing when its id is known, an occurrence when its fingerprint is, else a new event.
+
+        Raises ConflictError when the id is known with other content.
+        """
+        known = -1 if report.id is None else self._same(report, report.id)
+        if known >= 0:
+            return Written(known, is_new=False)
+        when = self.work.tx if report.at is None else report.at
+        ent = self._alike(report)
+        is_new = ent < 0
+        if is_new:
+            ent, op = self._new(report, when)
+        else:
+            op = self.work.op("record_event", self.index.names[ent])
+            self.work.happen_again(ent, when, op)
+        warnings = [self._relate(ent, other, when, op) for other in report.related]
+        return Written(ent, is_new, tuple(filter(None, warnings)))
+
+    def _new(self, report: Report, when: Instant) -> tuple[int, int]:
+        name = self.new_id(when) if report.id is None else self.act.free_id(report.id)
+        op = self.work.op("record_event", name)
+        ent = self.index.add_entity(name, True, report.type, None, "", self.work.tx)
+        self.work.describe(ent, [period(when, OPEN)], report.body, op)
+        return ent, op
+
+    def new_id(self, at: Instant) -> str:
+        """An id that nothing known has, for an event that happened then."""
+        while (name := f"evt_{at // 1000}_{os.urandom(4).hex()}") in self.index.ids:
+            pass
+        return name
+
+    def _same(self, report: Report, id: str) -> int:
+        """The event of that id, when it is known and says the same; -1 when the id is not known."""
+        index = self.index
+        ent = index.ids.get(text_of("id", id), -1)
+        if ent < 0:
+            return -1
+        if not index.is_event[ent]:
+            raise ConflictError(f"{id!r} is a node already. Choose another id for the event.")
+        ver = index.versions_of[ent][0]
+        was = self.core.body(index.v_pos[ver], index.v_len[ver])
+        was.pop("salt", None)
+        happened = {index.first_told(ent), *(index.s_at[row] for row in index.seen_of.get(ent, ()))}
+        if (
+            index.kind[ent] != report.type
+            or was != report.body
+            or (report.at is not None and report.at not in happened)
+        ):
+            raise ConflictError(
+                f"event {id!r} is known with other content. An event is never revised: record a new one and link it."
+            )
+        return ent
+
+    def _alike(self, report: Report) -> int:
+        """The event that a report without an id tells of once more, or -1: of several the one recorded last."""
+        if not may_repeat(report):
+            return -1
+        look_for_prints(self.index, self.core.raw)
+        for ent in reversed(self.index.prints.get(report.body["fingerprint"], ())):
+            if self.index.kind[ent] == report.type and can_come_again(self.index, ent, self.work.tx):
+                return ent
+        return -1
+
+    def _relate(self, event: int, other: str, at: Instant, op: int) -> str | None:
+        """Link an event with what it is about; a sentence when that cannot be."""
+        index = self.index
+        try:
+            target = self.act.known(other)
+            name, turned = (
+                relation(index.kind[event], index.kind[target])
+                if index.is_event[target]
+                else ("related_to", False)
+            )
+            linking = Linking(self.core, self.work)
+            ends = (target, event) if turned else (event, target)
+            if name == "resolved_by":  # nothing is resolved before its fix has happened, or before it has
+                at = max(at, index.start(target, self.work.tx) or at)
+            linking.join(
+                Ends(ends[0], linking.kind(name), ends[1]), (at, OPEN), Claim(created_by="store"), op
+            )
+        except (NotFoundError, InvalidError, ConflictError) as error:
+            return f"recorded without the link to {other!r}: {error}"
+        return None
+
+
+def may_repeat(report: Report) -> bool:
+    """Whether a report is an occurrence of an event that is there with its fingerprint, if there is one."""
+    return (
+        report.id is None
+        and "fingerprint" in report.body
+        and report.type not in SINGLE
+        and "authorized" not in report.body
+    )
+
+
+def can_come_again(index: Index, ent: int, tx: Instant) -> bool:
+    """Whether a report with the fingerprint of an event is an occurrence of it: it is believed, and nothing superseded it."""
+    return bool(index.now_of[ent]) and not index.superseded(ent, tx, tx)
+
+
+def occur(work: Transaction, id: str, at: Instant) -> None:
+    """Note one more occurrence of the event of that id, whatever its fingerprint. The event must be believed."""
+    work.happen_again(work.index.ids[id], at, work.op("record_event", id))

@@ -1,0 +1,151 @@
+"""Deciding a contradiction: who is right is written into the link between the two, and the other is taken back."""
+
+from __future__ import annotations
+
+from graphstore.core.read.conflicts import BOTH, DECISION, of_link, rows_between
+from graphstore.core.read.sight import Core, Sight
+from graphstore.core.write.linking import Claim, Ends, Linking
+from graphstore.core.write.transaction import Transaction
+from graphstore.errors import ConflictError, InvalidError, NotFoundError
+from graphstore.values.models import UPRIGHT, Contradiction, Json, Node
+from graphstore.values.period import BEGINNING, OPEN, Period, iso
+
+
+def resolve(
+    core: Core, work: Transaction, contradiction: Contradiction, keep: str, reason: str
+) -> Contradiction:
+    """Write down who is right: the other is retracted and the kept one corrects it, or both stand side by side.
+
+    Raises InvalidError for a `keep` that is neither, ConflictError when the contradiction is no longer as it was read.
+    """
+    if not isinstance(contradiction, Contradiction):
+        raise InvalidError(f"{contradiction!r} is no contradiction. Pass one that contradictions() gave.")
+    sight = Sight(core, work.tx, work.tx)
+    ends = _ends(sight, contradiction)
+    kept = _kept(sight, ends, keep)
+    row = _open_row(sight, contradiction, ends)
+    decision = BOTH if kept is None else core.index.names[kept]
+    linking = Linking(core, work)
+    link = (
+        _say(linking, sight, ends, decision, reason) if row < 0 else _decide(linking, row, decision, reason)
+    )
+    if kept is not None:
+        _correct(linking, kept, ends[0] if kept == ends[1] else ends[1], reason)
+    after = Sight(core, work.tx, work.tx)
+    return of_link(after, after.held(link))
+
+
+def _ends(sight: Sight, contradiction: Contradiction) -> tuple[int, int]:
+    """The two things, which must stand."""
+    index = sight.index
+    found = []
+    for thing in (contradiction.source, contradiction.target):
+        ent = index.ids.get(thing.id, -1)
+        if ent < 0:
+            raise NotFoundError.nearest("node or event", thing.id, index.ids)
+        if sight.standing(ent) not in UPRIGHT:
+            raise ConflictError(
+                f"the contradiction is over: {thing.id!r} is {sight.standing(ent).replace('_', ' ')}. "
+                "contradictions() lists what is open."
+            )
+        found.append(ent)
+    return found[0], found[1]
+
+
+def _kept(sight: Sight, ends: tuple[int, int], keep: str) -> int | None:
+    """The one that is right, None when both stay."""
+    if keep == BOTH:
+        return None
+    names = [sight.index.names[ent] for ent in ends]
+    try:
+        ent, number = sight.resolve(keep)
+    except (NotFoundError, InvalidError):
+        ent, number = -1, 0
+    if ent not in ends or number:
+        raise InvalidError(
+            f"keep {keep!r} is neither of the two. Give {names[0]!r}, {names[1]!r} or {BOTH!r}."
+        )
+    return ent
+
+
+def _open_row(sight: Sight, contradiction: Contradiction, ends: tuple[int, int]) -> int:
+    """The row of the `contradicts` link between the two that holds now, -1 when nobody has said it. Raises ConflictError when the pair is
+    decided, or is not what it was when the contradiction was read.
+    """
+    index = sight.index
+    rows = rows_between(sight, *ends)
+    for row in rows:
+        decision = sight.link(row).metadata.get(DECISION)
+        if decision is not None:
+            raise ConflictError(
+                f"{index.names[ends[0]]!r} and {index.names[ends[1]]!r} are decided already: {decision!r} was kept. "
+                "contradictions(settled=True) shows it."
+            )
+    said = contradiction.link
+    if said is not None:
+        rows = [row for row in rows if index.l_name[index.k_link[row]] == said.id]
+        if not rows:
+            raise ConflictError(
+                f"link {said.id!r} no longer says so at {iso(sight.valid)}. contradictions() lists what is open."
+            )
+    elif not rows:
+        for thing, ent in zip((contradiction.source, contradiction.target), ends, strict=True):
+            now = sight.thing(ent)
+            if isinstance(thing, Node) and isinstance(now, Node) and now.ref != thing.ref:
+                raise ConflictError(
+                    f"{thing.id!r} was described anew since, as {now.ref!r}. Read contradictions() again."
+                )
+    return rows[0] if rows else -1
+
+
+def _say(linking: Linking, sight: Sight, ends: tuple[int, int], decision: str, reason: str) -> int:
+    """Make the link of a candidate, with the decision, over the time that both have held together."""
+    name = linking.new_link_id()
+    op = linking.work.op("resolve", name, reason)
+    claim = Claim(reason=reason, created_by="store", metadata={DECISION: decision}, id=name)
+    said = Ends(ends[0], linking.kind("contradicts"), ends[1])
+    row = linking.join(said, _free(linking, sight, said), claim, op)
+    return linking.index.k_link[row]
+
+
+def _free(linking: Linking, sight: Sight, ends: Ends) -> Period:
+    """From when both hold, open-ended; but not where the same was said at another time."""
+    index = linking.index
+    since = max(index.r_from[sight.find(ent)] for ent in (ends.source, ends.target))
+    until = OPEN
+    for row in linking.overlapping(ends, (since, OPEN), sight.tx):
+        if index.k_to[row] <= sight.valid:
+            since = max(since, index.k_to[row])
+        else:
+            until = min(until, index.k_from[row])
+    return since, until
+
+
+def _decide(linking: Linking, row: int, decision: str, reason: str) -> int:
+    """Write the decision into a link that is there; all else that was said of it stays."""
+    index, work = linking.index, linking.work
+    link = index.k_link[row]
+    op = work.op("resolve", index.l_name[link], reason)
+    for each in index.believed_link(link, work.tx):
+        number = index.k_claim[each]
+        said: Json = linking.core.body(index.c_pos[number], index.c_len[number])
+        claim = Claim(
+            said.get("reason"),
+            index.c_strength[number] or None,
+            index.c_by[number],
+            {**said.get("metadata", {}), DECISION: decision},
+            bool(index.c_inferred[number]),
+        )
+        linking.claim(link, (index.k_from[each], index.k_to[each]), claim, op)
+    return link
+
+
+def _correct(linking: Linking, kept: int, other: int, reason: str) -> None:
+    """Stop believing the other; the one kept corrects it, unless it does already."""
+    index, work = linking.index, linking.work
+    ends = Ends(kept, linking.kind("corrects"), other)
+    since = index.start(kept, work.tx)
+    during = (work.tx if since is None else since, OPEN)
+    if not linking.overlapping(ends, during, work.tx):
+        linking.join(ends, during, Claim(reason=reason, created_by="store"))
+    work.take(other, (BEGINNING, OPEN), work.op("retract", index.names[other], reason))

@@ -1,0 +1,135 @@
+"""What is forgotten, and when: the choice by age, size and kind, and what the store keeps of it for each opening."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import orjson
+
+from graphstore.core.index.index import Index
+from graphstore.core.index.occurrences import Raw
+from graphstore.core.journal.line import GENESIS, compose, dumps
+from graphstore.values import spans
+from graphstore.values.models import Json
+from graphstore.values.period import BEGINNING, OPEN, Instant, moment
+
+if TYPE_CHECKING:
+    from graphstore.core.journal.branch_records import Strand
+    from graphstore.core.write.transaction import Transaction
+
+RETENTION = "retention"
+DAY = 86_400_000_000
+AFTER_EVICTION = 0.8  # of the size allowed: so that not every commit evicts
+_TOMBSTONE = 64  # bytes that an eviction adds for each thing, about
+_LINE = 512  # bytes that it adds once, about
+
+
+def candidates(
+    index: Index,
+    kinds: frozenset[str] | None,
+    before: Instant | None,
+    now: Instant,
+    *,
+    tombstones: bool = False,
+) -> list[int]:
+    """What may be evicted, the oldest first: events, and nodes of kinds that are named and over by then (by `now` without `before`); with
+    `tombstones` what was evicted before as well."""
+    found = []
+    over = now if before is None else before
+    for ent, kind in enumerate(index.kind):
+        word = index.word(ent)
+        if (kinds is not None and kind not in kinds) or (word and not (tombstones and word == "evicted")):
+            continue
+        if index.is_event[ent]:
+            last = index.last_seen(ent)
+        elif kinds is not None and all(index.r_to[row] <= over for row in index.now_of[ent]):
+            last = index.changed[ent]
+        else:
+            continue
+        if before is None or last < before:
+            found.append((last, ent))
+    return [ent for _, ent in sorted(found)]
+
+
+class Content(NamedTuple):
+    """A node that is not forgotten: when it was first told, its id and its scope."""
+
+    born: Instant
+    name: str
+    scope: str
+
+
+def contents(index: Index, kind: str) -> list[Content]:
+    """The nodes of a kind that are not forgotten, whether they stand or not, in the order they were told; what a transaction still open tells is not among them."""
+    found = (ent for ent, one in enumerate(index.kind[: index.mark().entities]) if one == kind)
+    return [
+        Content(index.born[ent], index.names[ent], index.scope[ent])
+        for ent in found
+        if not index.is_event[ent] and ent not in index.gone
+    ]
+
+
+def contents_elsewhere(
+    index: Index, lay: Callable[[Strand], Index], kind: str, setting: str
+) -> Iterator[tuple[Any, list[Content]]]:
+    """As `contents`, of each branch what the trunk does not know, with what the branch keeps under a setting; deleted branches too.
+
+    Nothing on a branch, nor while a transaction that is open has written something.
+    """
+    for strand in index.strands if index.branch is None and not index.pending else ():
+        if strand.pieces:
+            line = lay(strand)
+            yield line.setting(setting), [each for each in contents(line, kind) if each.name not in index.ids]
+
+
+def enough(index: Index, ents: list[int], bytes_over: int, keep_audit: bool) -> list[int]:
+    """The first of `ents` whose contents, taken away, free more than so many bytes."""
+    taken = []
+    bytes_over += _LINE if bytes_over >= 0 else 0
+    for ent in ents:
+        if bytes_over <= 0:
+            break
+        bytes_over -= freed(index, [ent], keep_audit)
+        taken.append(ent)
+    return taken
+
+
+def freed(index: Index, ents: list[int], keep_audit: bool) -> int:
+    """How many bytes are free when their contents are taken away, about."""
+    contents = [sum(index.v_len[ver] for ver in index.versions_of[ent]) for ent in ents]
+    if keep_audit:
+        return sum(max(size - _TOMBSTONE, 0) for size in contents)
+    return sum(contents) + 4 * _TOMBSTONE * len(ents)
+
+
+def forget(work: Transaction, verb: str, names: list[str], raw: Raw) -> None:
+    """Note that things are forgotten, here or on a branch, and stop believing them. Of what is evicted the place in its trace stays."""
+    index = work.index
+    for name in names:
+        op, ent = work.op(verb, name), index.ids.get(name, -1)
+        if ent >= 0:
+            if verb == "evict" and index.is_event[ent] and (place := _place(index, raw, ent)):
+                work.leave(op, place)
+            work.take(ent, (BEGINNING, OPEN), op)
+        index.forget(ent, op)
+
+
+def _place(index: Index, raw: Raw, ent: int) -> Json:
+    ver = index.versions_of[ent][0]
+    body = bytes(raw(index.v_pos[ver], index.v_len[ver])) if index.v_len[ver] else b""
+    return spans.place(orjson.loads(body)) if b'"trace_id":"' in body else {}
+
+
+def without_trace(
+    tx: Instant, count: int, author: str | None, reason: str | None
+) -> tuple[dict[str, Any], list[bytes]]:
+    """The line that says things were removed, and not which."""
+    said = f"{count} removed without a trace" + (f": {reason}" if reason else "")
+    head: dict[str, Any] = {"ops": [["evict", "", 0]], "tx": moment(tx)}
+    if author is not None:
+        head["author"] = author
+    body = dumps({"reason": said, "salt": os.urandom(8).hex()})
+    compose(head, [body], GENESIS)  # the head holds its hash
+    return head, [body]

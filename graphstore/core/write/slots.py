@@ -1,0 +1,167 @@
+"""Slots: what a new value does to those that hold there already, and what a value said again does instead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import NamedTuple
+
+from graphstore.core.index.index import Index
+from graphstore.core.write.act import Act
+from graphstore.core.write.linking import Claim, Ends, Linking
+from graphstore.core.write.recording import Recording, Report
+from graphstore.errors import ConflictError
+from graphstore.values import sameness
+from graphstore.values.fingerprints import CONFIRMATION
+from graphstore.values.inputs import event_of
+from graphstore.values.models import Json
+from graphstore.values.period import OPEN, Instant, Period
+
+TRUST = "trust"
+_MINTED = ("transition", "contradicts")  # beside `supersedes`
+
+
+class Slot(NamedTuple):
+    """Where a value belongs: at most one of them holds at a time."""
+
+    kind: str
+    key: str
+    scope: str
+
+
+class Held(NamedTuple):
+    """A row that another node of the slot has now."""
+
+    start: Instant
+    stop: Instant
+    ent: int
+    row: int
+
+
+def held(index: Index, slot: Slot) -> list[Held]:
+    """What holds in a slot, in the order of valid time."""
+    return sorted(
+        Held(index.r_from[row], index.r_to[row], ent, row)
+        for ent in index.slots.get(slot, ())
+        for row in index.now_of[ent]
+    )
+
+
+def span_of(rows: Iterable[Held], start: Instant, stop: Instant | None) -> Period:
+    """How long a value holds from `start` on: until `stop` when that is said, else until the next value begins."""
+    if stop is None:
+        stop = min((row.start for row in rows if row.start > start), default=OPEN)
+    return start, stop
+
+
+def rank(ranks: dict[str, int], source: str | None) -> int:
+    """The trust in a source: that of its class, the part before the first colon; 0 for one that has no rank."""
+    return ranks.get((source or "").partition(":")[0], 0)
+
+
+class Filling:
+    """One value put into a slot, in one transaction. `named`: what the caller says it supersedes; a value among them is none that it ends at."""
+
+    def __init__(
+        self,
+        act: Act,
+        slot: Slot,
+        start: Instant,
+        stop: Instant | None,
+        named: frozenset[int] = frozenset(),
+    ) -> None:
+        self.core, self.index, self.work = act.core, act.index, act.work
+        self.slot = slot
+        self.named = named
+        self.rows = held(self.index, slot)
+        self.during = span_of((row for row in self.rows if row.ent not in named), start, stop)
+
+    def restated(self, body: Json) -> int:
+        """The row that says the same over all of the time already, or -1."""
+        start, stop = self.during
+        for row in self.rows:
+            if row.start <= start and stop <= row.stop:
+                said = self._body(row.row)
+                if sameness.alike(said["content"], body["content"]) and _same_text(said, body):
+                    return row.row
+        return -1
+
+    def refuse_untrusted(self, source: str | None) -> None:
+        """Raise ConflictError when a source would close a value of a source that ranks higher."""
+        ranks: dict[str, int] = self.index.setting(TRUST) or {}
+        for row in self._met() if ranks else ():
+            prior = self._body(row.row).get("source")
+            if rank(ranks, source) < rank(ranks, prior):
+                raise ConflictError(
+                    f"source {source!r} (trust {rank(ranks, source)}) may not replace {self.index.names[row.ent]!r} from {prior!r} "
+                    f"(trust {rank(ranks, prior)}) in the slot {self.slot.key!r}. Give a source that ranks as high, or another scope."
+                )
+
+    def close(self, new: int, reason: str | None, op: int) -> None:
+        """Take the time of the new value from what held there, and link it with what it took it from."""
+        start, stop = self.during
+        for row in self._met():
+            if row.start <= start:
+                until = stop if self._goes_on(row.ent, stop) else OPEN
+                self._replace(new, row.ent, (start, until), Claim(reason=reason), op)
+            elif row.ent not in self.named:
+                self.work.take(row.ent, self.during, op)
+
+    def follow(self, new: int, op: int) -> None:
+        """Link the value that begins where the new one ends with it, unless the new one came after that already."""
+        stop = self.during[1]
+        linking = Linking(self.core, self.work)
+        for row in self.rows:
+            if row.start == stop and not linking.closes_cycle(
+                Ends(row.ent, linking.kind("supersedes"), new), self.work.tx
+            ):
+                self._replace(row.ent, new, (stop, OPEN), Claim(), op)
+
+    def _replace(self, new: int, old: int, during: Period, claim: Claim, op: int) -> None:
+        linking = Linking(self.core, self.work)
+        minted = replace(claim, created_by="store")
+        said = claim if old in self.named else minted
+        linking.supersede(new, old, said, op, since=during[0], until=during[1])
+        for name in _MINTED:
+            linking.join(Ends(new, linking.kind(name), old), during, minted, op)
+
+    def _goes_on(self, ent: int, stop: Instant) -> bool:
+        """Whether a prior value holds again after the new one."""
+        return any(row.ent == ent and row.stop > stop for row in self.rows)
+
+    def _met(self) -> list[Held]:
+        start, stop = self.during
+        return [row for row in self.rows if row.start < stop and start < row.stop]
+
+    def _body(self, row: int) -> Json:
+        index = self.index
+        ver = index.r_ver[row]
+        return self.core.body(index.v_pos[ver], index.v_len[ver])
+
+
+def _same_text(said: Json, body: Json) -> bool:
+    """Whether two descriptions with alike contents have the same text; where they have contents, one may do without."""
+    one, other = said.get("text"), body.get("text")
+    if one is None or other is None:
+        return one == other or bool(said["content"])
+    return sameness.same(one, other)
+
+
+def confirm(act: Act, row: int, reason: str | None, source: str | None) -> None:
+    """Count a confirmation of what a row says; one from another source is an event that supports the thing."""
+    index, work = act.index, act.work
+    ent, ver = index.r_ent[row], index.r_ver[row]
+    name = index.names[ent]
+    op = work.op("confirm", name, reason)
+    own = act.core.body(index.v_pos[ver], index.v_len[ver]).get("source")
+    if source is None or source == own:
+        return
+    said = f"{source} says so too"  # the reason stays with the operation, so that erasing the thing takes it along
+    type, body = event_of(
+        CONFIRMATION, said, "system", None, source=source, fingerprint=f"{name} by {source}"
+    )
+    written = Recording(act).write(Report(type, body))
+    linking = Linking(act.core, work)
+    linking.join(
+        Ends(written.ent, linking.kind("supports"), ent), (work.tx, OPEN), Claim(created_by="store"), op
+    )

@@ -1,0 +1,641 @@
+"""An open transaction: period steps on the resident index, and what of them is written as one line of the journal.
+
+Steps are applied to the index at once, at the transaction's instant, so that its own reads see them and no other coordinate does. A failed
+verb or block is cut back to a mark. At the end what is left becomes the line: a row born and closed inside is never written.
+"""
+
+from __future__ import annotations
+
+import os
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from graphstore.core.index.columns import Mark
+from graphstore.core.index.index import Index
+from graphstore.core.journal.line import dumps
+from graphstore.core.journal.positions import Place
+from graphstore.errors import ConflictError
+from graphstore.values.inputs import text_of
+from graphstore.values.models import Json
+from graphstore.values.period import (
+    OPEN,
+    Instant,
+    Period,
+    coalesce,
+    end_moment,
+    moment,
+    overlap,
+    without,
+    without_all,
+)
+
+AT_ONCE = 1000  # operations, rows or links in one line of a large transaction
+Numbers = Sequence[int]
+Taken = tuple[int, Instant, Instant]  # a version and a period of it that a supersession took
+
+
+@dataclass(slots=True)
+class Line:
+    """One line to be: its head, the bodies it holds, and which columns wait for their places."""
+
+    head: dict[str, Any]
+    first_op: int = 0
+    bodies: list[bytes] = field(default_factory=list)
+    bodied: list[tuple[array[int], int, int]] = field(default_factory=list)  # column, row of it, body number
+
+
+class _Point(NamedTuple):
+    """Where a verb began: what is cut back when it fails."""
+
+    mark: Mark
+    bodies: int
+    undo: int
+    kinds: int
+    promoted: int
+    settings: int
+    takes: int
+    aliases: int
+
+
+class Transaction:
+    """The steps between `begin` and the journal. One instant `tx`, one author, one reason for all."""
+
+    def __init__(
+        self, index: Index, pending: list[bytes], tx: Instant, author: str | None, reason: str | None
+    ) -> None:
+        self.index = index
+        self.tx = tx
+        self.branches: list[list[Any]] = []  # what was done to branches: verb, name, where one begins
+        self.aliases: list[tuple[int, int]] = []  # (number on a branch, version) of what came from there
+        self.author = author
+        self.spoiled = False  # a verb was interrupted between two steps
+        self.bodies = pending
+        self.bodies.clear()
+        self.mark = index.begin()
+        self.took: dict[
+            int, list[Taken]
+        ] = {}  # supersedes links whose taken pieces changed, as they were before
+        self._log: list[tuple[int, list[Taken] | None]] = []
+        # what was taken, not what was asked for: entity, period, operation
+        self.takes: list[tuple[int, Period, int]] = []
+        self._salts: list[str] = []
+        self._salts_at_once = 2
+        self._kinds = len(index.kinds)
+        self._promoted = len(index.promoted)
+        self._settings = len(index.settings)
+        self._reason = reason
+        self.why = self.body({"reason": reason}) if reason is not None else (0, 0)
+
+    # ------------------------------------------------------------------ bodies and operations
+
+    def body(self, body: Json) -> tuple[int, int]:
+        """Keep a body for the line, with a salt; gives a place that the open transaction can read it from."""
+        if not self._salts:
+            fresh = os.urandom(8 * self._salts_at_once).hex()
+            self._salts = [fresh[at : at + 16] for at in range(0, len(fresh), 16)]
+            self._salts_at_once = min(1024, self._salts_at_once * 8)
+        body["salt"] = self._salts.pop()
+        raw = dumps(body)
+        self.bodies.append(raw)
+        return -len(self.bodies), len(raw)
+
+    def op(self, verb: str, subject: str, reason: str | None = None) -> int:
+        """Note one operation; gives its number, which the rows it opens and closes carry."""
+        return self.index.add_op(self.tx, verb, subject, self.author, *self.reason(reason))
+
+    def reason(self, reason: str | None) -> tuple[int, int]:
+        """The place of the reason of one operation: that of the whole transaction where it has none of its own."""
+        return self.why if reason is None else self.body({"reason": text_of("reason", reason, empty=True)})
+
+    def leave(self, op: int, place: Json) -> None:
+        """Keep with an operation that evicts an event the place it had in its trace."""
+        why = {} if self._reason is None else {"reason": self._reason}
+        self.index.o_pos[op], self.index.o_len[op] = self.body({**why, "place": place})
+
+    def point(self) -> _Point:
+        index = self.index
+        return _Point(
+            index.lengths(),
+            len(self.bodies),
+            len(self._log),
+            len(index.kinds),
+            len(index.promoted),
+            len(index.settings),
+            len(self.takes),
+            len(self.aliases),
+        )
+
+    def back(self, point: _Point) -> None:
+        """Cut back what came after `point`; the transaction goes on."""
+        self._untake(point.undo)
+        del self.bodies[point.bodies :]
+        del self.takes[point.takes :]
+        del self.aliases[point.aliases :]
+        del self.index.kinds[point.kinds :]
+        del self.index.promoted[point.promoted :]
+        self.index.cut_settings(point.settings)
+        self.index.undo(point.mark, open_still=True)
+
+    def abandon(self) -> None:
+        """Leave nothing of it."""
+        self._untake(0)
+        del self.index.kinds[self._kinds :]
+        del self.index.promoted[self._promoted :]
+        self.index.cut_settings(self._settings)
+        self.index.undo(self.mark)
+        self.bodies.clear()
+
+    def give_up(self, index: Index) -> None:
+        """Undo in a copy of the index what this transaction did to what supersessions took."""
+        for link, before in self.took.items():
+            index.taken[link] = before
+
+    def _untake(self, upto: int) -> None:
+        while len(self._log) > upto:
+            link, before = self._log.pop()
+            if before is None:
+                self.index.taken.pop(link, None)
+            else:
+                self.index.taken[link] = before
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing was done."""
+        return len(self.index.o_tx) == self.mark.ops
+
+    # ------------------------------------------------------------------ periods of versions
+
+    def take(self, ent: int, period: Period, op: int) -> list[Taken]:
+        """Stop believing an entity over a period; write back what sticks out. Gives the pieces that were taken."""
+        index = self.index
+        gone: list[Taken] = []
+        now, start = index.now_of[ent], index.r_from.__getitem__
+        first = max(0, bisect_right(now, period[0], key=start) - 1)
+        for row in now[first : bisect_left(now, period[1], key=start)]:
+            whole = (index.r_from[row], index.r_to[row])
+            part = overlap(whole, period)
+            if part is None:
+                continue
+            index.close_row(row, self.tx, op)
+            ver = index.r_ver[row]
+            gone.append((ver, *part))
+            self.takes.append((ent, part, op))
+            for piece in without(whole, period):
+                index.open_row(ver, piece, self.tx, op)
+        return gone
+
+    def describe(self, ent: int, periods: Iterable[Period], body: Json, op: int, number: int = 0) -> int:
+        """Write a new version of an entity over periods that its earlier versions lose. Gives the row written last.
+
+        `number`: the one it is to have, if no version has it or a higher one. Raises ConflictError for what was forgotten.
+        """
+        refuse_forgotten(self.index, ent)
+        wanted = list(periods)
+        for period in wanted:
+            self.take(ent, period, op)
+        ver = self.index.add_version(ent, max(number, self._next_number(ent)), *self.body(body))
+        row = -1
+        for period in wanted:
+            row = self.index.open_row(ver, period, self.tx, op)
+        return row
+
+    def believe_again(self, ent: int, ver: int, period: Period, op: int) -> None:
+        """Believe a version that is there over a period that the others lose."""
+        self.take(ent, period, op)
+        self._restore(ent, ver, period, op)
+
+    def happen_again(self, ent: int, at: Instant, op: int) -> None:
+        """Note an occurrence of an event that is believed. One earlier than all before makes it stand from then on."""
+        index = self.index
+        row = index.now_of[ent][0]
+        start = index.r_from[row]
+        if at < start:
+            index.close_row(row, self.tx, op)
+            index.open_row(index.r_ver[row], (at, OPEN), self.tx, op)
+            if index.r_end[row] == index.r_tx[row] and index.first_told(ent) == at:
+                # the row that told it first is never stored: the new one tells the earlier instant
+                at = start
+        index.add_seen(ent, at, self.tx, op)
+
+    def validity(self, ent: int) -> list[Period]:
+        """The valid time an entity has now, as the fewest periods."""
+        index = self.index
+        return coalesce((index.r_from[row], index.r_to[row]) for row in index.now_of[ent])
+
+    def _next_number(self, ent: int) -> int:
+        index = self.index
+        highest = 0
+        for ver in reversed(index.versions_of[ent]):
+            if ver < self.mark.versions:
+                return max(highest, index.v_num[ver]) + 1
+            if self._alive(ent, ver):
+                highest = max(highest, index.v_num[ver])
+        return highest + 1
+
+    def _alive(self, ent: int, ver: int) -> bool:
+        if any(self.index.r_ver[row] == ver for row in self.index.now_of[ent]):
+            return True
+        # what a supersession took may come back
+        return any(ver == piece[0] for link in self.took for piece in self.index.taken.get(link, ()))
+
+    # ------------------------------------------------------------------ periods of links
+
+    def take_link(self, link: int, period: Period, op: int) -> list[Period]:
+        """Stop believing a link over a period; write back what sticks out. Gives the periods taken."""
+        index = self.index
+        gone = []
+        for row in index.believed_link(link, self.tx):
+            whole = (index.k_from[row], index.k_to[row])
+            part = overlap(whole, period)
+            if part is None:
+                continue
+            index.close_link_row(row, self.tx, op)
+            gone.append(part)
+            for piece in without(whole, period):
+                index.open_link_row(index.k_claim[row], piece, self.tx, op)
+        return gone
+
+    def claim(
+        self, link: int, period: Period, *, strength: int | None, inferred: bool, by: str, body: Json, op: int
+    ) -> int:
+        """Say a link holds over a period with these attributes. Gives the row."""
+        index = self.index
+        self.take_link(link, period, op)
+        number = 1 + max((index.c_num[claim] for claim in index.claims_of[link]), default=0)
+        place = self.body(body) if body else (0, 0)
+        made = index.add_claim(link, number, strength or 0, int(inferred), by, *place)
+        if index.o_len[op] == 0:  # what is said of the link is why it was made
+            index.o_pos[op], index.o_len[op] = place
+        return index.open_link_row(made, period, self.tx, op)
+
+    # ------------------------------------------------------------------ what a supersession took
+
+    def set_taken(self, link: int, pieces: list[Taken]) -> None:
+        before = self.index.taken.get(link)
+        self._log.append((link, before))
+        self.took.setdefault(link, before or [])
+        self.index.taken[link] = pieces
+
+    def give_back(self, link: int, freed: list[Period], op: int) -> None:
+        """Return what a supersession took over the freed periods, except where another one holds: there it passes to that one."""
+        index = self.index
+        old = index.l_tgt[link]
+        others = sorted(
+            (index.k_from[row], index.k_tx[row], index.l_name[other], other, index.k_to[row])
+            for other in index.successors[old]
+            if other != link
+            for row in index.believed_link(other, self.tx)
+        )
+        kept: list[Taken] = []
+        passed: dict[int, list[Taken]] = {}
+        for ver, start, stop in index.taken.get(link, []):
+            kept += [(ver, *piece) for piece in without_all((start, stop), freed)]
+            loose = [part for hole in freed if (part := overlap((start, stop), hole))]
+            for begin, _, _, other, end in others:
+                held = [part for piece in loose if (part := overlap(piece, (begin, end)))]
+                passed.setdefault(other, []).extend((ver, *part) for part in held)
+                loose = [piece for part in loose for piece in without_all(part, held)]
+            for part in loose:
+                self._restore(old, ver, part, op)
+        if link in index.taken:
+            self.set_taken(link, kept)
+        for other, pieces in passed.items():
+            if pieces:
+                self.set_taken(other, [*index.taken.get(other, []), *pieces])
+
+    def _restore(self, ent: int, ver: int, wanted: Period, op: int) -> None:
+        """Believe a version again over a period, where nothing else is believed; with what it touches of itself it is one row."""
+        index = self.index
+        if ent in index.gone:
+            return
+        believed = [(index.r_from[row], index.r_to[row]) for row in index.now_of[ent]]
+        for start, stop in without_all(wanted, believed):
+            for row in list(index.now_of[ent]):
+                if index.r_ver[row] == ver and (index.r_to[row] == start or index.r_from[row] == stop):
+                    start, stop = min(start, index.r_from[row]), max(stop, index.r_to[row])
+                    index.close_row(row, self.tx, op)
+            index.open_row(ver, (start, stop), self.tx, op)
+
+    # ------------------------------------------------------------------ the line
+
+    def lines(self) -> tuple[list[Line], bool]:
+        """The transaction's lines, and whether something born here died here (then the index must be laid anew from them)."""
+        return Composer(self).compose()
+
+    def settle(self, lines: list[Line], placed: list[list[Place]]) -> None:
+        """The lines are written as they stand in the index: put the bodies' real places in."""
+        for line, places in zip(lines, placed, strict=True):
+            for column, at, body in line.bodied:
+                column[at] = places[body].pos
+        self.bodies.clear()
+        self._settle_branches()
+        self.index.keep(self.tx)
+
+    def of_the_store(self) -> dict[str, Any]:
+        """What was said of the store itself: kinds of link, settings."""
+        index = self.index
+        if (len(index.kinds), len(index.promoted), len(index.settings)) == (
+            self._kinds,
+            self._promoted,
+            self._settings,
+        ):
+            return {}
+        kinds = [
+            *index.kinds[self._kinds :],
+            *({"promoted": name} for name in index.promoted[self._promoted :]),
+        ]
+        said = {"kinds": kinds, "settings": index.settings[self._settings :]}
+        return {name: told for name, told in said.items() if told}
+
+    def _settle_branches(self) -> None:
+        index = self.index
+        for link, before in self.took.items():
+            if link in index.taken:
+                index.retake(link, before, self.tx)
+        if self.branches:
+            index.note_branches(self.branches, self.tx)
+        for branch, number, name, ver in self.named_aliases():
+            index.aliases[branch, number, name] = ver
+
+    def named_aliases(self) -> Iterator[tuple[str, int, str, int]]:
+        """What versions that came from a branch were there: its name, the number there, the thing's id; and the version."""
+        index = self.index
+        for number, ver in self.aliases:
+            yield self.branches[0][1], number, index.names[index.v_ent[ver]], ver
+
+    def relay(self, lines: list[Line], placed: list[list[Place]]) -> None:
+        """The lines left out what died here: lay the index anew from them."""
+        self.index.undo(self.mark)
+        del self.index.kinds[self._kinds :]
+        del self.index.promoted[self._promoted :]
+        self.index.cut_settings(self._settings)
+        self.bodies.clear()
+        for line, places in zip(lines, placed, strict=True):
+            self.index.apply(line.head, places)
+
+
+def refuse_forgotten(index: Index, ent: int) -> None:
+    """Raise ConflictError for what was evicted or erased."""
+    if ent in index.gone:
+        raise ConflictError(
+            f"{index.names[ent]!r} is {index.word(ent)}: nothing new can be said of it. Use another id."
+        )
+
+
+def refuse_taken_slot(index: Index, ent: int) -> None:
+    """Raise ConflictError when another node of the same slot is believed over a common valid period."""
+    key = index.key[ent]
+    if key is None:
+        return
+    mine = [(index.r_from[row], index.r_to[row]) for row in index.now_of[ent]]
+    for other in index.slots[index.kind[ent], key, index.scope[ent]]:
+        for row in index.now_of[other] if other != ent else ():
+            if any(overlap(period, (index.r_from[row], index.r_to[row])) for period in mine):
+                raise ConflictError(
+                    f"the slot {key!r} of kind {index.kind[ent]!r} is held by {index.names[other]!r} over part of that time. "
+                    f"Supersede it (supersedes=[{index.names[other]!r}]), revise it, or choose another key or scope."
+                )
+
+
+# ---------------------------------------------------------------- the lines of the journal
+
+
+class Composer:
+    """Turns what a transaction left in the index into the heads and bodies of its lines.
+
+    A large transaction is cut into lines of `AT_ONCE` things; a reader takes it as one, at its last line. An operation is named by its
+    distance from the first of its line, so it may be in another one.
+    """
+
+    def __init__(self, work: Transaction) -> None:
+        self.work = work
+        self.index, self.mark = work.index, work.mark
+        self.line = Line({})
+        self.order: dict[int, int] = {}  # pending place -> body number in the line
+        self.first_op = self.mark.ops
+
+    def compose(self) -> tuple[list[Line], bool]:
+        """The lines, and whether something born here died here: that is left out."""
+        index, mark = self.index, self.mark
+        lists: dict[str, Numbers] = self._born()
+        closed = [index.closings[at] for at in lists.pop("closings", ())]
+        unlinked = [index.link_closings[at] for at in lists.pop("link_closings", ())]
+        lists["closed"] = [row for row in closed if row < mark.rows]
+        lists["link_closed"] = [row for row in unlinked if row < mark.link_rows]
+        died = len(lists["closed"]) < len(closed) or len(lists["link_closed"]) < len(unlinked)
+        if died:
+            lists.update(self._left())
+        wanted = [(name, numbers) for name in _LISTS if (numbers := lists.get(name))]
+        if sum([len(lists.get(name, ())) for name in ("ops", "rows", "links")]) <= AT_ONCE:
+            lines = [self._fill(wanted)]
+        else:
+            lines = [
+                self._fill([(name, numbers[start : start + AT_ONCE])])
+                for name, numbers in wanted
+                for start in range(0, len(numbers), AT_ONCE)
+            ]
+        last = lines[-1].head
+        if died:
+            self.first_op = lines[-1].first_op
+            self._gaps(last, set(lists["entities"]))
+        if self.work.took:
+            self._took(last, set(lists.get("links", ())), set(lists.get("versions", ())))
+        lines[0].head.update(self.work.of_the_store())
+        self._branches(last)
+        return lines, died
+
+    # ------------------------------------------------------------------ what is written
+
+    def _born(self) -> dict[str, Numbers]:
+        """What the transaction added to each group of columns, where it added anything."""
+        ends = zip(Mark._fields, self.mark, self.index.lengths(), strict=True)
+        return {name: range(start, stop) for name, start, stop in ends if start < stop}
+
+    def _left(self) -> dict[str, Numbers]:
+        """The same without what died here, and what nothing but that led to."""
+        index, mark, born = self.index, self.mark, self._born()
+        rows = [row for row in born.get("rows", ()) if index.r_close[row] < 0]
+        link_rows = [row for row in born.get("link_rows", ()) if index.k_close[row] < 0]
+        claims = _among(born.get("claims", ()), {index.k_claim[row] for row in link_rows})
+        links = _among(born.get("links", ()), {index.k_link[row] for row in link_rows})
+        named = {end for link in links for end in (index.l_src[link], index.l_tgt[link])}
+        entities = _among(born.get("entities", ()), {index.r_ent[row] for row in rows} | named)
+        # a thing that a link names keeps its last description, though no row of it is left
+        last = {index.versions_of[ent][-1] for ent in entities if not index.now_of[ent]}
+        # and what a supersession took can be given back
+        last |= {
+            ver for link in self.work.took for ver, _, _ in index.taken.get(link, ()) if ver >= mark.versions
+        }
+        versions = _among(born.get("versions", ()), {index.r_ver[row] for row in rows} | last)
+        kept = set(entities)
+        seen = [
+            row
+            for row in born.get("seen", ())
+            if index.s_ent[row] < mark.entities or index.s_ent[row] in kept
+        ]
+        return {
+            "entities": entities,
+            "versions": versions,
+            "rows": rows,
+            "seen": seen,
+            "links": links,
+            "claims": claims,
+            "link_rows": link_rows,
+        }
+
+    def _fill(self, lists: list[tuple[str, Numbers]]) -> Line:
+        self.order = {}
+        head: dict[str, Any] = {"tx": moment(self.work.tx)}
+        self.line = Line(head, self.first_op)
+        if self.index.branch is not None:
+            head["branch"] = self.index.branch
+        if self.work.author is not None:
+            head["author"] = self.work.author
+        for name, numbers in lists:
+            head[name] = _LISTS[name](self, numbers)
+        self.first_op += len(head.get("ops", ()))
+        return self.line
+
+    def _gaps(self, head: dict[str, Any], entities: set[int]) -> None:
+        """Which operation took which part of a thing: what died here cannot say it any more."""
+        index, mark = self.index, self.mark
+        gaps = [
+            [index.names[ent], moment(start), end_moment(stop), op - self.first_op]
+            for ent, (start, stop), op in self.work.takes
+            if (ent < mark.entities or ent in entities) and index.o_verb[op] != "revise"
+        ]
+        if gaps:
+            head["gaps"] = gaps
+
+    def _took(self, head: dict[str, Any], links: set[int], versions: set[int]) -> None:
+        index, mark = self.index, self.mark
+        took = {
+            index.l_name[link]: [
+                [index.v_num[ver], moment(start), end_moment(stop)]
+                for ver, start, stop in index.taken[link]
+                if ver < mark.versions or ver in versions
+            ]
+            for link in self.work.took
+            if (link < mark.links or link in links) and link in index.taken
+        }
+        if took:
+            head["took"] = took
+
+    def _branches(self, head: dict[str, Any]) -> None:
+        if self.work.branches:
+            head["branches"] = self.work.branches
+        if self.work.aliases:
+            numbers = self.index.v_num
+            head["aliases"] = [
+                [branch, there, name, numbers[ver]] for branch, there, name, ver in self.work.named_aliases()
+            ]
+
+    # ------------------------------------------------------------------ how each list is written
+
+    def _body(self, column: array[int], at: int) -> int:
+        """The number of the body whose place stands in `column[at]`."""
+        line, pos = self.line, column[at]
+        number = self.order.get(pos)
+        if number is None:
+            number = self.order[pos] = len(line.bodies)
+            line.bodies.append(self.work.bodies[-pos - 1])
+        line.bodied.append((column, at, number))
+        return number
+
+    def _ops(self, ops: Numbers) -> list[Any]:
+        index, why = self.index, self.work.why[0]
+        written = []
+        for op in ops:
+            said: list[Any] = [index.o_verb[op], index.o_subject[op]]
+            if index.o_len[op]:
+                number = self._body(index.o_pos, op)
+                if index.o_pos[op] == why:
+                    self.line.head["why"] = number
+                else:
+                    said.append(number)
+            written.append(said)
+        return written
+
+    def _entities(self, entities: Numbers) -> list[Any]:
+        index = self.index
+        names, kind, key, scope, is_event = index.names, index.kind, index.key, index.scope, index.is_event
+        return [
+            [names[ent], kind[ent]] if is_event[ent] else [names[ent], kind[ent], key[ent], scope[ent]]
+            for ent in entities
+        ]
+
+    def _versions(self, versions: Numbers) -> list[Any]:
+        index, body = self.index, self._body
+        names, ent, number, place = index.names, index.v_ent, index.v_num, index.v_pos
+        return [[names[ent[ver]], number[ver], body(place, ver)] for ver in versions]
+
+    def _closed(self, rows: Numbers) -> list[Any]:
+        return [[row, self.index.r_close[row] - self.first_op] for row in rows]
+
+    def _rows(self, rows: Numbers) -> list[Any]:
+        index, first = self.index, self.first_op
+        names, ent, number, ver = index.names, index.r_ent, index.v_num, index.r_ver
+        start, stop, op = index.r_from, index.r_to, index.r_op
+        return [
+            [names[ent[row]], number[ver[row]], moment(start[row]), end_moment(stop[row]), op[row] - first]
+            for row in rows
+        ]
+
+    def _seen(self, rows: Numbers) -> list[Any]:
+        index, first = self.index, self.first_op
+        return [
+            [index.names[index.s_ent[row]], moment(index.s_at[row]), index.s_op[row] - first] for row in rows
+        ]
+
+    def _links(self, links: Numbers) -> list[Any]:
+        index = self.index
+        ids, names, kind, source, target = index.l_name, index.names, index.l_kind, index.l_src, index.l_tgt
+        return [[ids[link], names[source[link]], kind[link], names[target[link]]] for link in links]
+
+    def _claims(self, claims: Numbers) -> list[Any]:
+        index = self.index
+        return [
+            [
+                index.l_name[index.c_link[claim]],
+                index.c_num[claim],
+                index.c_strength[claim] or None,
+                index.c_inferred[claim],
+                index.c_by[claim],
+                self._body(index.c_pos, claim) if index.c_len[claim] else None,
+            ]
+            for claim in claims
+        ]
+
+    def _link_closed(self, rows: Numbers) -> list[Any]:
+        return [[row, self.index.k_close[row] - self.first_op] for row in rows]
+
+    def _link_rows(self, rows: Numbers) -> list[Any]:
+        index, first = self.index, self.first_op
+        ids, link, number, claim = index.l_name, index.k_link, index.c_num, index.k_claim
+        start, stop, op = index.k_from, index.k_to, index.k_op
+        return [
+            [ids[link[row]], number[claim[row]], moment(start[row]), end_moment(stop[row]), op[row] - first]
+            for row in rows
+        ]
+
+
+# each list comes after the ones it names things of; a large transaction ends one before it begins the next
+_LISTS: dict[str, Callable[[Composer, Numbers], list[Any]]] = {
+    "ops": Composer._ops,
+    "entities": Composer._entities,
+    "versions": Composer._versions,
+    "closed": Composer._closed,
+    "rows": Composer._rows,
+    "seen": Composer._seen,
+    "links": Composer._links,
+    "claims": Composer._claims,
+    "link_closed": Composer._link_closed,
+    "link_rows": Composer._link_rows,
+}
+
+
+def _among(numbers: Numbers, used: set[int]) -> Numbers:
+    return [number for number in numbers if number in used]

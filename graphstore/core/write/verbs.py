@@ -1,0 +1,245 @@
+"""What the verbs do: decide on the index, and take the steps of a transaction. `GraphStore` has their signatures and says what they mean."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from graphstore.core.write.act import Act, new_id
+from graphstore.core.write.linking import Claim, Ends, Linking, beside
+from graphstore.core.write.slots import Filling, Slot, confirm
+from graphstore.core.write.transaction import refuse_forgotten, refuse_taken_slot
+from graphstore.errors import ConflictError, InvalidError, NotFoundError
+from graphstore.values.inputs import ids, json_object, optional_text, part, span, text_of, version_body
+from graphstore.values.keys import slot_name
+from graphstore.values.models import Link, Node
+from graphstore.values.period import OPEN, Instant, Period, TimeLike, coalesce, iso, period
+from graphstore.values.vocabulary import strength_of
+
+
+def add_node(
+    act: Act,
+    kind: str,
+    content: Mapping[str, Any],
+    id: str | None,
+    key: str | None,
+    text: str | None,
+    tags: Iterable[str],
+    valid_from: TimeLike | None,
+    valid_to: TimeLike | None,
+    scope: str,
+    named_by_kind: Mapping[str, str | Iterable[str]],
+    reason: str | None,
+    source: str | None,
+    trigger: str,
+) -> Node:
+    """See `GraphStore.add_node`."""
+    index, work = act.index, act.work
+    text_of("kind", kind)
+    slot = None if key is None else slot_name(key)
+    body = version_body(content, text, tags, trigger, source)
+    text_of("scope", scope, empty=True)
+    during = span(valid_from, valid_to, work.tx, act.time)
+    named = named_ids(act, named_by_kind)
+    filling = None
+    if slot is not None:
+        stop = None if valid_to is None else during[1]
+        over = frozenset(named.get("supersedes", ()))
+        filling = Filling(act, Slot(kind, slot, scope), during[0], stop, over)
+        during = filling.during
+        there = -1 if id is not None else filling.restated(body)
+        if there >= 0:
+            ent = index.r_ent[there]
+            confirm(act, there, reason, source)
+            others = {kind: [id for id in named[kind] if id != ent] for kind in named}
+            link_named(act, ent, others, during[0], reason)
+            sight = act.sight()
+            return sight.node(there, sight.standing(ent))
+        filling.refuse_untrusted(source)
+    name = new_id(index) if id is None else act.free_id(id)
+    op = work.op("add_node", name, reason)
+    ent = index.add_entity(name, False, kind, slot, scope, work.tx)
+    row = work.describe(ent, [during], body, op)
+    if filling is not None:
+        filling.close(ent, reason, op)
+    if named:
+        link_named(act, ent, named, during[0], reason, op)
+    if filling is not None:
+        filling.follow(ent, op)
+    refuse_taken_slot(index, ent)
+    return act.written(ent, row, body)
+
+
+def revise(
+    act: Act,
+    id: str,
+    content: Mapping[str, Any],
+    valid_from: TimeLike | None,
+    valid_to: TimeLike | None,
+    reason: str | None,
+    trigger: str,
+    source: str | None,
+    text: str | None,
+    tags: Iterable[str] | None,
+) -> Node:
+    """See `GraphStore.revise`."""
+    index, work = act.index, act.work
+    ent = act.known(id, node=True)
+    refuse_forgotten(index, ent)
+    spans = _revised(act, ent, valid_from, valid_to)
+    kept = _tags(act, ent) if tags is None else tags
+    body = version_body(content, text, kept, trigger, source)
+    op = work.op("revise", index.names[ent], reason)
+    row = work.describe(ent, spans, body, op)
+    refuse_taken_slot(index, ent)
+    return act.written(ent, row, body)
+
+
+def end(act: Act, id: str, at: TimeLike | None, reason: str | None) -> None:
+    """See `GraphStore.end`."""
+    index, work = act.index, act.work
+    ent = act.known(id, node=True)
+    refuse_forgotten(index, ent)
+    name, start = index.names[ent], index.start(ent, work.tx)
+    cut = work.tx if at is None else act.time(at, "at")
+    if start is None or index.r_to[index.now_of[ent][-1]] <= cut:
+        raise NotFoundError(f"nothing is believed of {name!r} from {iso(cut)} on: there is nothing to end.")
+    if cut <= start:
+        raise InvalidError(
+            f"{name!r} cannot end at {iso(cut)}: it begins at {iso(start)}. To take it back altogether use retract({name!r}, reason=…)."
+        )
+    work.take(ent, (cut, OPEN), work.op("end", name, reason))
+
+
+def retract(act: Act, id: str, valid_from: TimeLike | None, valid_to: TimeLike | None, reason: str) -> None:
+    """See `GraphStore.retract`."""
+    index, work = act.index, act.work
+    ent = act.known(id)
+    name = index.names[ent]
+    if index.is_event[ent] and (valid_from is not None or valid_to is not None):
+        raise InvalidError(f"{name!r} is an event: it is retracted whole. Leave valid_from and valid_to out.")
+    during = part(valid_from, valid_to, act.time)
+    refuse_forgotten(index, ent)
+    gone = work.take(ent, during, work.op("retract", name, reason))
+    if not gone:
+        raise NotFoundError(f"nothing is believed of {name!r} over that time: there is nothing to retract.")
+
+
+def supersede(
+    act: Act, olds: Iterable[str], by: str, reason: str | None, valid_from: TimeLike | None
+) -> list[Link]:
+    """See `GraphStore.supersede`."""
+    new = act.known(by)
+    since = None if valid_from is None else act.time(valid_from, "valid_from")
+    linking, claim = Linking(act.core, act.work), Claim(reason=optional_text("reason", reason))
+    rows = [linking.supersede(new, act.known(name), claim, since=since) for name in olds]
+    sight = act.sight()
+    return [sight.link(row) for row in rows]
+
+
+def unlink(
+    act: Act, link_id: str, valid_from: TimeLike | None, valid_to: TimeLike | None, reason: str | None
+) -> None:
+    """See `GraphStore.unlink`."""
+    index, work = act.index, act.work
+    link = act.known_link(link_id)
+    op = work.op("unlink", index.l_name[link], reason)
+    gone = work.take_link(link, part(valid_from, valid_to, act.time), op)
+    if not gone:
+        raise NotFoundError(
+            f"nothing is believed of link {index.l_name[link]!r} over that time: there is nothing to unlink."
+        )
+    if index.l_kind[link] == "supersedes":
+        for other in beside(index, link, "transition"):
+            work.take_link(other, part(valid_from, valid_to, act.time), op)
+        work.give_back(link, coalesce(gone), op)
+        refuse_taken_slot(index, index.l_tgt[link])
+
+
+def named_ids(act: Act, said: Mapping[str, str | Iterable[str]]) -> dict[str, list[int]]:
+    """What a node names, by kind of link; nothing of a kind it names nothing by."""
+    return {
+        kind: [act.known(id) for id in names] for kind, given in said.items() if (names := ids(kind, given))
+    }
+
+
+def link_named(
+    act: Act, ent: int, named: dict[str, list[int]], since: Instant, reason: str | None, op: int = -1
+) -> None:
+    """Link a node from `since` on with the other things its writer named, by kind of link."""
+    linking, claim = Linking(act.core, act.work), Claim(reason=reason)
+    for kind, others in named.items():
+        for other in others:
+            if kind == "supersedes":
+                linking.supersede(ent, other, claim, op, since=since)
+            else:
+                linking.join(Ends(ent, linking.kind(kind), other), (since, OPEN), claim, op)
+
+
+def _revised(act: Act, ent: int, valid_from: TimeLike | None, valid_to: TimeLike | None) -> list[Period]:
+    index = act.index
+    name, now = index.names[ent], index.now_of[ent]
+    if valid_from is None and valid_to is None:
+        if not now:
+            raise ConflictError(
+                f"{name!r} has no validity left to describe anew. Give valid_from= (and valid_to=) to say when it holds."
+            )
+        return act.work.validity(ent)
+    if valid_from is not None:
+        start = act.time(valid_from, "valid_from")
+    elif now:
+        start = index.r_from[now[0]]
+    else:
+        raise ConflictError(f"{name!r} has no validity that valid_to could end. Give valid_from= as well.")
+    if valid_to is not None:
+        return [period(start, act.time(valid_to, "valid_to"))]
+    end = index.r_to[now[-1]] if now else OPEN
+    return [period(start, end if end > start else OPEN)]
+
+
+def _tags(act: Act, ent: int) -> list[str]:
+    index = act.index
+    rows = index.now_of[ent] or index.rows_of[ent]
+    if not rows:
+        return []
+    ver = index.r_ver[rows[-1]]
+    body = act.core.body(index.v_pos[ver], index.v_len[ver], holding=b'"tags":')
+    return body.get("tags", [])  # type: ignore[no-any-return]
+
+
+def link_row(
+    act: Act,
+    source: str,
+    kind: str,
+    target: str,
+    *,
+    reason: str | None = None,
+    strength: int | None = None,
+    confidence: str = "explicit",
+    created_by: str = "user",
+    valid_from: TimeLike | None = None,
+    valid_to: TimeLike | None = None,
+    metadata: Mapping[str, Any] | None = None,
+    id: str | None = None,
+) -> int:
+    """The row of a link that is made, or is there already. See `GraphStore.link`."""
+    said = act.core.vocabulary.sentence(source, kind, target, confidence)
+    claim = Claim(
+        None if reason is None else text_of("reason", reason, empty=True),
+        strength_of(strength),
+        text_of("created_by", created_by),
+        json_object("metadata", metadata) if metadata else {},
+        said.confidence == "inferred",
+        None if id is None else text_of("link id", id),
+    )
+    if claim.inferred and said.kind.name == "supersedes":
+        raise InvalidError(
+            "a supersession is always explicit. Leave confidence out, or say what is suspected with another kind."
+        )
+    ends = Ends(act.known(said.source), said.kind, act.known(said.target))
+    linking = Linking(act.core, act.work)
+    if said.kind.name == "supersedes":
+        since = None if valid_from is None else act.time(valid_from, "valid_from")
+        until = OPEN if valid_to is None else act.time(valid_to, "valid_to")
+        return linking.supersede(ends.source, ends.target, claim, verb="link", since=since, until=until)
+    return linking.join(ends, span(valid_from, valid_to, act.work.tx, act.time), claim)

@@ -1,0 +1,623 @@
+"""When and how something is written: the store's now, its transactions, their one instant, and the moment they are durable.
+
+The way of a transaction: the writer's lock → one instant → steps on the index, seen by nobody else → one line (or several) → the lock is
+let go → one sync for all that wait → seen by everybody.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from graphstore.core.folder import folder
+from graphstore.core.journal.journal import Journal, Ticket
+from graphstore.core.journal.line import COUNTS, TOUCH
+from graphstore.core.read import snapshots
+from graphstore.core.read.sight import Core
+from graphstore.core.read.view import Reader, View
+from graphstore.core.search.messages import Postings
+from graphstore.core.search.search import Search
+from graphstore.core.tables.graphs import Graphs
+from graphstore.core.write import retention
+from graphstore.core.write.durability import Waiting
+from graphstore.core.write.transaction import Transaction
+from graphstore.errors import DamageError, EngineError, GraphStoreError, InvalidError
+from graphstore.values import coordinates
+from graphstore.values.inputs import text_of
+from graphstore.values.period import OPEN, Instant, TimeLike, instant, iso
+from graphstore.values.vocabulary import Vocabulary
+
+Clock = Callable[[], datetime]
+Progress = Callable[[int, int], None]
+
+
+class NotFollowed(InvalidError):
+    """A follower of another process's journal was asked for a tx later than what it has read."""
+
+    def __init__(self, message: str, tx: Instant) -> None:
+        super().__init__(message)
+        self.tx = tx
+
+
+class Writer(Reader):
+    """An open store without its verbs: what it holds, what time it is there, and how a transaction begins and ends."""
+
+    def __init__(
+        self, place: folder.Folder, *, clock: Clock | None, driver: str, durability: str, author: str | None
+    ) -> None:
+        self._place = place
+        self._clock = clock
+        self._author = author
+        self._handed: Instant = -OPEN
+        self._open: Transaction | None = None
+        self._owner = 0
+        self._too_big: int = 0  # a journal up to this size is left alone, for eviction does not help
+        self._waiting = Waiting()  # branches share it
+        self._writer = threading.RLock()
+        self._named = "the trunk"
+        self._lines: list[Writer] = [self]  # the trunk, then the branches that somebody holds
+        self.notices: list[str] = []
+        journal = Journal(place.journal, writer=not place.read_only, durability=durability)
+        try:
+            index = place.load(journal, self.notices.append)
+            vocabulary = Vocabulary(index.kinds)
+            graphs = Graphs(
+                place.tables, index, journal, vocabulary, driver=driver, notify=self.notices.append
+            )
+        except BaseException:
+            journal.close()
+            raise
+        self._core = Core(index, journal, vocabulary, graphs)
+        _opened.add(self)
+
+    # ------------------------------------------------------------------ opening and closing
+
+    @property
+    def path(self) -> Path | None:
+        """The folder of the store; None for one in memory."""
+        return self._place.path
+
+    @property
+    def read_only(self) -> bool:
+        """Whether this store only follows another process's journal."""
+        return self._place.read_only
+
+    def close(self) -> None:
+        """Save the index, bring the graph tables to a clean state if they were used, and let go of the folder."""
+        with self._writer, self._core.lock:
+            if self._core.closed:
+                return
+            self._refuse_open("close()")
+            for line in self._lines:
+                line._tell_accesses()
+            self._core.closed = "the store is closed. Open it again with graphstore.open(…)."
+            try:
+                for line in reversed(self._lines):
+                    line._let_go(self._core.closed)
+                self._place.save(self._core.index, self._core.journal)
+            finally:
+                self._core.journal.close()
+                self._place.release()
+
+    def _let_go(self, why: str) -> None:
+        """Nothing can be read here any more."""
+        self._core.closed = why
+        self._core.graphs.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        where = self.path or ":memory:"
+        state = "closed" if self._core.closed else "read only" if self.read_only else "open"
+        index = self._core.index
+        return f"<GraphStore {str(where)!r} {state}: {len(index.names)} things, {len(index.l_name)} links, {index.transactions} transactions>"
+
+    # ------------------------------------------------------------------ coordinates
+
+    def _now(self) -> Instant:
+        if self._clock is None:
+            clock = time.time_ns() // 1000
+        else:
+            clock = instant(self._clock(), "the clock's time")
+        return max(clock, self._last_tx)
+
+    @property
+    def _last_tx(self) -> Instant:
+        """When something was told last, on the trunk or on any branch."""
+        return self._core.index.last_tx
+
+    def _coordinate(self) -> tuple[Instant, Instant]:
+        self._usable()
+        work = self._open
+        if work is not None and self._owner == threading.get_ident():
+            return work.tx, work.tx
+        now = known = self._now()
+        if self._waiting.mine:
+            return now, now
+        if work is not None:
+            known = min(known, work.tx - 1)  # nobody else sees a transaction before it is committed
+        known = min(known, self._waiting.since(self._core.journal.durable) - 1)  # nor before it is durable
+        if self.read_only:
+            known = self._last_tx  # what the writer does now is not known here before refresh()
+        return now, known
+
+    def as_of(
+        self, snapshot: str | None = None, *, valid: TimeLike | None = None, tx: TimeLike | None = None
+    ) -> View:
+        """The view of what held at `valid` as the store knew it at `tx`; each defaults to now. Or that of a snapshot, by its name.
+
+        Raises InvalidError for a tx that has not come yet, NotFoundError for an unknown name. A valid time ahead of now is the planned future.
+        """
+        with self._core.lock:
+            self._usable()
+            now_valid, now_tx = self._coordinate()
+            if snapshot is not None:
+                if valid is not None or tx is not None:
+                    raise InvalidError(
+                        "a snapshot is a whole coordinate. Leave valid and tx out, or the name."
+                    )
+                found = snapshots.find(self._core.index, snapshot, now_tx)
+                valid, tx = found.valid, found.tx
+            here, at = now_valid, now_tx
+            names = partial(snapshots.known, self._core.index, now_tx)
+            if valid is not None:
+                here = coordinates.resolve(valid, "valid", now_valid, names)
+            if tx is not None:
+                at = coordinates.resolve(tx, "tx", now_valid, names, axis="tx", present=now_tx)
+            if self.read_only and at > now_tx:
+                raise NotFollowed(
+                    f"tx {iso(at)} is not known here yet: this reader has followed the journal to {iso(now_tx)}. "
+                    "Leave tx out for what it knows, or call refresh() and ask for what it knows then.",
+                    at,
+                )
+            if at > now_tx:
+                raise InvalidError(
+                    f"tx {iso(at)} has not come yet: it is {iso(now_tx)}. What will be known then cannot be said now."
+                )
+            self._handed = max(self._handed, at)
+            return View(self._core, here, at)
+
+    def knowledge_at(self, t: TimeLike) -> View:
+        """What the store believed at `t` about `t`."""
+        return self.as_of(valid=t, tx=t)
+
+    def _read_once(self, valid: TimeLike | None, tx: TimeLike | None) -> View:
+        """The view for one who reads once and leaves: a tx between the last that a follower knows and the present is what it knows."""
+        try:
+            return self.as_of(valid=valid, tx=tx)
+        except NotFollowed as error:
+            if error.tx > self._now():
+                raise
+            return self.as_of(valid=valid)
+
+    # ------------------------------------------------------------------ transactions
+
+    @contextlib.contextmanager
+    def transaction(
+        self, *, at: TimeLike | None = None, author: str | None = None, reason: str | None = None
+    ) -> Iterator[Writer]:
+        """Many verbs, one instant, all or nothing. `at` replays an older source: later than the last tx, not ahead of the clock.
+
+        Raises InvalidError for an `at` that runs backwards. Other threads wait; nothing of it shows to them before the end.
+        """
+        wanted = None if at is None else self._time(at, "at", "tx")
+        with self._transact(wanted, author, reason):
+            yield self
+
+    @contextlib.contextmanager
+    def _transact(self, at: Instant | None, author: str | None, reason: str | None) -> Iterator[Transaction]:
+        with self._writer:
+            if self._open is not None:
+                raise InvalidError(
+                    "a transaction is open in this thread already: one block is one transaction. End it first."
+                )
+            self._refuse_open(f"a verb of {self._named}")
+            self._writable()
+            author = self._author if author is None else text_of("author", author)
+            reason = None if reason is None else text_of("reason", reason, empty=True)
+            core = self._core
+            work: Transaction | None = None
+            try:
+                with core.lock:
+                    self._owner = threading.get_ident()
+                    self._open = work = Transaction(
+                        core.index, core.pending, self._next_tx(at), author, reason
+                    )
+                yield work
+                self._commit(work)
+            except BaseException as error:
+                if isinstance(error, Exception) and not (work and work.spoiled):
+                    with core.lock:
+                        if work and self._open is not None:
+                            work.abandon()
+                            core.vocabulary.reset(core.index.kinds)
+                    raise
+                self._relay()  # interrupted anywhere, perhaps between two columns: only the journal says what is true
+                raise
+            finally:
+                self._open = None
+            ticket, grouping = core.journal.ticket(), self._waiting.grouping
+        if not grouping:
+            self._serve(ticket)
+
+    def _commit(self, work: Transaction) -> None:
+        core = self._core
+        if work.spoiled:
+            raise EngineError(
+                "the transaction was interrupted in the middle of a verb. Nothing of it was kept: do it again."
+            )
+        if work.empty:
+            with core.lock:
+                work.abandon()
+            return
+        with core.lock:
+            told = _touch(core, work) if core.accesses.due(work.tx) else {}
+        lines, dropped = work.lines()
+        before = core.journal.state
+        try:
+            placed = core.journal.append([(line.head, line.bodies) for line in lines])
+        except EngineError:
+            with core.lock:
+                core.accesses.back(told)
+            raise
+        with core.lock:
+            try:
+                if dropped:
+                    work.relay(lines, placed)
+                else:
+                    work.settle(lines, placed)
+                self._told()
+            except Exception:
+                work.spoiled = True
+                core.journal.rewind(before)
+                raise
+            self._waiting.tell(core.journal.ticket(), work.tx)
+            self._open = None
+
+    def _tell_accesses(self) -> None:
+        """Tell what was counted before the store is closed. When the disk refuses, only that is lost."""
+        if not self.read_only and self._core.accesses.waiting:
+            try:
+                self.flush_accesses()
+            except GraphStoreError as error:
+                self.notices.append(f"how often things were looked up was not written: {error}")
+
+    def flush_accesses(self) -> int:
+        """Tell the journal now how often things were looked up since it was told last: one operation. Gives how many things were.
+
+        Otherwise it is told along with a commit, every quarter of an hour at most, and on close. Raises InvalidError inside a transaction.
+        """
+        core = self._core
+        with self._by_itself("flush_accesses()"):
+            if not core.accesses.waiting:
+                return 0
+            told: dict[str, int] = {}
+            try:
+                with self._transact(None, None, None) as work, core.lock:
+                    told = _touch(core, work)
+            except EngineError:
+                with core.lock:
+                    core.accesses.back(told)
+                raise
+            return len(told)
+
+    def _told(self) -> None:
+        """A transaction was just written. A branch tells the trunk where it lies."""
+
+    def _next_tx(self, at: Instant | None) -> Instant:
+        last = max(self._last_tx, self._handed)
+        if at is None:
+            return max(self._now(), last + 1)
+        clock = time.time_ns() // 1000 if self._clock is None else instant(self._clock(), "the clock's time")
+        if self._core.index.transactions and at <= self._last_tx:
+            raise InvalidError(
+                f"at {iso(at)} runs backwards: the last transaction was at {iso(self._last_tx)}. Give a later instant."
+            )
+        if at <= self._handed:
+            raise InvalidError(
+                f"at {iso(at)} runs backwards: a view as of tx {iso(self._handed)} has been handed out and must not change. Give a later instant."
+            )
+        if at > clock:
+            raise InvalidError(
+                f"at {iso(at)} lies ahead of the clock, {iso(clock)}. A transaction cannot have happened yet."
+            )
+        return at
+
+    def _verb(self) -> _Verb:
+        """One verb: a part of the open transaction, or a transaction of its own. One that raises leaves nothing of itself."""
+        return _Verb(self)
+
+    def _keep(self, verb: str, name: str, value: object, subject: str = "") -> None:
+        """Keep a JSON value under a name in the store's settings, as one operation; the last of a name counts."""
+        with self._verb() as work:
+            work.op(verb, subject)
+            work.index.add_settings([{name: value}])
+
+    @contextlib.contextmanager
+    def _together(self) -> Iterator[None]:
+        """Transactions that become durable all at once at the end, and show to other threads then. When that fails nothing of them is kept.
+
+        One inside another is part of that.
+        """
+        with self._writer:
+            if self._waiting.grouping:
+                yield
+                return
+            self._waiting.begin()
+            try:
+                yield
+            except BaseException:
+                self._serve(self._close_group())
+                raise
+            ticket = self._close_group()
+        self._serve(ticket)
+
+    def _close_group(self) -> Ticket:
+        ticket = self._core.journal.ticket()
+        self._waiting.end(ticket)
+        return ticket
+
+    def _serve(self, ticket: Ticket) -> None:
+        """Make durable what was committed. The next writer may go on meanwhile: one sync serves all that wait for it."""
+        try:
+            self._make_durable(ticket)
+        finally:
+            self._waiting.served(ticket)
+        self._keep_small()
+
+    def _make_durable(self, ticket: Ticket) -> None:
+        journal = self._core.journal
+        try:
+            journal.sync(ticket)
+        except EngineError:
+            with self._writer:
+                if journal.failed:
+                    journal.cut_back()
+                    self._relay()
+            raise
+
+    def _relay(self) -> None:
+        """Lay the index anew from the journal."""
+        core = self._core
+        core.closed = "the store was interrupted while it mended itself. Close it and open it again."
+        with core.lock:
+            self._open = None
+            core.pending.clear()
+            with core.journal.quiet():
+                core.journal.reopen()  # other files may have been put in their place
+                core.index, _ = self._place.replay(core.journal)
+                core.search, core.postings = Search(), Postings()
+            if not self.read_only:
+                core.journal.make_ready()
+            core.graphs.follow(core.index)
+            if core.index.unfinished:
+                try:
+                    self._place.forget(core.index, core.journal)
+                except EngineError as error:
+                    self.notices.append(str(error))
+            core.vocabulary.reset(core.index.kinds)
+            for line in self._lines[1:]:
+                line._follow_trunk(anew=True)
+        core.closed = None
+
+    def _follow_trunk(self, *, anew: bool) -> None:
+        """A branch follows what was told on it elsewhere; all of it `anew` when the trunk was laid anew, or something was forgotten there."""
+        raise NotImplementedError
+
+    @contextlib.contextmanager
+    def _by_itself(self, what: str) -> Iterator[None]:
+        """Nobody else writes; no transaction is open."""
+        with self._writer:
+            self._writable()
+            self._refuse_open(what)
+            yield
+
+    def _refuse_open(self, what: str) -> None:
+        """Raise InvalidError when a transaction is open: whoever asks holds the writer's lock, so it is this thread's."""
+        for line in self._lines:
+            if line._open is not None:
+                where = "" if line is self else f" of {line._named}"
+                raise InvalidError(f"{what} inside transaction(){where}. Leave the block first.")
+
+    def _forget(self, verb: str, names: list[str], reason: str | None) -> None:
+        """First the line that says so, then the files. Nobody sees it half way."""
+        core = self._core
+        with core.lock, self._left_alone():
+            with self._transact(None, None, reason) as work:
+                retention.forget(work, verb, names, core.raw)
+            self._make_durable(core.journal.ticket())
+            self._waiting.clear()
+            try:
+                core.search.drop(core.index)
+                core.postings.drop(core.index)
+                core.graphs.forget()
+                self._place.forget(core.index, core.journal)
+            except EngineError:
+                raise
+            except BaseException:
+                self._relay()
+                raise
+            finally:
+                for line in self._lines[1:]:
+                    line._follow_trunk(anew=True)
+
+    @contextlib.contextmanager
+    def _left_alone(self) -> Iterator[None]:
+        """Whatever the journal's size: it is just being seen to."""
+        before, self._too_big = self._too_big, OPEN
+        try:
+            yield
+        finally:
+            self._too_big = before
+
+    def _purge(self, names: set[str], reason: str | None) -> None:
+        """Write the journal anew without these things, and lay the index anew from it."""
+        core = self._core
+        with core.lock:
+            tx = self._next_tx(None)
+            core.journal.settle()
+            core.graphs.forget()
+            last = retention.without_trace(tx, len(names), self._author, reason)
+            self._waiting.clear()
+            try:
+                self._place.compact(core.index.strands, core.journal, names, [last])
+            finally:
+                self._relay()
+
+    def _keep_small(self) -> None:
+        """Evict the oldest events once the journal has outgrown the size the store keeps."""
+        core = self._core
+        kept = core.index.setting(retention.RETENTION)
+        if kept is None or kept["bytes"] is None or self._too_big >= OPEN:
+            return
+        with core.lock:
+            size = core.journal.size()
+        if size <= max(kept["bytes"], self._too_big):
+            return
+        with self._writer:
+            if core.closed or self._waiting.grouping or any(line._open is not None for line in self._lines):
+                return
+            over = core.journal.size() - int(kept["bytes"] * retention.AFTER_EVICTION)
+            index = core.index
+            there = retention.candidates(index, None, None, self._now())
+            ents = retention.enough(index, there, over, True)
+            if len(ents) == len(there):  # nothing would be left, and tombstones may be what takes the room
+                ents = ents[: len(ents) // 2]
+            try:
+                if ents:
+                    self._forget(
+                        "evict",
+                        [index.names[ent] for ent in ents],
+                        f"the journal passed {kept['bytes']} bytes",
+                    )
+            except EngineError as error:  # what was committed stays committed
+                self.notices.append(str(error))
+            finally:  # where tombstones alone pass the size, only growth makes trying again worth while
+                size = core.journal.size()
+                self._too_big = 0 if size <= kept["bytes"] else int(size * 1.25)
+
+    def _usable(self) -> None:
+        if self._core.closed:
+            raise InvalidError(self._core.closed)
+
+    def _writable(self) -> None:
+        self._usable()
+        if self.read_only:
+            raise InvalidError("the store is open read only. Open it with read_only=False to write.")
+
+    def refresh(self) -> int:
+        """Follow the writer's journal to its end. Gives the number of transactions that are new. A View stays where it is."""
+        with self._writer, self._core.lock:
+            self._usable()
+            if not self.read_only:
+                return 0
+            core = self._core
+            before = core.index.transactions
+            if core.journal.renewed() or not core.journal.unchanged() or not self._read_on():
+                self._relay()
+                return max(core.index.transactions - before, 0)
+            forgotten = core.index.unfinished
+            if forgotten:
+                core.search.drop(core.index)
+                core.postings.drop(core.index)
+                core.graphs.forget()
+                self._place.forget(core.index, core.journal)
+            core.vocabulary.reset(core.index.kinds)
+            for line in self._lines[1:]:
+                line._follow_trunk(anew=forgotten)
+            return core.index.transactions - before
+
+    def _read_on(self) -> bool:
+        """Follow what was appended. False: meanwhile the writer put other files in their place."""
+        core = self._core
+        try:
+            for lines in core.journal.read():
+                for line in lines:
+                    core.index.apply(*line)
+        except (FileNotFoundError, DamageError):
+            if not core.journal.renewed():
+                raise
+            return False
+        return True
+
+
+def _touch(core: Core, work: Transaction) -> dict[str, int]:
+    """Write how often things were looked up since that was written last. Gives it."""
+    told = core.accesses.take(work.index, work.tx)
+    if told:
+        work.index.add_op(work.tx, TOUCH, "", work.author, *work.body({COUNTS: told}))
+    return told
+
+
+class _Verb:
+    """The block of one verb. A class and not a generator: it is entered for each of a thousand verbs in a transaction."""
+
+    __slots__ = ("_alone", "_point", "_store", "_work")
+
+    def __init__(self, store: Writer) -> None:
+        self._store = store
+
+    def __enter__(self) -> Transaction:
+        store = self._store
+        work = store._open
+        self._alone: contextlib.AbstractContextManager[Transaction] | None = None
+        if work is None or store._owner != threading.get_ident():
+            self._alone = store._transact(None, None, None)
+            work = self._alone.__enter__()
+            store._core.lock.acquire()
+            return work
+        store._core.lock.acquire()
+        self._work, self._point = work, work.point()
+        return work
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        store = self._store
+        if self._alone is not None:
+            store._core.lock.release()
+            self._alone.__exit__(kind, error, trace)
+            return
+        try:
+            if error is not None and not isinstance(error, Exception):
+                self._work.spoiled = (
+                    True  # interrupted anywhere, perhaps between two columns: nothing of it can be trusted
+                )
+            elif error is not None:
+                self._work.back(self._point)
+                store._core.vocabulary.reset(store._core.index.kinds)
+        finally:
+            store._core.lock.release()
+
+
+_opened: weakref.WeakSet[Writer] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    # In the child nothing may be written or read: the files, the lock and the engine are the parent's.
+    for store in _opened:
+        if not store._core.closed:
+            store._core.closed = "this store was opened before a fork. Open it anew in the child: graphstore.open(…, read_only=True)."
+            store._core.lock = threading.RLock()
+            store._writer = threading.RLock()
+            for line in store._lines[1:]:
+                line._writer = store._writer
+                if "_core" in vars(line):
+                    line._core.closed, line._core.lock = store._core.closed, store._core.lock
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

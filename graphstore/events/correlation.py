@@ -1,0 +1,133 @@
+"""Which events may have led to which, by how near they lie in time. Pure: what it finds are hypotheses, each with its basis."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from datetime import timedelta
+from typing import NamedTuple
+
+from graphstore.errors import InvalidError
+from graphstore.values.period import BEGINNING, MICROSECOND, OPEN, Instant
+
+CORRELATION = timedelta(seconds=30)
+RELOAD = timedelta(seconds=60)
+
+Pair = tuple[str, str, str]  # source, kind, target
+
+
+class Happening(NamedTuple):
+    """An event as correlation sees it: its occurrences in order, and how long it has been quiet since the last of them."""
+
+    id: str
+    type: str
+    seen: tuple[Instant, ...]
+    quiet: int = OPEN
+    """Microseconds of active browsing since the last occurrence."""
+
+
+class Proposal(NamedTuple):
+    """A link that may be said, inferred: `source kind target` from `valid_from` on, and what it rests on."""
+
+    source: str
+    kind: str
+    target: str
+    valid_from: Instant
+    reason: str
+
+
+def correlate(
+    happenings: Iterable[Happening],
+    *,
+    linked: Collection[Pair] = (),
+    correlation: timedelta = CORRELATION,
+    reload: timedelta = RELOAD,
+) -> list[Proposal]:
+    """The inferred links among events: a regression soon after a deploy, an error that went with one.
+
+    A regression at most `correlation` after a deploy (a change of resources is one): `caused_by`. An error whose last occurrence lies at
+    most `reload` from a deploy, before or after, when both have been quiet for `reload`: `resolved_by`, from the later of the two on. Both
+    windows are closed. A pair in `linked` is joined already, however, and gets nothing.
+    """
+    known = list(happenings)
+    deploys = [each for each in known if each.type == "deploy"]
+    near, away = microseconds(correlation, "correlation"), microseconds(reload, "reload")
+    found: dict[Pair, Proposal] = {}
+    for each in known:
+        for deploy in deploys:
+            said = None
+            if each.type == "regression":
+                said = _led_to(deploy, each, near)
+            elif each.type == "error":
+                said = _ended(deploy, each, away)
+            if said is not None and said[:3] not in linked:
+                found.setdefault(said[:3], said)
+    return list(found.values())
+
+
+def _led_to(deploy: Happening, regression: Happening, near: int) -> Proposal | None:
+    for at in regression.seen:
+        apart = min((at - cause for cause in deploy.seen if cause <= at), default=OPEN)
+        if apart <= near:
+            reason = f"{_seconds(apart)} after deploy {deploy.id}"
+            return Proposal(regression.id, "caused_by", deploy.id, at, reason)
+    return None
+
+
+def _ended(deploy: Happening, error: Happening, away: int) -> Proposal | None:
+    if min(error.quiet, deploy.quiet) < away:
+        return None
+    last = error.seen[-1]
+    reloaded = min(deploy.seen, key=lambda at: abs(at - last))
+    if abs(reloaded - last) > away:
+        return None
+    side = "before" if last <= reloaded else "after"
+    reason = f"last seen {_seconds(abs(reloaded - last))} {side} deploy {deploy.id}, not seen for {_seconds(away)} since"
+    return Proposal(error.id, "resolved_by", deploy.id, max(last, reloaded), reason)
+
+
+def _seconds(length: int) -> str:
+    return f"{round(length / 1_000_000, 1):g} s"
+
+
+def microseconds(window: timedelta, what: str) -> int:
+    """The length of a window in microseconds. Raises InvalidError for what is no timedelta, or a negative one."""
+    if not isinstance(window, timedelta) or window < timedelta(0):
+        raise InvalidError(
+            f"{what} {window!r} is no length of time. Give a timedelta, such as timedelta(seconds=30)."
+        )
+    return window // MICROSECOND
+
+
+class Activity:
+    """When somebody was browsing, as told by instants that come in: the time between two of them counts, unless said otherwise."""
+
+    def __init__(self) -> None:
+        self._stretches: list[list[Instant]] = []
+        self._latest: Instant | None = None
+
+    @property
+    def latest(self) -> Instant:
+        """The latest instant noted."""
+        return BEGINNING if self._latest is None else self._latest
+
+    def note(self, at: Instant, active: bool = True) -> None:
+        """It is `at`. An instant earlier than the latest adds nothing."""
+        before = self._latest
+        if before is not None and at <= before:
+            return
+        self._latest = at
+        if before is None or not active:
+            return
+        if self._stretches and self._stretches[-1][1] == before:
+            self._stretches[-1][1] = at
+        else:
+            self._stretches.append([before, at])
+
+    def since(self, begin: Instant) -> int:
+        """Microseconds of activity from an instant on."""
+        length = 0
+        for start, stop in reversed(self._stretches):
+            if stop <= begin:
+                break
+            length += stop - max(start, begin)
+        return length

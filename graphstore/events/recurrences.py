@@ -1,0 +1,378 @@
+"""What comes back, follows deploys or keeps to an hour of the day in the history of events. Decisions on plain lists of instants; one read."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from datetime import date, datetime, timedelta
+from typing import Any, NamedTuple, cast
+from zoneinfo import ZoneInfo
+
+from graphstore.core.index.occurrences import Episode, Seen
+from graphstore.core.read.sight import Sight
+from graphstore.core.read.view import Reader, View
+from graphstore.errors import InvalidError
+from graphstore.events.correlation import CORRELATION, microseconds
+from graphstore.store import registry
+from graphstore.values.models import Json
+from graphstore.values.period import Instant, moment
+from graphstore.values.time_range import Window, plural, said, window
+
+MINUTE, HOUR, DAY = 60_000_000, 3_600_000_000, 86_400_000_000
+CHANGE = 2 * HOUR  # of clocks in spring: a day may be that much shorter
+FRESH = 60_000_000  # how long an answer about now serves again, in microseconds
+_NAME_LENGTH = 80
+
+
+class Recurring(NamedTuple):
+    """The same thing active again and again."""
+
+    episodes: int
+    longest: int
+    """Microseconds the longest of the resolved ones lasted."""
+    active: bool
+
+
+class Following(NamedTuple):
+    """Deploys of which many were followed by a regression."""
+
+    followed: tuple[Instant, ...]
+    deploys: int
+
+
+class Daily(NamedTuple):
+    """Occurrences that keep to one hour of the day. `begin` and `end` are minutes since midnight."""
+
+    begin: int
+    end: int
+    inside: int
+    total: int
+    days: int
+
+
+# ---------------------------------------------------------------- decisions
+
+
+def recurring(episodes: Iterable[Episode], within: Window, recurrences: int = 2) -> Recurring | None:
+    """Whether something was active, resolved, and active again at least `recurrences` times within the window."""
+    begin, end = within
+    inside = [
+        (start, stop) for start, stop in joined(episodes) if start <= end and (stop is None or stop >= begin)
+    ]
+    if len(inside) <= recurrences:
+        return None
+    longest = max((stop - start for start, stop in inside if stop is not None), default=0)
+    return Recurring(len(inside), longest, inside[-1][1] is None)
+
+
+def joined(episodes: Iterable[Episode]) -> list[Episode]:
+    """The same active time as the fewest episodes, in order: of several events with one fingerprint any may be active."""
+    merged: list[Episode] = []
+    for start, stop in sorted(episodes, key=lambda each: each[0]):
+        last = merged[-1][1] if merged else start - 1
+        if last is not None and start > last:
+            merged.append((start, stop))
+        elif last is not None:
+            merged[-1] = (merged[-1][0], None if stop is None else max(stop, last))
+    return merged
+
+
+def deploy_correlated(
+    deploys: Iterable[Instant],
+    regressions: Iterable[Instant],
+    within: int,
+    least: int = 3,
+    share: float = 0.5,
+) -> Following | None:
+    """Whether at least `least` deploys, and at least `share` of all, were each followed by a regression within so many microseconds."""
+    told, broken = sorted(deploys), sorted(regressions)
+    followed = tuple(
+        at for at in told if (next_ := bisect_left(broken, at)) < len(broken) and broken[next_] <= at + within
+    )
+    if len(followed) < max(least, 1) or len(followed) < share * len(told):
+        return None
+    return Following(followed, len(told))
+
+
+def time_of_day(
+    instants: Sequence[Instant], zone: ZoneInfo, occurrences: int = 3, days: int = 3, in_hour: float = 0.8
+) -> Daily | None:
+    """Whether at least `occurrences`, on at least `days` different days, lie to `in_hour` inside one hour of the day (any sixty minutes)."""
+    if len(instants) < max(occurrences, 1) or max(instants) - min(instants) < (days - 2) * DAY - CHANGE:
+        return None
+    local = [moment(at).astimezone(zone) for at in instants]
+    clock = sorted((_second(at), at.date()) for at in local)
+    start, stop = _fullest_hour(clock, days)
+    inside = [clock[at % len(clock)] for at in range(start, stop)]
+    if len(inside) < max(occurrences, 1) or len(inside) < in_hour * len(clock):
+        return None
+    begin, end = inside[0][0] // 60, inside[-1][0] // 60 + 1
+    return Daily(begin, end % 1440, len(inside), len(clock), len({on for _, on in inside}))
+
+
+def _fullest_hour(clock: Sequence[tuple[int, date]], days: int) -> tuple[int, int]:
+    """The longest run of times of day, over midnight too, that lie within less than one hour and on so many days, as positions."""
+    count = len(clock)
+    round_the_clock = [*clock, *((second + 86_400, on) for second, on in clock)]
+    best, stop = (0, 0), 0
+    dates: Counter[date] = Counter()
+    for start, (second, on) in enumerate(clock):
+        while stop < start + count and round_the_clock[stop][0] < second + 3600:
+            dates[round_the_clock[stop][1]] += 1
+            stop += 1
+        if stop - start > best[1] - best[0] and len(dates) >= days:
+            best = (start, stop)
+        dates[on] -= 1
+        if not dates[on]:
+            del dates[on]
+    return best
+
+
+def _second(at: datetime) -> int:
+    return at.hour * 3600 + at.minute * 60 + at.second
+
+
+# ---------------------------------------------------------------- words
+
+_WHERE = re.compile(r"\b(?:at|in) ([A-Za-z_$][\w$]*)(?=[.(:\s]|$)")
+_PAGE = re.compile(r" on (\S+)$")
+
+
+def name_of(description: str) -> str:
+    """A short name for what a description tells: `TypeError in UserProfile`."""
+    head, colon, rest = description.partition(":")
+    if colon and len(head) <= 40 and "\n" not in head:
+        page = _PAGE.search(rest)
+        places = _WHERE.findall(rest)
+        if page:
+            return shortened(f"{head} on {page[1]}", _NAME_LENGTH)
+        if places:
+            return shortened(f"{head} in {places[-1]}", _NAME_LENGTH)
+    return shortened(" ".join(description.split()), _NAME_LENGTH)
+
+
+def shortened(text: str, most: int) -> str:
+    """The text, cut to so many characters with … at its end."""
+    return text if len(text) <= most else text[: max(0, most - 1)] + "…"
+
+
+def lasting(length: int) -> str:
+    """A length of time in words, rounded up to whole minutes, hours or days."""
+    for unit, name in ((MINUTE, "minute"), (HOUR, "hour"), (DAY, "day")):
+        count = max(1, -(-length // unit))
+        if name == "day" or count < (60 if name == "minute" else 24):
+            return plural(count, name)
+    raise AssertionError("unreachable")
+
+
+def _clock_time(minute: int) -> str:
+    return f"{minute // 60:02}:{minute % 60:02}"
+
+
+# ---------------------------------------------------------------- the read
+
+
+class Asked(NamedTuple):
+    """What is looked for; the thresholds are those of `patterns`, `correlation` in microseconds."""
+
+    type: str | None
+    recurrences: int
+    deploys: int
+    share: float
+    correlation: int
+    occurrences: int
+    days: int
+    in_hour: float
+    timezone: str
+
+
+@registry.read("events")
+def patterns(
+    view: Reader,
+    *,
+    since: Any = "30d",
+    type: str | None = None,
+    recurrences: int = 2,
+    deploys: int = 3,
+    share: float = 0.5,
+    correlation: timedelta = CORRELATION,
+    occurrences: int = 3,
+    days: int = 3,
+    in_hour: float = 0.8,
+    timezone: str = "UTC",
+) -> list[Json]:
+    """What recurs, follows deploys or keeps to an hour of the day, each `{"kind", "description", "events": [ids], …numbers}`.
+
+    `kind` is `recurring`, `deploy_correlated` or `time_of_day`; of each the most frequent first. `since` as in `window`. An answer serves
+    again until the next write; that of the store, whose now moves, for 60 seconds. Raises InvalidError for an unknown time zone.
+    """
+    within = microseconds(correlation, "correlation")
+    asked = Asked(type, recurrences, deploys, share, within, occurrences, days, in_hour, timezone)
+    zone = zone_of(timezone)
+    with view.reading() as sight:
+        found = _remembered(sight, isinstance(view, View), since, asked, zone)
+    return [{**each, "events": list(each["events"])} for each in found]
+
+
+def zone_of(name: str) -> ZoneInfo:
+    """The time zone by its name. Raises InvalidError."""
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, TypeError, OSError):
+        raise InvalidError(
+            f"unknown time zone {name!r}. Give an IANA name, such as 'UTC' or 'Europe/Berlin'."
+        ) from None
+
+
+def _remembered(sight: Sight, pinned: bool, since: Any, asked: Asked, zone: ZoneInfo) -> list[Json]:
+    """The patterns as found before, when nothing was written since and they are fresh enough; else as found now."""
+    within, memo = window(since, sight.valid, sight.snapshots), sight.memo()
+    if memo is None:
+        return _Search(sight, within, asked, zone).found()
+    key = (within, sight.valid, sight.tx, asked) if pinned else (said(since), asked)
+    known = memo.get(key)
+    if known is None or not (pinned or 0 <= sight.valid - known[0] < FRESH):
+        known = memo[key] = (sight.valid, _Search(sight, within, asked, zone).found())
+    return cast(list[Json], known[1])
+
+
+class _Search:
+    """One look for patterns at one coordinate."""
+
+    def __init__(self, sight: Sight, within: Window, asked: Asked, zone: ZoneInfo) -> None:
+        self.sight = sight
+        self.asked, self.zone = asked, zone
+        self.begin, self.end = within
+        self.happened = sight.happened
+        self.span = lasting(self.end - self.begin)
+        self.deploys: list[tuple[Instant, int]] = []
+        self.regressions: list[tuple[Instant, int]] = []
+        self.seen: dict[int, Seen] = {}
+        self.groups: dict[str, list[int]] = defaultdict(list)  # fingerprint -> events
+
+    def found(self) -> list[Json]:
+        """All patterns, as `patterns` gives them."""
+        self._gather()
+        again: list[Json] = []
+        daily: list[Json] = []
+        for ents in self.groups.values():
+            again += self._recurring(ents)
+            daily += self._time_of_day(ents)
+        again.sort(key=lambda each: (-each["times"], each["description"]))
+        daily.sort(key=lambda each: (-each["occurrences"], each["description"]))
+        return again + self._deploy_correlated() + daily
+
+    def _gather(self) -> None:
+        sight = self.sight
+        wanted, looked = self.asked.type, set()
+        for ent in sight.entities(events=True):
+            if sight.find(ent) < 0:
+                continue
+            first, last, _ = self.seen[ent] = self.happened.seen(ent)
+            if first > self.end or (last < self.begin and not sight.has_links(ent)):
+                continue
+            kind = sight.kind(ent)
+            if kind in ("deploy", "regression"):
+                told = self.deploys if kind == "deploy" else self.regressions
+                told += [(at, ent) for at in self._instants(ent)]
+            if kind != "resolution" and wanted in (None, kind):
+                looked.add(ent)
+        for ent, fingerprint in sight.fingerprints():
+            if ent in looked:
+                self.groups[fingerprint].append(ent)
+
+    def _instants(self, ent: int) -> list[Instant]:
+        """The occurrences of an event inside the window."""
+        first, _, count = self.seen[ent]
+        instants = [first] if count == 1 else self.happened.instants(ent)
+        return instants[bisect_left(instants, self.begin) : bisect_right(instants, self.end)]
+
+    def _recurring(self, ents: list[int]) -> list[Json]:
+        if not any(map(self.sight.has_links, ents)):
+            return []  # nothing ever resolved it
+        episodes: list[Episode] = []
+        for ent in ents:
+            found = self.happened.episodes(ent)
+            if found[-1][1] is None and self.sight.standing(ent) == "superseded":
+                found = [*found[:-1], (found[-1][0], self.seen[ent][1])]
+            episodes += found
+        come = recurring(episodes, (self.begin, self.end), self.asked.recurrences)
+        if come is None:
+            return []
+        resolved = come.episodes - come.active
+        each = "each time" if resolved == come.episodes else plural(resolved, "time")
+        tail = ", still active" if come.active else ""
+        return [
+            {
+                "kind": "recurring",
+                "description": f"Recurring: {self._name(ents)} seen {plural(come.episodes, 'time')} in {self.span}, "
+                f"resolved {each} within {lasting(come.longest)}{tail}",
+                "events": self._ids(ents),
+                "times": come.episodes,
+                "resolved": resolved,
+                "longest_seconds": come.longest / 1_000_000,
+                "active": come.active,
+            }
+        ]
+
+    def _deploy_correlated(self) -> list[Json]:
+        asked = self.asked
+        if asked.type not in (None, "regression", "deploy"):
+            return []
+        broken = [at for at, _ in self.regressions]
+        come = deploy_correlated(
+            [at for at, _ in self.deploys], broken, asked.correlation, asked.deploys, asked.share
+        )
+        if come is None:
+            return []
+        followed = set(come.followed)
+        after = {
+            ent for at, ent in self.regressions if any(d <= at <= d + asked.correlation for d in followed)
+        }
+        seconds = asked.correlation / 1_000_000
+        return [
+            {
+                "kind": "deploy_correlated",
+                "description": f"Deploy-correlated: {len(come.followed)} of {plural(come.deploys, 'deploy')} in {self.span} followed by "
+                f"a regression within {seconds:g} s",
+                "events": self._ids([*(ent for at, ent in self.deploys if at in followed), *after]),
+                "followed": len(come.followed),
+                "deploys": come.deploys,
+                "within_seconds": seconds,
+            }
+        ]
+
+    def _time_of_day(self, ents: list[int]) -> list[Json]:
+        asked = self.asked
+        if sum(self.seen[ent][2] for ent in ents) < asked.occurrences:
+            return []
+        instants = sorted(at for ent in ents for at in self._instants(ent))
+        come = time_of_day(instants, self.zone, asked.occurrences, asked.days, asked.in_hour)
+        if come is None:
+            return []
+        begin, end = _clock_time(come.begin), _clock_time(come.end)
+        how_many = "all" if come.inside == come.total else f"{come.inside:,}"
+        return [
+            {
+                "kind": "time_of_day",
+                "description": f"Time of day: {self._name(ents)} seen {plural(come.total, 'time')} in {self.span}, {how_many} between "
+                f"{begin} and {end} {asked.timezone} on {plural(come.days, 'day')}",
+                "events": self._ids(ents),
+                "occurrences": come.total,
+                "inside": come.inside,
+                "days": come.days,
+                "from": begin,
+                "to": end,
+                "timezone": asked.timezone,
+            }
+        ]
+
+    def _ids(self, ents: Iterable[int]) -> list[str]:
+        """The ids, newest event first."""
+        newest = sorted((-self.seen[ent][0], self.sight.id(ent)) for ent in set(ents))
+        return [id for _, id in newest]
+
+    def _name(self, ents: list[int]) -> str:
+        return name_of(self.sight.body(ents[-1]).get("description", ""))

@@ -1,0 +1,286 @@
+"""The room of the event log: its history as a report, with patterns; what may have caused what; and the recorder of raw observations."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import orjson
+
+from graphstore.core.read.sight import Sight
+from graphstore.core.read.view import Reader
+from graphstore.events.correlation import Activity, Happening, Proposal, correlate
+from graphstore.events.recorder import Recorder
+from graphstore.events.recurrences import patterns, shortened
+from graphstore.store import registry
+from graphstore.store.links import Kind
+from graphstore.values.fingerprints import fingerprint
+from graphstore.values.inputs import optional_text, whole_number
+from graphstore.values.models import Json
+from graphstore.values.period import Instant, iso
+from graphstore.values.time_range import Window, plural, said, told, window
+
+__all__ = [
+    "TYPES", "Activity", "Happening", "Proposal", "Recorder", "correlate", "fingerprint", "history_report", "patterns", "window",
+]  # fmt: skip
+
+TYPES = ("error", "regression", "resolution", "baseline_shift", "deploy", "fix")
+"""The types the log knows; others are kept and reported all the same."""
+
+MOST_BYTES = 500_000
+"""A report is smaller than this, as compact JSON."""
+_FOR_PATTERNS = 50_000
+_FOR_THE_REST = 2_000  # summary, keys, what was asked
+_IDS_OF_A_PATTERN = 20
+_TYPES_TOLD = 20  # of those in the summary, each in so many characters at most
+_TYPE_LENGTH = 60
+_LEAST_PATTERNS = "30d"  # patterns are looked for over no less, however short the window
+_POSSIBLE = frozenset({"caused_by", "resolved_by"})  # inferred ones are told as possibly_…
+_CAUSED = frozenset({"caused_by"})
+_FORGOTTEN = ("evicted", "erased")
+
+
+class _Match(NamedTuple):
+    first: Instant
+    last: Instant
+    times: int
+    ent: int
+
+
+@registry.read("events")
+def history_report(
+    view: Reader,
+    type: str | None = None,
+    since: Any = "7d",
+    related_to: str | None = None,
+    pattern: str | None = None,
+    limit: int | None = None,
+    *,
+    timezone: str = "UTC",
+) -> Json:
+    """What happened, newest first: `{"events", "total_events", "time_range", "patterns", "summary"}`, under 500 KB as compact JSON.
+
+    Filters are ANDed. `since` as in `window`: an occurrence lies in it. `related_to`: linked with that id either way, and the event itself,
+    marked `asked`. `pattern`: part of the description, whatever the case. `total_events` counts all that match, `limit` or not.
+    Raises InvalidError for a window or limit that is none, NotFoundError for an unknown `related_to`.
+    """
+    limit = whole_number("limit", limit)
+    optional_text("type", type), optional_text("pattern", pattern)
+    with view.reading() as sight:
+        within = window(since, sight.valid, sight.snapshots)
+        history = _History(sight, view.vocabulary.kinds)
+        asked = -1 if related_to is None else sight.resolve(related_to)[0]
+        matches = history.matching(type, within, asked, pattern)
+        found = _bounded_patterns(
+            patterns(view, since=_no_shorter(since, within, sight.valid), type=type, timezone=timezone)
+        )
+        events = history.shown(matches[:limit], asked)
+        summary = history.summary(matches, told(since), len(events), type or related_to or pattern)
+    return {
+        "events": events,
+        "total_events": len(matches),
+        "time_range": said(since),
+        "patterns": found,
+        "summary": summary,
+    }
+
+
+def _no_shorter(since: Any, within: Window, now: Instant) -> Any:
+    """The window that patterns are looked for in: the one asked for, when it is not too short to show any."""
+    begin, end = window(_LEAST_PATTERNS, min(within[1], now))
+    if within[0] <= begin:
+        return since
+    return _LEAST_PATTERNS if end == now else (iso(begin), iso(end))
+
+
+def _bounded_patterns(found: list[Json]) -> list[Json]:
+    kept, size = [], 0
+    for each in found:
+        each["events"] = each["events"][:_IDS_OF_A_PATTERN]
+        size += len(orjson.dumps(each)) + 1
+        if size > _FOR_PATTERNS:
+            break
+        kept.append(each)
+    return kept
+
+
+class _History:
+    """One report at one coordinate."""
+
+    def __init__(self, sight: Sight, kinds: Mapping[str, Kind]) -> None:
+        self.sight, self.kinds = sight, kinds
+
+    # ------------------------------------------------------------------ which
+
+    def matching(self, type: str | None, within: Window, asked: int, pattern: str | None) -> list[_Match]:
+        """The events that match every filter, newest first. `asked` is the entity they are linked with, -1 for any."""
+        sight, seen = self.sight, self.sight.happened.seen
+        begin, end = within
+        wanted = None if pattern is None else pattern.lower()
+        near: Iterable[int] = sight.entities(events=True)
+        if asked >= 0:
+            near = filter(sight.is_event, {*sight.neighbours(asked), asked})
+        found = []
+        for ent in near:
+            if (type is not None and sight.kind(ent) != type) or sight.find(ent) < 0:
+                continue
+            match = _Match(*seen(ent), ent)
+            if self._within(match, begin, end) and (
+                wanted is None or wanted in sight.body(ent)["description"].lower()
+            ):
+                found.append(match)
+        found.sort(key=lambda match: (-match.first, sight.id(match.ent)))
+        return found
+
+    def _within(self, match: _Match, begin: Instant, end: Instant) -> bool:
+        if match.last < begin or match.first > end:
+            return False
+        if match.first >= begin or match.last <= end:
+            return True
+        instants = self.sight.happened.instants(match.ent)
+        at = bisect_left(instants, begin)
+        return instants[at] <= end
+
+    # ------------------------------------------------------------------ how they are shown
+
+    def shown(self, matches: list[_Match], asked: int) -> list[Json]:
+        """The newest of them, as many as the report has room for; a first one that has none alone is shortened."""
+        room = MOST_BYTES - _FOR_PATTERNS - _FOR_THE_REST
+        events: list[Json] = []
+        for match in matches:
+            event = self._event(match, asked)
+            size = len(orjson.dumps(event)) + 1
+            if size > room and not events:
+                event = _squeezed(event, room)
+                return [event] if len(orjson.dumps(event)) <= room else []  # an id is never cut
+            room -= size
+            if room < 0:
+                break
+            events.append(event)
+        return events
+
+    def _event(self, match: _Match, asked: int) -> Json:
+        sight, ent = self.sight, match.ent
+        body, type = sight.body(ent), sight.kind(ent)
+        first = iso(match.first)
+        event: Json = {
+            "id": sight.id(ent),
+            "type": type,
+            "timestamp": first,
+            "description": body["description"],
+        }
+        source, metadata = body.get("source"), body.get("metadata")
+        if source is not None:
+            event["source"] = source
+        if type in ("regression", "baseline_shift"):
+            metric = (metadata or {}).get("metric", source)
+            if metric is not None:
+                event["metric"] = metric
+        event["status"] = self.sight.happened.status(ent)
+        event["links"] = self._links(ent)
+        if match.times > 1:
+            event |= {"count": match.times, "first_seen": first, "last_seen": iso(match.last)}
+        event["origin"] = body["origin"]
+        if "agent" in body:
+            event["agent"] = body["agent"]
+        if metadata:
+            event["metadata"] = metadata
+        if ent == asked:
+            event["asked"] = True
+        return event
+
+    def _links(self, ent: int) -> list[Json]:
+        """The links that hold at either end of an event, as they read from it."""
+        return [self._link(row, ent) for row in self.sight.links_either(ent)]
+
+    def _link(self, row: int, ent: int) -> Json:
+        sight, edge = self.sight, self.sight.edge(row)
+        kind = self.kinds[edge.kind]
+        other, name = (edge.target, kind.name) if edge.source == ent else (edge.source, kind.inverse)
+        inferred = sight.claim(row).inferred
+        shown: Json = {
+            "target": sight.id(other),
+            "relationship": f"possibly_{name}" if inferred and kind.name in _POSSIBLE else name,
+            "confidence": "inferred" if inferred else "explicit",
+        }
+        if reason := sight.reason(row):
+            shown["reason"] = reason
+        if sight.standing(other) in _FORGOTTEN:
+            shown["target_evicted"] = True
+        return shown
+
+    # ------------------------------------------------------------------ the summary
+
+    def summary(self, matches: list[_Match], when: str, shown: int, filtered: Any) -> str:
+        """The report in a few sentences."""
+        if not matches:
+            if not any(self.sight.find(ent) >= 0 for ent in self.sight.entities(events=True)):
+                return "No history recorded yet."
+            return f"No {'matching ' if filtered else ''}events {when}."
+        counts = Counter(self.sight.kind(match.ent) for match in matches)
+        types = [*(type for type in TYPES if type in counts), *sorted(counts.keys() - set(TYPES))]
+        words = [self._counted(type, counts[type], matches) for type in types[:_TYPES_TOLD]]
+        if rest := types[_TYPES_TOLD:]:
+            words.append(f"{sum(counts[type] for type in rest):,} of {plural(len(rest), 'other type')}")
+        parts = ", ".join(words)
+        cut = "" if shown == len(matches) else f" Shown: the newest {shown:,} of {len(matches):,}."
+        return f"{plural(len(matches), 'event')} {when}. {parts}.{cut}"
+
+    def _counted(self, type: str, count: int, matches: list[_Match]) -> str:
+        """`2 errors (1 resolved)`, `1 regression (linked to deploy)`."""
+        words = plural(count, shortened(type.replace("_", " "), _TYPE_LENGTH))
+        if type not in ("error", "regression"):
+            return words
+        ents = [match.ent for match in matches if self.sight.kind(match.ent) == type]
+        resolved = sum(self.sight.happened.status(ent) == "resolved" for ent in ents)
+        linked = 0 if type == "error" else sum(self._after_deploy(ent) for ent in ents)
+        if count == 1:
+            notes = ["resolved"] * resolved + ["linked to deploy"] * linked
+        else:
+            notes = [f"{resolved:,} resolved"] if resolved else []
+            if linked:
+                notes.append(f"{linked:,} linked to {'deploy' if linked == 1 else 'deploys'}")
+        return f"{words} ({', '.join(notes)})" if notes else words
+
+    def _after_deploy(self, ent: int) -> bool:
+        sight = self.sight
+        return any(
+            sight.kind(edge.target) == "deploy" and sight.held(edge.link) >= 0
+            for edge in sight.edges(ent, "out", _CAUSED)
+        )
+
+
+def _squeezed(event: Json, room: int) -> Json:
+    """A huge event, shortened until it is not larger than `room` bytes: its texts and metadata, then how many links it shows."""
+    short = dict(event)
+    for most in (20_000, 2_000, 200):
+        texts = ("type", "description", "source", "metric", "agent")
+        short |= _shortened_values({name: event[name] for name in texts if name in event}, most)
+        if "metadata" in event:
+            short["metadata"] = _shortened_values(event["metadata"], most)
+        if len(orjson.dumps(short)) < room:
+            return short
+    short.pop("metadata", None)
+    newest: list[Json] = []
+    room -= len(orjson.dumps({**short, "links": []}))
+    for link in reversed(event["links"]):
+        link = {**link, "reason": shortened(link["reason"], 200)} if "reason" in link else link
+        room -= len(orjson.dumps(link)) + 1
+        if room < 0:
+            break
+        newest.append(link)
+    return {**short, "links": newest[::-1]}
+
+
+def _shortened_values(metadata: Json, most: int) -> Json:
+    """Metadata of which no value is longer than so many characters; what is no text is told as text then."""
+    short: Json = {}
+    for name, value in metadata.items():
+        if isinstance(value, str):
+            short[name] = shortened(value, most)
+        else:
+            raw = orjson.dumps(value)
+            short[name] = value if len(raw) <= most else shortened(raw.decode(), most)
+    return short

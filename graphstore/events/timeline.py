@@ -1,0 +1,476 @@
+"""The room of the timeline: messages and media as events, a page of them at a time, and a trace as the tree of its spans.
+
+A message is an event of type TEXT, AUDIO, IMAGE or SYSTEM, or of any other type that was recorded with a field of a message. It never is a
+report of something that happened before: two messages that say the same are two.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import orjson
+
+from graphstore.core.read.sight import SHORTEST_PREFIX, Sight
+from graphstore.core.read.view import Reader
+from graphstore.core.write.writer import Writer
+from graphstore.errors import InvalidError, NotFoundError
+from graphstore.show.scenes import Bar, Scene
+from graphstore.store import registry
+from graphstore.values import spans
+from graphstore.values.inputs import at_least_one, text_of
+from graphstore.values.models import Event, Recorded, Value
+from graphstore.values.period import OPEN, Instant, TimeLike, instant, iso, moment
+from graphstore.values.spans import Told, Twig
+from graphstore.values.text import line, when
+
+if TYPE_CHECKING:
+    from graphstore.store.store import GraphStore
+
+__all__ = ["Page", "Span", "Trace", "messages", "record_message", "trace"]
+
+SPAN = "span"
+"""The type of an event that is a span as a tracer tells it."""
+_OF_THE_RECORD = frozenset({"id", "links", "tx_from", "tx_to"})
+"""What differs between two events that tell the same."""
+_LINES = 200
+_LABEL = 72
+_SECOND = 1_000_000
+_HEX = frozenset("0123456789abcdef")
+
+
+# ---------------------------------------------------------------- messages
+
+
+@registry.write("timeline", files=("media_path",), here=True)
+def record_message(
+    store: GraphStore,
+    type: str,
+    text: str = "",
+    *,
+    sender: str | None = None,
+    sender_name: str | None = None,
+    thread: str | None = None,
+    trace_id: str | None = None,
+    span_id: str | None = None,
+    parent_span_id: str | None = None,
+    classification: str | None = None,
+    authorized: bool = True,
+    media_path: str | os.PathLike[str] | None = None,
+    media_hash: str | None = None,
+    occurred_at: TimeLike | None = None,
+    id: str | None = None,
+    related_to: str | Iterable[str] | None = None,
+    metadata: Mapping[str, Any] | None = None,
+) -> Recorded:
+    """Record a message: TEXT, AUDIO, IMAGE, SYSTEM, or any other type. Without text it needs a medium.
+
+    `media_hash` is computed (SHA-256) where `media_path` names a file that is there. The same id with the same content is the same message.
+    Raises InvalidError for a hash that is not the file's, a file that cannot be read, and as `record_event`; ConflictError for an id that is known with other content.
+    """
+    path = None if media_path is None else os.fspath(media_path)
+    if not isinstance(text, str) or not (text.strip() or path or media_hash):
+        raise InvalidError(
+            f"a message of type {type!r} with text {text!r} says nothing. Give text= or media_path=."
+        )
+    return store.record_event(
+        type,
+        text,
+        id=id,
+        occurred_at=occurred_at,
+        origin="system" if type == "SYSTEM" else "agent",
+        related_to=related_to,
+        metadata=metadata,
+        trace_id=trace_id,
+        span_id=span_id,
+        parent_span_id=parent_span_id,
+        sender=sender,
+        sender_name=sender_name,
+        thread=thread,
+        classification=classification,
+        authorized=authorized,
+        media_path=path,
+        media_hash=_media_hash(store, id, path, media_hash),
+    )
+
+
+def _media_hash(store: GraphStore, id: str | None, path: str | None, given: str | None) -> str | None:
+    """The hash to keep: that of the file, else the one given, else the one this message is known with."""
+    said = None if given is None else text_of("media_hash", given)
+    if said is not None and len(said) == 64 and _HEX.issuperset(said.lower()):
+        said = said.lower()
+    if path is None or not Path(path).is_file():
+        return _known_hash(store, id, path) if said is None and path is not None else said
+    try:
+        with open(path, "rb") as file:
+            found = hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise InvalidError(
+            f"media_path {path!r} cannot be read: {error.strerror}. Make it readable, or give media_hash= and another path."
+        ) from None
+    if said not in (None, found):
+        raise InvalidError(
+            f"media_hash {given!r} is not that of {path!r}: its SHA-256 is {found}. Leave media_hash out, or give the file that was meant."
+        )
+    return found
+
+
+def _known_hash(store: GraphStore, id: str | None, path: str) -> str | None:
+    """The hash of a medium that was there when its message was recorded first."""
+    try:
+        known = None if id is None else store.inspect(id).node
+    except (NotFoundError, InvalidError):  # nothing by that id yet, or no id at all: recording it says so
+        return None
+    same = isinstance(known, Event) and (known.id, known.media_path) == (id, path)
+    return known.media_hash if isinstance(known, Event) and same else None
+
+
+class Page(Value):
+    """Some messages, newest first. `cursor` goes on after them; None when there are no more."""
+
+    events: tuple[Event, ...]
+    cursor: str | None
+
+    def __iter__(self) -> Iterator[Event]:  # type: ignore[override]
+        return iter(self.events)
+
+    def __len__(self) -> int:
+        return len(self.events)
+
+
+@registry.read("timeline")
+def messages(
+    view: Reader,
+    *,
+    sender: str | None = None,
+    trace: str | None = None,
+    thread: str | None = None,
+    type: str | None = None,
+    classification: str | None = None,
+    since: TimeLike | None = None,
+    until: TimeLike | None = None,
+    authorized: bool | None = None,
+    limit: int | None = 50,
+    cursor: str | None = None,
+) -> Page:
+    """The messages that have happened by the view's coordinate, newest first, at most `limit` (None: all). Filters are ANDed.
+
+    `since` and `until`: it happened in [since, until). The `cursor` of a page goes on after it, at the coordinate of the first page: what is
+    recorded meanwhile is in no later page. A store answers at that coordinate itself, a view must be at it. Raises InvalidError for a filter
+    that is none, and for a cursor of another question or view.
+    """
+    texts = {
+        "sender": sender,
+        "trace": trace,
+        "thread": thread,
+        "type": type,
+        "classification": classification,
+    }
+    wanted: dict[str, Any] = {
+        name: text_of(name, value, empty=True) for name, value in texts.items() if value is not None
+    }
+    if authorized is not None:
+        if not isinstance(authorized, bool):
+            raise InvalidError(
+                f"authorized {authorized!r} is neither true nor false. Give True, False, or None for both."
+            )
+        wanted["authorized"] = authorized
+    begin = -OPEN if since is None else view._time(since, "since")
+    end = OPEN if until is None else view._time(until, "until")
+    most = None if limit is None else at_least_one("limit", limit, " or None for no limit")
+    asked = _digest([wanted, begin, end])
+    here, before = _going_on(view, cursor, asked)
+    with here.reading() as sight:
+        found = sight.messages(wanted, begin, end, before)
+        rows = list(islice(found, None if most is None else most + 1))
+        shown = rows[:most]
+        events = tuple(sight.shown_event(row) for row in shown)
+        more = len(rows) > len(shown)
+        last = (sight.since(shown[-1]), events[-1].id) if more else None
+    return Page(events=events, cursor=None if last is None else _cursor(sight.valid, sight.tx, last, asked))
+
+
+def _digest(asked: Any) -> str:
+    """What a cursor knows its question by."""
+    return hashlib.blake2b(orjson.dumps(asked, option=orjson.OPT_SORT_KEYS), digest_size=8).hexdigest()
+
+
+def _cursor(valid: Instant, tx: Instant, last: tuple[Instant, str], asked: str) -> str:
+    return base64.urlsafe_b64encode(orjson.dumps([valid, tx, *last, asked])).decode().rstrip("=")
+
+
+def _going_on(view: Reader, cursor: str | None, asked: str) -> tuple[Reader, tuple[Instant, str] | None]:
+    """The view to read at, and the message to go on after. A store's first page pins its coordinate, so that no later write shows in the next."""
+    if cursor is None:
+        return (view.as_of() if isinstance(view, Writer) else view), None
+    valid, tx, at, name, question = _decoded(cursor)
+    if question != asked:
+        raise InvalidError(
+            "the cursor belongs to a question with other filters. Ask the same, or begin without a cursor."
+        )
+    if isinstance(view, Writer):
+        return view.as_of(valid=moment(valid), tx=moment(tx)), (at, name)
+    if view._coordinate() != (valid, tx):
+        raise InvalidError(
+            f"the cursor goes on at valid {iso(valid)}, tx {iso(tx)}, and this view is elsewhere. Ask that view, or the store itself."
+        )
+    return view, (at, name)
+
+
+def _decoded(cursor: str) -> tuple[Instant, Instant, Instant, str, str]:
+    try:
+        valid, tx, at, name, question = orjson.loads(
+            base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
+        )
+        moment(valid), moment(tx)
+        if isinstance(at, int) and isinstance(name, str) and isinstance(question, str):
+            return valid, tx, at, name, question
+    except (ValueError, TypeError, AttributeError, OverflowError):
+        pass
+    raise InvalidError(f"{cursor!r} is no cursor. Give the cursor of a page, or none to begin.")
+
+
+# ---------------------------------------------------------------- traces
+
+
+class Span(Value):
+    """A span of a trace: the events told of it, in order. A `missing` one is only named by its children."""
+
+    span_id: str
+    parent_span_id: str | None
+    name: str
+    start: datetime | None
+    end: datetime | None
+    """When it is known: from metadata `ended_at`, or from a later event of the same span."""
+    duration: float | None
+    """Seconds from start to end; negative where the end is told to lie before the start."""
+    skew: float
+    """Seconds by which it begins before its parent: clocks that differ. 0 where it does not."""
+    depth: int
+    missing: bool
+    children: tuple[str, ...]
+    events: tuple[Event, ...]
+
+
+class Trace(Value):
+    """A trace as a tree. `spans` lie in the order they are drawn in, each after its parent; `events` belong to no span and hang at the root.
+
+    `cycles` are the parents that went in a circle, each broken at its first span; `notes` say what else was odd.
+    """
+
+    trace_id: str
+    roots: tuple[Span, ...]
+    spans: tuple[Span, ...]
+    events: tuple[Event, ...]
+    cycles: tuple[tuple[str, ...], ...]
+    notes: tuple[str, ...]
+
+    def span(self, span_id: str) -> Span:
+        """The span of that id. Raises NotFoundError."""
+        for each in self.spans:
+            if each.span_id == span_id:
+                return each
+        raise NotFoundError.nearest("span", span_id, [each.span_id for each in self.spans])
+
+    @property
+    def start(self) -> datetime:
+        """The earliest instant of it."""
+        return min(self._instants())
+
+    @property
+    def end(self) -> datetime:
+        """The latest instant known of it."""
+        return max(self._instants())
+
+    def _instants(self) -> list[datetime]:
+        ends = [at for each in self.spans for at in (each.start, each.end) if at is not None]
+        return ends + [event.occurred_at for event in self.events]
+
+    def __str__(self) -> str:
+        return "\n".join(_drawn(self))
+
+    def _repr_html_(self) -> str:
+        from graphstore.show import pictures
+
+        return pictures.html(_scene(self))
+
+
+class _Entry(NamedTuple):
+    """An event of a trace, and when its span ended where it says so."""
+
+    event: Event
+    told: Told
+
+
+@registry.read("timeline")
+def trace(view: Reader, trace_id: str) -> Trace:
+    """The spans and events of a trace that have happened by the view's coordinate. Evicted events keep their place, without their words.
+
+    `trace_id` may be a unique beginning of one, six characters or more. Raises NotFoundError for an unknown one.
+    """
+    with view.reading() as sight:
+        name, ents = _found(sight, text_of("trace_id", trace_id))
+        notes: list[str] = []
+        entries = _merged([_entry(sight, ent, notes) for ent in ents], notes)
+    events = {entry.told.id: entry.event for entry in entries}
+    tree = spans.tree(entry.told for entry in entries)
+    twigs = {twig.span: twig for twig in tree.walk()}
+    shown = tuple(_span(twig, twigs, events) for twig in tree.walk())
+    notes += tree.notes
+    for each in shown:
+        if each.skew:
+            notes.append(
+                f"span {each.span_id} begins {_length(each.skew)} before its parent {each.parent_span_id}."
+            )
+        if each.duration is not None and each.duration < 0:
+            notes.append(f"span {each.span_id} is told to end {_length(-each.duration)} before it begins.")
+    return Trace(
+        trace_id=name,
+        roots=tuple(each for each in shown if each.depth == 0),
+        spans=shown,
+        events=tuple(events[told.id] for told in tree.loose),
+        cycles=tuple(tree.cycles),
+        notes=tuple(notes),
+    )
+
+
+def _found(sight: Sight, trace_id: str) -> tuple[str, list[int]]:
+    """The trace that an id or the beginning of one names, and its events."""
+    if ents := sight.trace(trace_id):
+        return trace_id, ents
+    known = {name: ents for name in sight.traces() if name.startswith(trace_id[:SHORTEST_PREFIX])
+             and (ents := sight.trace(name))}  # fmt: skip
+    begun = [name for name in known if name.startswith(trace_id)]
+    if len(trace_id) < SHORTEST_PREFIX or not begun:
+        raise NotFoundError.nearest("trace", trace_id, known)
+    if len(begun) > 1:
+        raise NotFoundError(f"trace {trace_id!r} is ambiguous: {', '.join(begun[:3])}. Give more of the id.")
+    return begun[0], known[begun[0]]
+
+
+def _entry(sight: Sight, ent: int, notes: list[str]) -> _Entry:
+    event = sight.event_and_links(ent)
+    metadata: Mapping[str, Any] = event.metadata or sight.kept_place(ent)
+    end = None
+    if event.span_id is not None and spans.ENDED_AT in metadata:
+        try:
+            end = instant(metadata[spans.ENDED_AT], spans.ENDED_AT)
+        except InvalidError as error:
+            notes.append(f"event {event.id}: {error}")
+    return _Entry(event, Told(event.id, instant(event.occurred_at), event.span_id, event.parent_span_id, end))
+
+
+def _merged(entries: list[_Entry], notes: list[str]) -> list[_Entry]:
+    """The entries without those that tell again what another tells under another id; the one recorded first is kept."""
+    kept: dict[str | bytes, _Entry] = {}
+    for entry in entries:
+        event = entry.event
+        said = {name: value for name, value in dict(event).items() if name not in _OF_THE_RECORD}
+        key = (
+            entry.told.id if event.standing == "evicted" else orjson.dumps(said, option=orjson.OPT_SORT_KEYS)
+        )
+        first = kept.setdefault(key, entry)
+        if first is not entry:
+            notes.append(f"event {event.id} tells again what {first.event.id} tells: shown once.")
+    return list(kept.values())
+
+
+def _span(twig: Twig, twigs: Mapping[str, Twig], events: Mapping[str, Event]) -> Span:
+    told = tuple(events[each.id] for each in twig.told)
+    start, end = twig.start, twig.end
+    return Span(
+        span_id=twig.span,
+        parent_span_id=twig.parent,
+        name=told[0].description or told[0].type if told else "",
+        start=None if start is None else moment(start),
+        end=None if end is None else moment(end),
+        duration=None if start is None or end is None else (end - start) / _SECOND,
+        skew=spans.skew(twig, twigs) / _SECOND,
+        depth=twig.depth,
+        missing=twig.missing,
+        children=tuple(child.span for child in twig.children),
+        events=told,
+    )
+
+
+# ---------------------------------------------------------------- a trace drawn
+
+
+def _drawn(trace: Trace) -> Iterator[str]:
+    """The tree in lines, and the notes below it."""
+    count = f"{len(trace.spans):,} span{'' if len(trace.spans) == 1 else 's'}"
+    loose = f" and {len(trace.events):,} of no span" if trace.events else ""
+    yield f"trace {trace.trace_id}: {count}{loose}, {when(trace.start)}, {_length((trace.end - trace.start) / timedelta(seconds=1))}"
+    lines = list(_rows(trace))
+    yield from lines[:_LINES]
+    if len(lines) > _LINES:
+        yield f"… {len(lines) - _LINES:,} more lines"
+    yield from (f"note: {note}" for note in trace.notes)
+
+
+def _rows(trace: Trace) -> Iterator[str]:
+    by_id = {each.span_id: each for each in trace.spans}
+    last_root = None if trace.events or not trace.roots else trace.roots[-1].span_id
+    waiting = [(each, "", each.span_id == last_root) for each in reversed(trace.roots)]
+    while waiting:
+        each, stem, last = waiting.pop()
+        yield f"{stem}{'└─ ' if last else '├─ '}{_label(each)}"
+        below = stem + ("   " if last else "│  ")
+        for event in each.events[1:]:
+            bar = "│" if each.children else " "
+            yield f"{below}{bar}  · {_told(event)}  +{_length(_seconds(each.start, event.occurred_at))}"
+        children = [by_id[name] for name in each.children]
+        waiting += [(child, below, child is children[-1]) for child in reversed(children)]
+    for number, event in enumerate(trace.events, 1):
+        yield f"{'└─ ' if number == len(trace.events) else '├─ '}· {_told(event)}  +{_length(_seconds(trace.start, event.occurred_at))}"
+
+
+def _label(each: Span) -> str:
+    if each.missing:
+        return f"(missing span {each.span_id})"
+    length = "" if each.duration is None else f"  {_length(each.duration)}"
+    early = f"  begins {_length(each.skew)} before its parent" if each.skew else ""
+    return f"{_told(each.events[0])}{length}{early}"
+
+
+def _told(event: Event) -> str:
+    words = line(event.description, _LABEL)
+    if event.type == SPAN:
+        return words
+    sender = (
+        f" {line(event.sender_name or event.sender or '', 30)}:" if event.sender_name or event.sender else ""
+    )
+    return f"{line(event.type, 30)}{sender} {words or line(event.media_path or '', _LABEL)}".rstrip()
+
+
+def _seconds(start: datetime | None, at: datetime) -> float:
+    return 0.0 if start is None else (at - start) / timedelta(seconds=1)
+
+
+def _length(seconds: float) -> str:
+    """A length of time in three digits: `35 µs`, `120 ms`, `1.2 s`, `3.5 h`."""
+    if abs(seconds) < 0.001:
+        return f"{seconds * 1e6:.0f} µs"
+    if abs(seconds) < 1:
+        return f"{seconds * 1e3:.3g} ms"
+    if abs(seconds) < 1_000:
+        return f"{seconds:.3g} s"
+    return f"{seconds / 3_600:,.1f} h" if abs(seconds) < 172_800 else f"{seconds / 86_400:,.1f} days"
+
+
+def _scene(trace: Trace) -> Scene:
+    """The spans as bars over time, deeper ones set in."""
+    bars = tuple(
+        Bar(each.span_id, each.events[0].type, f"{' ·' * each.depth} {each.name}".strip(), each.start, each.end, each.events[0].tx_from,
+            each.events[0].standing, happened=each.end is None or each.end <= each.start)
+        for each in trace.spans
+        if each.start is not None
+    )  # fmt: skip
+    title = next(_drawn(trace))
+    return Scene(title, bars, total=len(bars), notes=trace.notes)

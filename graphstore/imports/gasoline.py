@@ -1,0 +1,577 @@
+"""The event log of Gasoline, taken in and given out: one JSON object a line, with its links.
+
+A log states what the store reads from links and time. So a status becomes the link that makes it true, what was evicted there is evicted
+here, and what the log says beside its own fields is kept in the metadata.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from graphstore.core.journal.files import new_file
+from graphstore.core.read.view import Reader
+from graphstore.core.write.recording import occur
+from graphstore.core.write.writer import Writer
+from graphstore.errors import ConflictError, InvalidError, NotFoundError
+from graphstore.imports.gasoline_lines import APART, Record, Stated, is_same, record_of, set_apart, stated_of
+from graphstore.imports.records import Damage, Progress
+from graphstore.imports.row_files import Row, json_rows
+from graphstore.store import registry
+from graphstore.values.fingerprints import BROKEN, MENDING, fingerprint
+from graphstore.values.inputs import EVENT_TEXTS
+from graphstore.values.models import Event, Link, Value
+from graphstore.values.period import OPEN, Instant, instant, iso, moment
+
+if TYPE_CHECKING:
+    from graphstore.store.store import GraphStore
+
+LOG = "events.jsonl"
+CONFIG = ".gasoline.json"
+EVICTED_TYPE, EVICTED = "unknown", "[evicted]"
+"""What stands for an event that the log names and does not have."""
+RESOLVED = "Resolved, as imported"
+FORGOTTEN = ("evicted", "erased")
+SUSPECTED = ("caused_by", "resolved_by")
+"""Kinds that a log calls `possibly_…` when they are inferred."""
+_REFUSED = (InvalidError, ConflictError, NotFoundError)
+_Ends = tuple[str, str, str]  # source, kind, target
+
+
+class Imported(Value):
+    """What an import of a log wrote, what it left out, and what it could keep only in other words."""
+
+    lines: int
+    events: int
+    occurrences: int
+    links: int
+    known: int
+    resolutions: int = 0
+    """Made for events that were said to be resolved and name nothing that resolved them."""
+    evicted: int = 0
+    """Events that the log only names."""
+    retention_days: int | None = None
+    damaged: tuple[Damage, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        told = f"{self.lines} lines: {self.events} new events, {self.links} new links"
+        more = [
+            f"{count} {word}"
+            for count, word in (
+                (self.occurrences, "occurrences"),
+                (self.known, "known already"),
+                (self.resolutions, "resolutions made"),
+                (self.evicted, "evicted before"),
+                (len(self.damaged), "damaged"),
+            )
+            if count
+        ]
+        return "; ".join([told, *more])
+
+
+@registry.write("gasoline", files=("path",))
+def import_gasoline(store: GraphStore, path: str | Path, *, progress: Progress | None = None) -> Imported:
+    """Write the events and links of a log in one transaction. The same log again changes nothing.
+
+    `path` is an `events.jsonl`, or a folder that has one at `.gasoline/history` or `history`. `progress` is called with lines done and in all.
+    The `history_retention_days` of a `.gasoline.json` becomes the store's, unless it has its own. Raises InvalidError when there is no log.
+    """
+    log = _log_at(Path(path))
+    total = _lines_of(log)
+    taken = _Import(store, log)
+    with store.transaction(reason=f"imported from {log.name}"):
+        for line, row in json_rows(log):
+            taken.line(line, row)
+            if progress and line % 512 == 0:
+                progress(line, total)
+        taken.finish()
+    taken.forget()
+    days = _keep_retention(store, log, taken.warnings)
+    if progress:
+        progress(total, total)
+    damaged = tuple(sorted(taken.damaged, key=lambda one: one.line))
+    return Imported(**taken.counts, retention_days=days, damaged=damaged, warnings=tuple(taken.warnings))
+
+
+# ---- where a log lies -------------------------------------------------------------------------
+
+
+def _log_at(path: Path) -> Path:
+    if path.is_file():
+        return path
+    places = [path / ".gasoline" / "history" / LOG, path / "history" / LOG, path / LOG]
+    for place in places:
+        if place.is_file():
+            return place
+    raise InvalidError(
+        f"there is no Gasoline log at {str(path)!r}. Give an {LOG}, or a folder with .gasoline/history/{LOG}."
+    )
+
+
+def _lines_of(log: Path) -> int:
+    with log.open("rb") as file:
+        return sum(1 for _ in file)
+
+
+def _keep_retention(store: GraphStore, log: Path, warnings: list[str]) -> int | None:
+    """Make the retention of the log's configuration the store's own; gives the days that are kept now."""
+    kept: int | None = store.retention["days"]
+    config = _config_of(log)
+    if config is None:
+        return kept
+    try:
+        days = _retention_in(config)
+    except InvalidError as wrong:
+        warnings.append(f"{config}: {wrong}")
+        return kept
+    if days is None or days == kept:
+        return kept
+    if kept is not None:
+        warnings.append(
+            f"{config}: history_retention_days is {days}, this store keeps {kept} days already and goes on to."
+        )
+        return kept
+    store.set_retention(**{**store.retention, "days": days})
+    return days
+
+
+def _config_of(log: Path) -> Path | None:
+    """The configuration beside the log, or in the folder that holds its `.gasoline` or `history`."""
+    folder = log.absolute().parent
+    while True:
+        if (folder / CONFIG).is_file():
+            return folder / CONFIG
+        if folder.name not in ("history", ".gasoline"):
+            return None
+        folder = folder.parent
+
+
+def _retention_in(config: Path) -> int | None:
+    try:
+        settings = orjson.loads(config.read_bytes())
+    except (OSError, orjson.JSONDecodeError) as error:
+        raise InvalidError(f"it cannot be read ({error}). The store's retention is as it was.") from None
+    days = settings.get("history_retention_days") if isinstance(settings, dict) else None
+    if days is None and isinstance(settings, dict):
+        return None
+    if isinstance(days, bool) or not isinstance(days, int) or days < 1:
+        raise InvalidError(
+            f"history_retention_days {days!r} is no whole number of days, 1 or more. The store's retention is as it was."
+        )
+    return days
+
+
+# ---- writing what was read --------------------------------------------------------------------
+
+
+class _Import:
+    """The events of a log line by line, then what needs all of them: links, statuses, and what the log only names."""
+
+    def __init__(self, store: GraphStore, log: Path) -> None:
+        self.store, self.file = store, str(log)
+        self.counts = dict.fromkeys(
+            ("lines", "events", "occurrences", "links", "known", "resolutions", "evicted"), 0
+        )
+        self.damaged: list[Damage] = []
+        self.warnings: list[str] = []
+        self.named: dict[str, tuple[str, Instant]] = {}  # what the log has or names: type and first instant
+        self.fresh: set[str] = set()
+        self.links: list[Stated] = []
+        self.broken: set[str] = set()  # ids of lines that were left out
+        self.absent: list[str] = []  # ids that are named and nowhere
+        self.later: list[tuple[_Ends, Stated]] = []  # links that the instant made up for such an id forbids
+        self.waiting: list[Record] = []  # said to be superseded: by a link that may come later
+        self.forgotten: list[str] = []  # ids that the log has and that were evicted or erased here
+        self.said: dict[str, tuple[int, str, Instant]] = {}  # status and last instant of what is new
+
+    def line(self, line: int, row: Row | str) -> None:
+        """Take one line in. Damage is noted, and the rest of the line kept."""
+        self.counts["lines"] += 1
+        if isinstance(row, str):
+            return self._leave(line, row)
+        try:
+            record = record_of(line, row)
+            if record.status == "superseded":
+                self.waiting.append(record)
+            else:
+                self._event(record)
+        except _REFUSED as refused:
+            if isinstance(row.get("id"), str):
+                self.broken.add(row["id"])
+            return self._leave(line, str(refused))
+        self.named.setdefault(record.id, (record.type, record.instants[0]))
+        return self._read_links(record, row.get("links"))
+
+    def finish(self) -> None:
+        """Write what needs the whole log."""
+        stated = self._sentences()
+        replaced = {target for _, kind, target in stated if kind == "supersedes"}
+        for record in self.waiting:
+            self._superseded(record, record.id in replaced)
+        for ends, one in stated.items():
+            self._link(ends, one)
+        linked = {source for source, kind, _ in stated if kind == "resolved_by"}
+        for id, (line, status, last) in self.said.items():
+            self._status(id, line, status, None if id in linked else last)
+        if self.forgotten:
+            few = ", ".join(self.forgotten[:3]) + (" …" if len(self.forgotten) > 3 else "")
+            self.warnings.append(
+                f"{self.file}: {len(self.forgotten)} events were forgotten here before, and were left so: {few}"
+            )
+
+    def forget(self) -> None:
+        """Evict what the log only names, so that links to it say so."""
+        if self.absent:
+            self.counts["evicted"] = len(self.store.evict(ids=self.absent))
+            self.absent.clear()
+        if self.later:
+            with self.store.transaction(reason=f"imported from {Path(self.file).name}"):
+                for ends, one in self.later:
+                    self._link(ends, one)
+
+    def _leave(self, line: int, reason: str) -> None:
+        self.damaged.append(Damage(file=self.file, line=line, reason=reason))
+
+    def _warn(self, line: int, words: str) -> None:
+        self.warnings.append(f"{self.file}:{line}: {words}")
+
+    # ---- events
+
+    def _thing(self, id: str) -> Any:
+        """What the store has by exactly this id, with any standing; None when there is nothing."""
+        if not self.store.knows(id):
+            return None
+        return self.store.inspect(id).node
+
+    def _event(self, record: Record) -> None:
+        known = self._thing(record.id)
+        if known is not None:
+            self._again(record, known)
+            return
+        first, *again = record.instants
+        self.store.record_event(
+            record.type, record.description, id=record.id, occurred_at=moment(first), **record.fields
+        )
+        self._occur(record.id, again)
+        self.counts["events"] += 1
+        self.fresh.add(record.id)
+        if record.status is not None:
+            self.said[record.id] = (record.line, record.status, record.instants[-1])
+
+    def _again(self, record: Record, known: Any) -> None:
+        """An id that is there: the same event, of which the log may know more occurrences."""
+        if known.standing in FORGOTTEN:
+            self.forgotten.append(record.id)
+            return
+        there = Counter(self._instants(record.id) if isinstance(known, Event) else ())
+        if not there.keys() & set(record.instants) or not is_same(record, known):
+            raise ConflictError(f"{record.id!r} is known with other content. An event is never revised.")
+        self.counts["known"] += 1
+        if known.standing == "retracted":
+            return
+        self._occur(record.id, (Counter(record.instants) - there).elements())
+        if record.status == "resolved":
+            self.said[record.id] = (record.line, record.status, record.instants[-1])
+
+    def _instants(self, id: str) -> list[Instant]:
+        with self.store.reading(ahead=OPEN) as sight:
+            return sight.happened.instants(sight.entity(id))
+
+    def _occur(self, id: str, instants: Iterable[Instant]) -> None:
+        for at in instants:
+            with self.store._verb() as work:
+                occur(work, id, at)
+            self.counts["occurrences"] += 1
+
+    def _superseded(self, record: Record, linked: bool) -> None:
+        if not linked:
+            metadata = record.metadata
+            if "status" in metadata:
+                metadata = set_apart(metadata, {"status": "superseded"})
+            else:
+                metadata["status"] = "superseded"
+            record = replace(record, fields={**record.fields, "metadata": metadata}, status=None)
+            self._warn(
+                record.line,
+                f"{record.id!r} is said to be superseded and nothing supersedes it; kept in its metadata.",
+            )
+        try:
+            self._event(record)
+        except _REFUSED as refused:
+            self._leave(record.line, str(refused))
+
+    # ---- links
+
+    def _read_links(self, record: Record, entries: Any) -> None:
+        if entries is None:
+            return
+        if not isinstance(entries, list):
+            self._leave(record.line, f"links {entries!r} are no list; the event was kept")
+            return
+        for entry in entries:
+            try:
+                self.links.append(stated_of(record.line, record.id, entry))
+            except InvalidError as refused:
+                self._leave(record.line, f"{refused}; the event was kept")
+
+    def _sentences(self) -> dict[_Ends, Stated]:
+        """Each link once, as it is stored: the stronger where two lines say it. Names what is nowhere."""
+        found: dict[_Ends, Stated] = {}
+        for one in self.links:
+            try:
+                self._name(one)
+                kind, stored = self._sentence(one)
+            except _REFUSED as refused:
+                self._leave(one.line, f"link {one.name} {one.target!r}: {refused}")
+                continue
+            ends = (stored.source, kind, stored.target)
+            back = (stored.target, kind, stored.source)
+            if self.store.vocabulary.kinds[kind].symmetric and back in found:
+                ends = back
+            before = found.get(ends)
+            if before is None or (before.confidence, stored.confidence) == ("inferred", "explicit"):
+                found[ends] = stored
+            elif before.told != stored.told:
+                self._warn(
+                    one.line,
+                    f"{one.source!r} {one.name} {one.target!r} is said at line {before.line} in other words, which were kept.",
+                )
+        return found
+
+    def _name(self, one: Stated) -> None:
+        """Know type and instant of both ends; what is nowhere gets a place to be evicted from."""
+        for id in (one.source, one.target):
+            if id in self.named:
+                continue
+            if id in self.broken:
+                raise NotFoundError("its own line is damaged")
+            thing = self._thing(id)
+            if thing is None:
+                at = min(
+                    self.named[other.source][1]
+                    for other in self.links
+                    if other.target == id and other.source in self.named
+                )
+                self.store.record_event(EVICTED_TYPE, EVICTED, id=id, occurred_at=moment(at), origin="system")
+                self.absent.append(id)
+                self.named[id] = (EVICTED_TYPE, at)
+                continue
+            event = isinstance(thing, Event)
+            begun = thing.occurred_at if event else thing.valid_from
+            self.named[id] = (thing.type if event else "", instant(begun))
+            if event and (thing.type, thing.description, thing.standing) == (EVICTED_TYPE, EVICTED, "stands"):
+                self.absent.append(id)  # an earlier import ended before it was evicted
+
+    def _sentence(self, one: Stated) -> tuple[str, Stated]:
+        """The link in the store's words: its kind, and itself in that kind's direction."""
+        vocabulary = self.store.vocabulary
+        try:
+            said = vocabulary.sentence(one.source, one.name, one.target, one.confidence)
+        except InvalidError:
+            told = {**one.told, "metadata": {**one.told["metadata"], "relationship": one.name}}
+            self._warn(
+                one.line,
+                f"{one.source!r} {one.name} {one.target!r}: no such kind of link; kept as related_to.",
+            )
+            return "related_to", replace(one, told=told)
+        source, target = said.source, said.target
+        types = self.named[source][0], self.named[target][0]
+        if said.kind.name == "resolved_by" and types[0] in MENDING and types[1] in {*BROKEN, EVICTED_TYPE}:
+            source, target = target, source
+        return said.kind.name, replace(one, source=source, target=target, confidence=said.confidence)
+
+    def _link(self, ends: _Ends, one: Stated) -> None:
+        source, kind, target = ends
+        if self._is_there(ends, one.confidence):
+            return
+        since = self._since(ends)
+        told: dict[str, Any] = {
+            "created_by": _maker(one.confidence),
+            "valid_from": moment(since),
+            **one.told,
+        }
+        try:
+            self.store.link(source, kind, target, confidence=one.confidence, **told)
+        except _REFUSED as refused:
+            if source in self.absent or target in self.absent:
+                self.later.append((ends, one))
+            else:
+                self._leave(one.line, f"link {one.name} {one.target!r}: {refused}; the event was kept")
+            return
+        self.counts["links"] += 1
+
+    def _since(self, ends: _Ends) -> Instant:
+        """From when on a link holds: the later of its ends; of a resolution and of an effect its own, whatever the other end says."""
+        source, kind, target = ends
+        if kind == "resolved_by":
+            return self.named[target][1]
+        if self.store.vocabulary.kinds[kind].causal:
+            return self.named[source][1]
+        return max(self.named[source][1], self.named[target][1])
+
+    def _is_there(self, ends: _Ends, confidence: str) -> bool:
+        source, kind, target = ends
+        if source in self.fresh or target in self.fresh or target in self.absent:
+            return False
+        links = [link for link in self.store.links_from(source, kinds=kind) if link.target == target]
+        if self.store.vocabulary.kinds[kind].symmetric:
+            links += [link for link in self.store.backlinks_to(source, kinds=kind) if link.source == target]
+        return any(confidence in ("inferred", link.confidence) for link in links)
+
+    # ---- statuses
+
+    def _status(self, id: str, line: int, said: str, last: Instant | None) -> None:
+        """Make what was said to be resolved so, by its `last` instant, when the log has no link for it; tell where links and times say otherwise."""
+        is_now = self._thing(id).status
+        if said == "resolved" and is_now == "active" and last is not None:
+            self._resolve(id, last)
+            is_now = self._thing(id).status
+        if is_now != said and id in self.fresh:
+            self._warn(line, f"{id!r} is said to be {said}; by its links and their times it is {is_now}.")
+
+    def _resolve(self, id: str, at: Instant) -> None:
+        same = fingerprint("resolution", RESOLVED, id)
+        name, when = f"evt_{at // 1000}_{same[:8]}", moment(at)
+        recorded = self.store.record_event(
+            "resolution", RESOLVED, id=name, occurred_at=when, origin="system", fingerprint=same
+        )
+        if recorded.is_new:
+            self.store.link(
+                id,
+                "resolved_by",
+                name,
+                reason=RESOLVED,
+                confidence="inferred",
+                created_by="store",
+                valid_from=when,
+            )
+            self.counts["resolutions"] += 1
+
+
+# ---- giving a log out -------------------------------------------------------------------------
+
+
+@registry.read("gasoline", files=("path",))
+def export_gasoline(view: Reader, path: str | Path) -> int:
+    """Write the events that have happened in a view as a log, the newest last. Gives their number.
+
+    A line has the fields of the document, and beside them what only this store knows: `fingerprint`, `occurrences` after the first,
+    `recorded`, and of a link what an import would not say by itself. Links are those between events, the forgotten among them.
+    Raises ConflictError when the file is there already.
+    """
+    pinned = view.as_of() if isinstance(view, Writer) else view
+    with new_file(Path(path)) as sink:
+        export = _Export(pinned)
+        for line in export.lines():
+            sink.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
+    return len(export.began)
+
+
+class _Export:
+    """The events of a view as lines of a log."""
+
+    def __init__(self, view: Reader) -> None:
+        self.view = view
+        self.vocabulary = view.vocabulary
+        with view.reading() as sight:
+            self.events = set(map(sight.id, sight.entities(events=True)))
+            self.began = {row.id: row.valid_from for row in sight.scan(events=True)}
+
+    def lines(self) -> Iterator[dict[str, Any]]:
+        """Each event as an object, by when it happened and its id."""
+        for id in sorted(self.began, key=lambda name: (self.began[name], name)):
+            yield self._line(self.view.event(id))
+
+    def _line(self, event: Event) -> dict[str, Any]:
+        metadata = dict(event.metadata)
+        recorded = _iso(event.tx_from)
+        if isinstance(metadata.get(APART), dict) and isinstance(metadata[APART].get("recorded"), str):
+            apart = dict(metadata.pop(APART))
+            recorded = apart.pop("recorded")
+            metadata.update({APART: apart} if apart else {})
+        line = {
+            "id": event.id,
+            "type": event.type,
+            "timestamp": _iso(event.occurred_at),
+            "description": event.description,
+            "source": event.source,
+            "origin": event.origin,
+            "agent": event.agent,
+            "status": event.status,
+            "metadata": metadata or None,
+            "links": self._links(event) or None,
+            "fingerprint": event.fingerprint,
+            "occurrences": self._occurrences(event) or None,
+            "recorded": recorded,
+            "authorized": event.authorized,
+            **{
+                name: getattr(event, name)
+                for name in EVENT_TEXTS
+                if name not in ("source", "agent", "fingerprint")
+            },
+        }
+        return {name: value for name, value in line.items() if value is not None}
+
+    def _occurrences(self, event: Event) -> list[str]:
+        if event.count == 1:
+            return []
+        with self.view.reading() as sight:
+            return [iso(at) for at in sight.happened.instants(sight.entity(event.id))[1:]]
+
+    def _links(self, event: Event) -> list[dict[str, Any]]:
+        def place(
+            link: Link,
+        ) -> tuple[datetime, str, str, bool]:  # the same for a symmetric link said either way
+            other = link.target if event.id == link.source else link.source
+            return link.valid_from, link.kind, other, event.id == link.source
+
+        links = sorted(event.links or (), key=place)
+        told = (self._link(event.id, link) for link in links)
+        return [link for link in told if link is not None]
+
+    def _link(self, id: str, link: Link) -> dict[str, Any] | None:
+        """A link as the event's line has it: on the source's line, on the target's only when the source is forgotten; None when it has no place there."""
+        kind, metadata = link.kind, dict(link.metadata)
+        if id == link.source:
+            name, other, standing = kind, link.target, link.target_standing
+        else:
+            name, other, standing = self.vocabulary.kinds[kind].inverse, link.source, link.source_standing
+        forgotten = standing in FORGOTTEN and other in self.events
+        if not forgotten and (id != link.source or other not in self.began):
+            return None
+        if kind == "related_to" and isinstance(metadata.get("relationship"), str):
+            name = metadata.pop("relationship")
+        inferred = link.confidence == "inferred"
+        if inferred and kind in SUSPECTED:
+            name = f"possibly_{name}"
+        ends = [self.began[end] for end in (link.source, link.target) if end in self.began]
+        since = ends[-1] if kind == "resolved_by" else max(ends)
+        at = instant(link.valid_from)
+        said = {
+            "target": other,
+            "relationship": name,
+            "confidence": link.confidence,
+            "reason": link.reason,
+            "strength": link.strength,
+            "created_by": None if link.created_by == _maker(link.confidence) else link.created_by,
+            "metadata": metadata or None,
+            "valid_from": iso(at) if forgotten or at != since else None,
+            "valid_to": None if link.valid_to is None else _iso(link.valid_to),
+        }
+        return {part: value for part, value in said.items() if value is not None}
+
+
+def _maker(confidence: str) -> str:
+    """Who makes a link that an import finds in a log."""
+    return "user" if confidence == "explicit" else "store"
+
+
+def _iso(at: datetime) -> str:
+    return iso(instant(at))

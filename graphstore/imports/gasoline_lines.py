@@ -1,0 +1,181 @@
+"""One line of a Gasoline log as an event and its links, with nothing of it lost: what has no field of its own is kept in the metadata."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Any
+
+import orjson
+
+from graphstore.errors import InvalidError
+from graphstore.imports.row_files import Row
+from graphstore.values.inputs import EVENT_TEXTS, MESSAGE_TEXTS, ORIGINS, authorized_of, text_of
+from graphstore.values.models import Event
+from graphstore.values.period import Instant, instant, moment
+
+REQUIRED = ("type", "timestamp", "description")
+TEXTS = tuple(name for name in EVENT_TEXTS if name not in MESSAGE_TEXTS)
+FIELDS = {"id", *REQUIRED, *TEXTS, "origin", "status", "metadata", "links", "occurrences", "recorded"}
+LINK_FIELDS = {"target", "relationship", "confidence", "reason", "strength", "created_by", "metadata", "valid_from", "valid_to"}  # fmt: skip
+STATUSES = ("active", "resolved", "superseded")
+APART = "gasoline"
+"""Where the metadata keep what would clash with a name of their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """A link as a line says it: its ends in the line's direction and under the line's name."""
+
+    line: int
+    source: str
+    name: str
+    target: str
+    confidence: str = "explicit"
+    told: Mapping[str, Any] = field(default_factory=dict)  # what else is said of it
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """An event as a line says it. `instants` are its occurrences in order."""
+
+    line: int
+    id: str
+    type: str
+    description: str
+    instants: tuple[Instant, ...]
+    fields: Mapping[str, Any]
+    status: str | None
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        return dict(self.fields["metadata"])
+
+
+def record_of(line: int, row: Row) -> Record:
+    """The event of a line. Raises InvalidError for one that cannot be kept."""
+    texts = _texts_of(row)
+    medium = any(row.get(name) for name in ("media_path", "media_hash") if name in texts)
+    missing = [
+        name
+        for name in REQUIRED
+        if row.get(name) in ((None,) if name == "description" and medium else (None, ""))
+    ]
+    if missing:
+        raise InvalidError(f"no {', no '.join(missing)}")
+    first = instant(row["timestamp"], "timestamp")
+    again = row["occurrences"] if isinstance(row.get("occurrences"), list) else []
+    origin = row.get("origin")
+    fields = {name: row[name] for name in texts if isinstance(row.get(name), str)}
+    if texts is EVENT_TEXTS:
+        fields["authorized"] = row["authorized"]
+    if origin not in ORIGINS:
+        origin = "agent" if row.get("agent") else "system"
+    status = row.get("status") if row.get("status") in STATUSES else None
+    return Record(
+        line=line,
+        id=_id_of(row, first),
+        type=text_of("type", row["type"]),
+        description=text_of("description", row["description"], empty=medium),
+        instants=tuple(sorted([first, *(instant(at, "occurrence") for at in again)])),
+        fields={**fields, "origin": origin, "metadata": _metadata_of(row)},
+        status=status,
+    )
+
+
+def _texts_of(row: Row) -> tuple[str, ...]:
+    """The texts that are fields in this line: those of a message where it says whether that was authorized, as an export does."""
+    return EVENT_TEXTS if isinstance(row.get("authorized"), bool) else TEXTS
+
+
+def _id_of(row: Row, at: Instant) -> str:
+    """The line's id; without one, an id that the same line always gets."""
+    if row.get("id") not in (None, ""):
+        return text_of("id", row["id"])
+    said = orjson.dumps(row, option=orjson.OPT_SORT_KEYS)
+    return f"evt_{at // 1000}_{blake2b(said, digest_size=4).hexdigest()}"
+
+
+def _metadata_of(row: Row) -> dict[str, Any]:
+    """The line's metadata, with all that it says beside and that no field of an event takes."""
+    given = row.get("metadata")
+    kept = dict(given) if isinstance(given, dict) else {}
+    apart = {} if given is None or isinstance(given, dict) else {"metadata": given}
+    texts = _texts_of(row)
+    for name in (*texts, "origin", "status", "occurrences", "recorded"):
+        value = row.get(name)
+        taken = {
+            "origin": value in ORIGINS,
+            "status": value in STATUSES,
+            "occurrences": isinstance(value, list),
+            "recorded": False,
+        }
+        if value is not None and not taken.get(name, isinstance(value, str)):
+            apart[name] = value
+    for name in row.keys() - FIELDS - {*texts, *(("authorized",) if texts is EVENT_TEXTS else ())}:
+        if row[name] is not None:
+            (apart if name in kept else kept)[name] = row[name]
+    return set_apart(kept, apart)
+
+
+def set_apart(metadata: dict[str, Any], apart: Mapping[str, Any]) -> dict[str, Any]:
+    if not apart:
+        return metadata
+    there = metadata.get(APART, {})
+    return {**metadata, APART: {**(there if isinstance(there, dict) else {APART: there}), **apart}}
+
+
+def _comparable(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Metadata without what an import adds of its own accord."""
+    kept = {name: value for name, value in metadata.items() if name != "status"}
+    if isinstance(kept.get(APART), dict):
+        kept[APART] = {
+            name: value for name, value in kept[APART].items() if name not in ("recorded", "status")
+        }
+    return {name: value for name, value in kept.items() if name != APART or value}
+
+
+def stated_of(line: int, source: str, entry: Any) -> Stated:
+    """A link of a line. Raises InvalidError for one that cannot be meant."""
+    if not isinstance(entry, dict):
+        raise InvalidError(f"link {entry!r} is no object")
+    target, name = (entry.get(part) for part in ("target", "relationship"))
+    if not isinstance(target, str) or not isinstance(name, str) or not target.strip() or not name.strip():
+        raise InvalidError(f"link to {target!r} as {name!r}: it needs a target and a relationship")
+    confidence = entry.get("confidence") or "explicit"
+    if confidence not in ("explicit", "inferred"):
+        raise InvalidError(
+            f"link {name} {target!r}: {InvalidError.choice('confidence', confidence, ('explicit', 'inferred'))}"
+        )
+    told = {part: entry[part] for part in LINK_FIELDS if part in entry and entry[part] is not None}
+    more = {part: value for part, value in entry.items() if part not in LINK_FIELDS and value is not None}
+    metadata = told.get("metadata", {})
+    told["metadata"] = {**more, **(metadata if isinstance(metadata, dict) else {"metadata": metadata})}
+    for part in ("target", "relationship", "confidence"):
+        told.pop(part, None)
+    for part in ("valid_from", "valid_to"):
+        if part in told:
+            told[part] = moment(instant(told[part], part))
+    return Stated(line, source, name, target, confidence, told)
+
+
+def is_same(record: Record, known: Event) -> bool:
+    fields = record.fields
+    said = (
+        record.type,
+        record.description,
+        fields["origin"],
+        authorized_of(record.type, dict(fields)),
+        *(fields.get(name) for name in EVENT_TEXTS if name != "fingerprint"),
+    )
+    there = (
+        known.type,
+        known.description,
+        known.origin,
+        known.authorized,
+        *(getattr(known, name) for name in EVENT_TEXTS if name != "fingerprint"),
+    )
+    if said != there or fields.get("fingerprint", known.fingerprint) != known.fingerprint:
+        return False
+    return _comparable(fields["metadata"]) == _comparable(known.metadata)

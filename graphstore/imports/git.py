@@ -1,0 +1,545 @@
+"""A repository's history as bitemporal knowledge: authored is valid time, committed is transaction time.
+
+Git keeps a graph of snapshots, this store a line of descriptions for each file; what has to be decided to lay the one
+along the other is decided here:
+
+- Commits are walked from `HEAD` back to what is known already and written parents first, older first: one transaction
+  each. Branches are so laid beside each other, and where they meet a merge writes what it left different from the
+  last description of a file: after the last commit the standing files are exactly the tree of `HEAD`.
+- A commit date not after the last transaction is raised to a microsecond after it; one ahead of the clock is lowered
+  to the same place.
+- A change holds from its author date, but not from later than it was committed, and not from before the file's
+  last change: a patch written long ago and rebased onto today's file did not change the file long ago.
+- A path is a node for ever. Deleted and made again it is the same node, with a gap.
+"""
+
+from __future__ import annotations
+
+import heapq
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dulwich.diff_tree import RenameDetector, TreeChange, tree_changes
+from dulwich.errors import NotGitRepository, ObjectFormatException
+from dulwich.objects import S_ISGITLINK, Blob, Commit, Tag
+from dulwich.repo import Repo
+
+from graphstore.errors import ConflictError, InvalidError
+from graphstore.values.models import Event, Value
+from graphstore.values.period import BEGINNING, Instant, instant, moment
+
+if TYPE_CHECKING:
+    from graphstore.store.store import GraphStore
+
+Progress = Callable[[int, int], None]
+
+EMPTY_BLOB = b"e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
+SNIFFED = 8000
+"""Git takes a file with a NUL in its first 8000 bytes for binary."""
+
+_REVERTS = re.compile(r"\bThis reverts commit ([0-9a-f]{7,64})\b")
+
+
+class GitReport(Value):
+    """What an import wrote, and what in the history was not as it should be."""
+
+    repository: str
+    commits: int = 0
+    merges: int = 0
+    files: int = 0
+    versions: int = 0
+    renames: int = 0
+    deletions: int = 0
+    reverts: int = 0
+    links: int = 0
+    commit_dates_raised: int = 0
+    """Dated before the commit written before them."""
+    commit_dates_shared: int = 0
+    """Dated the same second as the commit written before them."""
+    commit_dates_lowered: int = 0
+    """Dated ahead of the clock."""
+    author_dates_lowered: int = 0
+    """Authored later than committed."""
+    changes_moved: int = 0
+    """File changes authored before the file's last change, moved to just after it."""
+    renames_unlinked: int = 0
+    """Renames whose continuation would close a circle or run backwards; the version still says `renamed_from`."""
+    reverts_unresolved: int = 0
+    """Reverts of a commit that this history does not have."""
+    submodules: int = 0
+    """Changes of a submodule's commit, skipped."""
+    paths_escaped: int = 0
+    """Paths that are not UTF-8, written with `\\xNN`."""
+    blobs_missing: int = 0
+    """Versions without size and lines: a partial clone does not have the file."""
+    shallow: bool = False
+    """The history was cut off: its oldest commits stand for all that came before."""
+
+    def __str__(self) -> str:
+        told = f"{self.repository}: {self.commits} commits, {self.files} files, {self.versions} versions"
+        odd = [
+            f"{value} {name.replace('_', ' ')}"
+            for name, value in self
+            if name.endswith(("raised", "lowered", "moved", "unlinked", "unresolved", "escaped", "missing"))
+            and value
+        ]
+        return f"{told} ({', '.join(odd)})" if odd else told
+
+
+def import_git(
+    store: GraphStore, path: str | Path, *, ref: str = "HEAD", progress: Progress | None = None
+) -> GitReport:
+    """Write the commits reachable from `ref` that the store does not have yet.
+
+    Raises InvalidError when `path` is in no repository or the repository has no such ref.
+    """
+    with _opened(path) as repo:
+        head = _head(repo, ref)
+        known = {event.id.removeprefix("commit:"): event for event in store.events(type="commit")}
+        pending, met, shallow = _pending(repo, head, known)
+        scope = str(met.metadata.get("repository") or "") if met else ""
+        writing = _Writing(store, repo, scope or _name(repo), known)
+        with store._together():  # what a crash takes back, the next import brings again
+            for done, sha in enumerate(pending, start=1):
+                writing.commit(sha)
+                if progress:
+                    progress(done, len(pending))
+        return GitReport(repository=writing.scope, shallow=shallow, **writing.counts)
+
+
+# ---- reading the repository -------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """A file as a commit has it."""
+
+    mode: int
+    blob: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """What a commit says of one path: the file it has there, or None; and where it was before, when renamed."""
+
+    path: bytes
+    entry: _Entry | None
+    renamed_from: bytes | None = None
+
+
+def _opened(path: str | Path) -> Repo:
+    try:
+        return Repo.discover(str(path))
+    except (NotGitRepository, FileNotFoundError, NotADirectoryError):
+        raise InvalidError(
+            f"{str(path)!r} is in no git repository. Give a clone's folder, bare or not."
+        ) from None
+
+
+def _head(repo: Repo, ref: str) -> bytes | None:
+    """The commit a ref names; None for the HEAD of a repository without commits."""
+    for name in (ref, f"refs/heads/{ref}", f"refs/tags/{ref}", f"refs/remotes/{ref}"):
+        try:
+            found: Any = repo[repo.refs[name.encode()]]  # type: ignore[index]
+        except (KeyError, ValueError):
+            continue
+        while isinstance(found, Tag):
+            found = repo[found.object[1]]
+        if isinstance(found, Commit):
+            return found.id
+    if ref == "HEAD":
+        return None
+    raise InvalidError(f"the repository has no ref {ref!r}. Give a branch, a tag or HEAD.")
+
+
+def _name(repo: Repo) -> str:
+    """What the repository is called: by its origin, else by its folder."""
+    try:
+        called = repo.get_config().get((b"remote", b"origin"), b"url").decode(errors="replace")
+    except KeyError:
+        called = str(Path(repo.path).resolve())
+    return re.split(r"[/\\:]", called.rstrip("/\\"))[-1].removesuffix(".git") or "repository"
+
+
+def _pending(
+    repo: Repo, head: bytes | None, known: dict[str, Event]
+) -> tuple[list[bytes], Event | None, bool]:
+    """The commits to write in their order, a known commit they build on, and whether the history is cut off."""
+    dates: dict[bytes, int] = {}
+    children: dict[bytes, list[bytes]] = {}
+    waiting: Counter[bytes] = Counter()
+    met: Event | None = None
+    shallow = False
+    todo = [head] if head else []
+    while todo:
+        sha = todo.pop()
+        if sha in dates:
+            continue
+        if event := known.get(sha.decode()):
+            met = event
+            continue
+        commit = _commit(repo, sha)
+        dates[sha] = commit.commit_time or 0
+        parents = _parents(repo, commit)
+        shallow |= len(parents) < len(set(commit.parents))
+        for parent in parents:
+            if parent.decode() not in known:
+                children.setdefault(parent, []).append(sha)
+                waiting[sha] += 1
+            todo.append(parent)
+    ready = [(date, sha) for sha, date in dates.items() if not waiting[sha]]
+    heapq.heapify(ready)
+    order = []
+    while ready:
+        _, sha = heapq.heappop(ready)
+        order.append(sha)
+        for child in children.get(sha, ()):
+            waiting[child] -= 1
+            if not waiting[child]:
+                heapq.heappush(ready, (dates[child], child))
+    return order, met, shallow
+
+
+def _commit(repo: Repo, sha: bytes) -> Commit:
+    found = repo[sha]
+    assert isinstance(found, Commit)
+    return found
+
+
+def _parents(repo: Repo, commit: Commit) -> list[bytes]:
+    """The parents that are there: a shallow clone names some it does not have."""
+    named = repo.get_parents(commit.id, commit)
+    return [parent for parent in dict.fromkeys(named) if parent in repo.object_store]
+
+
+def _changes(repo: Repo, commit: Commit) -> Iterator[_Change]:
+    """What a commit changed against its parent; for a merge, every path it has otherwise than one of its parents."""
+    trees = [_commit(repo, parent).tree for parent in _parents(repo, commit)] or [None]
+    found: list[TreeChange] = []
+    for tree in trees:
+        found += _diff(repo, tree, commit.tree, renames=len(trees) == 1)
+    there = {change.new.path: change for change in found if change.new is not None}
+    for path, change in there.items():
+        new: Any = change.new
+        before = change.old.path if change.type == "rename" and change.old is not None else None
+        yield _Change(path, _Entry(new.mode, new.sha.decode()), before)
+    for change in found:
+        if change.old is not None and change.type in ("delete", "rename") and change.old.path not in there:
+            yield _Change(change.old.path, None)
+
+
+def _diff(repo: Repo, old: Any, new: Any, *, renames: bool) -> list[TreeChange]:
+    try:
+        found = list(tree_changes(repo.object_store, old, new))
+    except KeyError as missing:
+        raise InvalidError(
+            f"the repository lacks object {missing}: a clone without folders (--filter=tree:0) cannot be read. "
+            "Clone it whole, or with --filter=blob:none."
+        ) from None
+    kinds = {change.type for change in found}
+    if not renames or not kinds >= {"add", "delete"}:
+        return found
+    try:
+        detected = RenameDetector(repo.object_store).changes_with_renames(old, new)
+    except KeyError:  # a partial clone: the contents to compare are not there
+        return found
+    return [part for change in detected for part in _unless_empty(change)]
+
+
+def _unless_empty(change: TreeChange) -> list[TreeChange]:
+    """Empty files all look alike: one gone and one made are no rename."""
+    if change.type == "rename" and change.new is not None and change.new.sha == EMPTY_BLOB:
+        return [TreeChange.delete(change.old), TreeChange.add(change.new)]  # type: ignore[arg-type]
+    return [change]
+
+
+def _text(data: bytes, encoding: bytes | None = None) -> str:
+    """Text as its author meant it: by the commit's own encoding, else UTF-8, else Latin-1, which takes anything."""
+    for name in ((encoding or b"utf-8").decode("ascii", "replace"), "utf-8"):
+        try:
+            return data.decode(name)
+        except (LookupError, UnicodeDecodeError):
+            continue
+    return data.decode("latin-1")
+
+
+def _printable(path: str) -> str:
+    """A path as a part of an id, which holds no control characters."""
+    return re.sub(r"[\x00-\x1f\x7f]", lambda found: f"\\x{ord(found[0]):02x}", path)
+
+
+def _person(line: bytes, encoding: bytes | None) -> tuple[str, str]:
+    name, _, email = _text(line, encoding).partition("<")
+    return name.strip(), email.rstrip("> \t")
+
+
+def _date(seconds: int | None, offset: int | None) -> datetime | None:
+    """A date as git has it, in its own time zone; None for one outside the years 1 to 9999."""
+    if seconds is None:
+        return None
+    try:
+        zone = timezone(timedelta(seconds=offset or 0))
+    except ValueError:
+        zone = UTC
+    try:
+        return datetime.fromtimestamp(0, UTC).astimezone(zone) + timedelta(seconds=seconds)
+    except OverflowError:
+        return None
+
+
+# ---- writing ----------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _File:
+    """The node of a path: since when its last description holds, and what that was (None: deleted)."""
+
+    id: str
+    since: Instant
+    entry: _Entry | None
+
+
+class _Told:
+    """What a commit says about itself, decoded."""
+
+    def __init__(self, commit: Commit) -> None:
+        self.sha = commit.id.decode()
+        self.event = f"commit:{self.sha}"
+        encoding = commit.encoding
+        message = _text(commit.message or b"", encoding).strip()
+        self.subject, _, self.body = (part.strip() for part in message.partition("\n"))
+        self.message = message
+        self.author, self.email = _person(commit.author or b"", encoding)
+        self.committer, self.committer_email = _person(commit.committer or b"", encoding)
+        self.committed = _date(commit.commit_time, commit.commit_timezone) or moment(0)
+        self.authored = _date(*_authored(commit)) or self.committed
+        self.parents = [parent.decode() for parent in commit.parents]
+
+    def metadata(self, scope: str, files: int) -> dict[str, Any]:
+        told = {
+            "repository": scope,
+            "author": self.author,
+            "email": self.email,
+            "committer": self.committer,
+            "committer_email": self.committer_email,
+            "author_date": self.authored.isoformat(),
+            "commit_date": self.committed.isoformat(),
+            "parents": self.parents,
+            "files": files,
+        }
+        return {**told, "body": self.body} if self.body else told
+
+
+def _authored(commit: Commit) -> tuple[int | None, int | None]:
+    try:
+        return commit.author_time, commit.author_timezone
+    except (AttributeError, ObjectFormatException):
+        return None, None
+
+
+class _Writing:
+    """One import: the files as last described, and the counts of the report."""
+
+    def __init__(self, store: GraphStore, repo: Repo, scope: str, known: dict[str, Event]) -> None:
+        self.store = store
+        self.repo = repo
+        self.scope = scope
+        self.counts: Counter[str] = Counter()
+        self.occurred = {sha: instant(event.occurred_at) for sha, event in known.items()}
+        last = store.stats()["last_tx"]
+        self.last: Instant = instant(last) if last else BEGINNING
+        self.files: dict[str, _File] = {}
+        for node in store.nodes(kind="file", scope=scope):
+            if "path" in node.content:
+                entry = _Entry(int(node.content.get("mode", "0"), 8), str(node.content.get("blob")))
+                self.files[node.content["path"]] = _File(node.id, instant(node.valid_from), entry)
+
+    def commit(self, sha: bytes) -> None:
+        """Write one commit: its event, what it changed, what it reverts. All of it in one transaction, or nothing."""
+        commit = _commit(self.repo, sha)
+        told = _Told(commit)
+        changes = list(self._news(_changes(self.repo, commit)))
+        with ExitStack() as stack:
+            at = self._begin(stack, told)
+            authored = min(instant(told.authored), at)
+            self.counts["author_dates_lowered"] += authored < instant(told.authored)
+            recorded = self.store.record_event(
+                "commit",
+                told.subject or "(no message)",
+                id=told.event,
+                occurred_at=moment(authored),
+                source="git",
+                metadata=told.metadata(self.scope, len(changes)),
+            )
+            self.occurred[told.sha] = authored
+            for change in changes:
+                self._change(change, told, authored)
+            self._revert(told, authored)
+        self.last = instant(recorded.event.tx_from)
+        self.counts["commits"] += 1
+        self.counts["merges"] += len(commit.parents) > 1
+
+    def _begin(self, stack: ExitStack, told: _Told) -> Instant:
+        """Enter a transaction at the commit's date, or as near to it as the store allows."""
+        wanted = instant(told.committed)
+        options = [wanted] if wanted > self.last else []
+        options += [self.last + 1] if self.last > BEGINNING else []
+        author = f"{told.author} <{told.email}>"
+        for at in options:
+            try:
+                stack.enter_context(
+                    self.store.transaction(at=moment(at), author=author, reason=told.subject or None)
+                )
+            except (InvalidError, ConflictError):
+                continue
+            if at < wanted:
+                self.counts["commit_dates_lowered"] += 1
+            elif at > wanted:
+                shared = wanted // 1_000_000 == self.last // 1_000_000
+                self.counts["commit_dates_shared" if shared else "commit_dates_raised"] += 1
+            return at
+        # A view of a later instant was handed out: only the present is free.
+        stack.enter_context(self.store.transaction(author=author, reason=told.subject or None))
+        self.counts["commit_dates_raised"] += 1
+        return instant(self.store.at.tx)
+
+    def _news(self, changes: Iterable[_Change]) -> Iterator[_Change]:
+        """The changes that say of a file what is not said yet, by another branch for example. A submodule is no file."""
+        for change in changes:
+            if change.entry and S_ISGITLINK(change.entry.mode):
+                self.counts["submodules"] += 1
+                change = _Change(change.path, None)
+            file = self.files.get(self._path(change.path))
+            if change.entry != (file.entry if file else None):
+                yield change
+
+    def _path(self, raw: bytes) -> str:
+        return raw.decode("utf-8", "backslashreplace")
+
+    def _change(self, change: _Change, told: _Told, authored: Instant) -> None:
+        path = self._path(change.path)
+        file = self.files.get(path)
+        at = authored
+        if file and authored <= file.since:
+            at = file.since + 1
+            self.counts["changes_moved"] += 1
+        if change.entry is None:
+            assert file is not None
+            self.store.end(file.id, at=moment(at))
+            self.files[path] = _File(file.id, at, None)
+            self._link(file.id, "caused_by", told.event, at, "deleted")
+            self.counts["deletions"] += 1
+            return
+        renamed_from = self._path(change.renamed_from) if change.renamed_from else None
+        how = (
+            "renamed"
+            if renamed_from
+            else "merged"
+            if len(told.parents) > 1
+            else "modified"
+            if file
+            else "added"
+        )
+        content = {
+            "path": path,
+            "change": how,
+            **self._content(change.entry),
+            "commit": told.sha,
+            "author": told.author,
+        }
+        if renamed_from:
+            content["renamed_from"] = renamed_from
+        written = self._describe(path, file, content, at)
+        written.entry = change.entry
+        self.files[path] = written
+        self._link(written.id, "caused_by", told.event, written.since, how)
+        self.counts["versions"] += 1
+        self.counts["paths_escaped"] += file is None and path.encode() != change.path
+        if renamed_from:
+            self._continue(renamed_from, written, told)
+
+    def _content(self, entry: _Entry) -> dict[str, Any]:
+        content: dict[str, Any] = {
+            "mode": f"{entry.mode:06o}",
+            "blob": entry.blob,
+            "size": None,
+            "lines": None,
+        }
+        try:
+            blob = self.repo.object_store[entry.blob.encode()]  # type: ignore[index]
+        except KeyError:
+            self.counts["blobs_missing"] += 1
+            return content
+        assert isinstance(blob, Blob)
+        data = blob.data
+        content["size"] = len(data)
+        content["binary"] = b"\0" in data[:SNIFFED]
+        if not content["binary"]:
+            content["lines"] = data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
+        return content
+
+    def _describe(self, path: str, file: _File | None, content: dict[str, Any], at: Instant) -> _File:
+        """The next version of a file, or its first."""
+        about: dict[str, Any] = {"trigger": "commit", "source": "git"}
+        if file:
+            self.store.revise(file.id, content, text=path, valid_from=moment(at), **about)
+            return _File(file.id, at, None)
+        # A path that another repository in the same store has is told apart by this one's name.
+        name = _printable(path)
+        for id in (f"file:{name}", f"file:{self.scope}/{name}"):
+            try:
+                self.store.add_node(
+                    "file", content, id=id, text=path, valid_from=moment(at), scope=self.scope, **about
+                )
+            except ConflictError:
+                held = self.store.inspect(id)
+                if getattr(held.node, "scope", None) != self.scope:
+                    continue
+                ends = [instant(version.valid_to or version.valid_from) for version in held.history]
+                at = max([at, *(end + 1 for end in ends)])
+                self.store.revise(id, content, text=path, valid_from=moment(at), **about)
+            else:
+                self.counts["files"] += 1
+            return _File(id, at, None)
+        raise ConflictError(
+            f"the store has other things under the ids 'file:{name}' and 'file:{self.scope}/{name}'."
+        )
+
+    def _continue(self, renamed_from: str, written: _File, told: _Told) -> None:
+        self.counts["renames"] += 1
+        old = self.files.get(renamed_from)
+        try:
+            if old is None:
+                raise ConflictError(f"no file {renamed_from!r}")
+            self._link(old.id, "continuation", written.id, written.since, f"renamed by {told.sha[:12]}")
+        except (ConflictError, InvalidError):
+            self.counts["renames_unlinked"] += 1
+
+    def _revert(self, told: _Told, authored: Instant) -> None:
+        for sha in dict.fromkeys(_REVERTS.findall(told.message)):
+            reverted = self._full(sha, told.sha)
+            if reverted is None:
+                self.counts["reverts_unresolved"] += 1
+                continue
+            at = max(authored, self.occurred[reverted])
+            self._link(told.event, "supersedes", f"commit:{reverted}", at, told.subject)
+            self._link(told.event, "contradicts", f"commit:{reverted}", at, told.subject)
+            self.counts["reverts"] += 1
+
+    def _full(self, sha: str, own: str) -> str | None:
+        if sha in self.occurred:
+            return sha if sha != own else None
+        found = [known for known in self.occurred if known.startswith(sha) and known != own]
+        return found[0] if len(found) == 1 else None
+
+    def _link(self, source: str, kind: str, target: str, at: Instant, reason: str) -> None:
+        self.store.link(
+            source, kind, target, valid_from=moment(at), reason=reason or None, created_by="agent"
+        )
+        self.counts["links"] += 1

@@ -1,0 +1,384 @@
+"""Messages and MemoBrain's graphs from files: each message or thought a node, by the conventions that its text may follow.
+
+Reading again adds nothing. What cannot be read is reported with its place and left out, and the rest is kept; what a file says of a node that is
+known already and differs is a new version of it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime, tzinfo
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from graphstore.errors import GraphStoreError, InvalidError, NotFoundError
+from graphstore.imports.records import Damage, Progress, zone_named
+from graphstore.store import registry
+from graphstore.topics.conventions import Note, note_of
+from graphstore.topics.topics import note_down, replace_named
+from graphstore.values.inputs import optional_text
+from graphstore.values.models import Value
+from graphstore.values.period import instant, moment
+from graphstore.values.time_range import plural
+
+if TYPE_CHECKING:
+    from graphstore.store.store import GraphStore
+
+TIMES = ("timestamp", "created_at")
+_IMPORT = "import"
+
+
+class Imported(Value):
+    """What an import of messages or thoughts wrote, and what it left out."""
+
+    records: int
+    added: int
+    revised: int
+    unchanged: int
+    links: int
+    damaged: tuple[Damage, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        told = f"{plural(self.records, 'record')}: {self.added} added, {self.revised} revised, {self.unchanged} unchanged, {plural(self.links, 'link')}"
+        return f"{told}; {len(self.damaged)} damaged" if self.damaged else told
+
+
+@registry.write("memobrain", files=("path",))
+def import_messages(
+    store: GraphStore,
+    path: str | Path,
+    *,
+    session: str | None = None,
+    timezone: str | None = None,
+    progress: Progress | None = None,
+) -> Imported:
+    """Write the messages of a file as `topics.memorize` does: a JSON list, an object with `messages`, or an object a line.
+
+    A message without an id gets one from its session, role, time and words, and from how often the same came before it. Places are lines, in a list
+    the numbers of the messages. `timezone`: of times that name none. Raises InvalidError for a file that is not there or holds no messages.
+    """
+    optional_text("session", session)
+    name, zone = str(path), zone_named(timezone)
+    work = _Import(store, name)
+    told: Counter[bytes] = Counter()
+    for place, message in messages_in(_read(path), name):
+        if isinstance(message, _Broken):
+            work.leave(place, str(message))
+            continue
+        try:
+            note = note_of(_timed(message, zone), session)
+            if note.id is None:
+                note = replace(note, id=_id_of(message, session, told))
+        except InvalidError as error:
+            work.leave(place, str(error))
+        else:
+            work.take(place, note)
+    return work.write(progress)
+
+
+@registry.write("memobrain", files=("path",))
+def import_memobrain(
+    store: GraphStore, path: str | Path, *, timezone: str | None = None, progress: Progress | None = None
+) -> Imported:
+    """Write a graph that MemoBrain saved: a node `node_5` for each thought, with the supersessions, and a `related_to` link for each edge.
+
+    `created_at` says since when a thought holds; `timezone` is that of times that name none. Thoughts that were folded or flushed stand, and their content
+    says `active`: they left a working memory and are no less true. Places are the numbers of nodes. Raises InvalidError for a file that is no such graph.
+    """
+    name, zone = str(path), zone_named(timezone)
+    graph = _graph_in(_read(path), name)
+    work = _Import(store, name)
+    superseded: dict[str, list[str]] = {}
+    notes: list[tuple[int, Note]] = []
+    for place, row in enumerate(_nodes_of(graph, name), 1):
+        try:
+            if not isinstance(row, Mapping):
+                raise InvalidError(f"{row!r} is no node. It needs node_id, kind and thought.")
+            number = row.get("node_id", place)
+            note = _thought(row, number, zone)
+        except InvalidError as error:
+            work.leave(place, str(error))
+            continue
+        if row.get("superseded_by") is not None:
+            superseded.setdefault(node_name(row["superseded_by"]), []).append(node_name(number))
+        notes.append((place, note))
+    for place, note in notes:
+        named = tuple(dict.fromkeys([*note.supersedes, *superseded.get(note.id or "", ())]))
+        work.take(place, replace(note, supersedes=named))
+    return work.write(progress, [_edge(edge, zone) for edge in graph.get("edges") or ()])
+
+
+def node_name(number: Any) -> str:
+    """The id of a thought by its number: `node_5`."""
+    text = str(number)
+    return text if text.startswith("node_") else f"node_{text}"
+
+
+# ---- reading files ----------------------------------------------------------------------------
+
+
+class _Broken(str):
+    """Why there is no message at a place."""
+
+
+def _read(path: str | Path) -> bytes:
+    place = Path(path)
+    if not place.is_file():
+        raise InvalidError(f"there is no file {str(place)!r}.")
+    return place.read_bytes()
+
+
+def messages_in(raw: bytes, name: str) -> Iterator[tuple[int, Any]]:
+    """The messages of a document with their places, from 1; of lines that are no JSON why.
+
+    Raises InvalidError for a document that holds no messages.
+    """
+    text = raw.removeprefix(b"\xef\xbb\xbf")
+    try:
+        whole = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        yield from _lines(text)
+        return
+    if isinstance(whole, Mapping):
+        # one line alone is a message
+        whole = whole["messages"] if "messages" in whole else [whole]
+    if not isinstance(whole, list):
+        raise InvalidError(
+            f"{name!r} holds no messages. Give a JSON list, an object with messages, or an object a line."
+        )
+    yield from enumerate(whole, 1)
+
+
+def whole_messages(raw: bytes, name: str, timezone: str | None = None) -> list[Any]:
+    """The messages of a document, every one. Raises InvalidError with the line of one that is no JSON."""
+    zone = zone_named(timezone)
+    found = []
+    for place, message in messages_in(raw, name):
+        if isinstance(message, _Broken):
+            raise InvalidError(f"{name}:{place}: {message}. Nothing was written.")
+        found.append(_timed(message, zone))
+    return found
+
+
+def _lines(text: bytes) -> Iterator[tuple[int, Any]]:
+    for number, each in enumerate(text.splitlines(), 1):
+        if not each.strip():
+            continue
+        try:
+            yield number, orjson.loads(each)
+        except orjson.JSONDecodeError as error:
+            yield number, _Broken(f"no JSON: {error}")
+
+
+def _graph_in(raw: bytes, name: str) -> Mapping[str, Any]:
+    try:
+        found = orjson.loads(raw)
+    except orjson.JSONDecodeError as error:
+        raise InvalidError(f"{name!r} is no JSON: {error}.") from None
+    for part in ("graph", "memory"):  # as it is saved with the messages beside it
+        if isinstance(found, Mapping) and "nodes" not in found and isinstance(found.get(part), Mapping):
+            found = found[part]
+    if isinstance(found, list):
+        return {"nodes": found}
+    if not isinstance(found, Mapping) or "nodes" not in found:
+        raise InvalidError(f"{name!r} is no graph of MemoBrain: it has no nodes. Give what it saved as JSON.")
+    return found
+
+
+def _nodes_of(graph: Mapping[str, Any], name: str) -> list[Any]:
+    nodes = graph["nodes"]
+    if isinstance(nodes, Mapping):
+        return [
+            {"node_id": number, **node} if isinstance(node, Mapping) else node
+            for number, node in nodes.items()
+        ]
+    if not isinstance(nodes, list):
+        raise InvalidError(f"{name!r} is no graph of MemoBrain: its nodes are neither an object nor a list.")
+    return nodes
+
+
+def _timed(row: Any, zone: tzinfo | None) -> Any:
+    """A record whose times have the zone of the file where they name none."""
+    if zone is None or not isinstance(row, Mapping):
+        return row
+    timed = dict(row)
+    for name in TIMES:
+        at = timed.get(name)
+        if not isinstance(at, str):
+            continue
+        try:
+            parsed = datetime.fromisoformat(at)
+        except ValueError:
+            continue  # said where it is read
+        if parsed.tzinfo is None:
+            timed[name] = parsed.replace(tzinfo=zone).isoformat()
+    return timed
+
+
+def _id_of(message: Any, session: str | None, told: Counter[bytes]) -> str:
+    """An id that the same message of the same session always gets, however the file grew."""
+    said = orjson.dumps([session, message], option=orjson.OPT_SORT_KEYS)
+    told[said] += 1
+    if told[said] > 1:
+        said += str(told[said]).encode()
+    return blake2b(said, digest_size=8).hexdigest()
+
+
+def _thought(row: Mapping[str, Any], number: Any, zone: tzinfo | None) -> Note:
+    """A node of MemoBrain as a note: its thought is text, or the messages it was made of."""
+    timed = _timed(row, zone)
+    thought = timed.get("thought")
+    if isinstance(thought, list):
+        told = [each.get("content") if isinstance(each, Mapping) else each for each in thought]
+        thought = "\n".join(each for each in told if isinstance(each, str))
+    if not isinstance(thought, str):
+        raise InvalidError(f"node {number!r} has no thought. It needs text, or a list of messages.")
+    kept = {
+        name: value
+        for name, value in timed.items()
+        if name not in ("thought", "node_id", "supersedes", "superseded_by", "participant")
+        and value is not None
+    }
+    old = timed.get("supersedes") or ()
+    old = [old] if isinstance(old, (int, str)) else old
+    message = {
+        **kept,
+        "role": timed.get("participant"),
+        "content": thought,
+        "id": node_name(number),
+        "supersedes": [node_name(each) for each in old],
+    }
+    return note_of(message)
+
+
+# ---- writing ----------------------------------------------------------------------------------
+
+
+class _Import:
+    """Notes on their way into the store, with what was left out."""
+
+    def __init__(self, store: GraphStore, file: str) -> None:
+        self.store, self.file = store, file
+        self.notes: list[tuple[int, Note]] = []
+        self.damaged: list[Damage] = []
+        self.warnings: list[str] = []
+        self.counts: Counter[str] = Counter()
+
+    def leave(self, place: int, reason: str) -> None:
+        self.damaged.append(Damage(file=self.file, line=place, reason=reason))
+
+    def take(self, place: int, note: Note) -> None:
+        self.notes.append((place, note))
+        self.warnings += [f"{self.file}:{place}: {said}" for said in note.remarks]
+
+    def write(self, progress: Progress | None, edges: list[dict[str, Any]] | None = None) -> Imported:
+        """Write all of it as one transaction: the nodes, then what they supersede, then the edges."""
+        records = len(self.notes) + len(self.damaged)
+        with self.store._verb():
+            written = []
+            for number, (place, note) in enumerate(self.notes, 1):
+                if name := self._describe(place, note):
+                    written.append((place, name, note))
+                if progress and number % 256 == 0:
+                    progress(number, len(self.notes))
+            for place, name, note in written:
+                self._supersede(place, name, note)
+            for edge in edges or ():
+                self._link(edge)
+        return Imported(
+            records=records,
+            added=self.counts["added"],
+            revised=self.counts["revised"],
+            unchanged=self.counts["unchanged"],
+            links=self.counts["links"],
+            damaged=tuple(self.damaged),
+            warnings=tuple(self.warnings),
+        )
+
+    def _describe(self, place: int, note: Note) -> str | None:
+        """Add the node of a note, or describe the one that is known anew where it differs. None when the store will not have it."""
+        store = self.store
+        try:
+            if note.id is None or not store.knows(note.id):
+                name = note_down(store, note)
+                self.counts["added"] += 1
+                return name
+            said = (note.content, note.text, note.tags)
+            # whatever was told of it since: what the file said before is not told again
+            if any((known.content, known.text, known.tags) == said for known in store.versions(note.id)):
+                self.counts["unchanged"] += 1
+            else:
+                store.revise(note.id, note.content, text=note.text, tags=note.tags, trigger=_IMPORT)
+                self.counts["revised"] += 1
+            return note.id
+        except GraphStoreError as error:
+            self.leave(place, str(error))
+            return None
+
+    def _supersede(self, place: int, name: str, note: Note) -> None:
+        """Write what a note supersedes. An unknown one is a warning: the note is kept."""
+        there = []
+        for old in note.supersedes:
+            if self.store.knows(old):
+                there.append(old)
+            else:
+                error = NotFoundError.nearest("node", old, self._ids())
+                self.warnings.append(f"{self.file}:{place}: {name!r} supersedes what is not known: {error}")
+        for old in there:
+            with self._counting():
+                try:
+                    replace_named(self.store, name, replace(note, supersedes=(old,)))
+                except GraphStoreError as error:
+                    self.warnings.append(f"{self.file}:{place}: {error}")
+
+    def _link(self, edge: dict[str, Any]) -> None:
+        with self._counting():
+            try:
+                if "damage" in edge:
+                    raise InvalidError(edge["damage"])
+                for end in ("source", "target"):
+                    if not self.store.knows(edge[end]):
+                        raise NotFoundError.nearest("node", edge[end], self._ids())
+                self.store.link(**edge)
+            except GraphStoreError as error:
+                self.warnings.append(f"{self.file}: edge: {error}")
+
+    def _ids(self) -> list[str]:
+        with self.store.reading() as sight:
+            return list(sight.ids())
+
+    @contextmanager
+    def _counting(self) -> Iterator[None]:
+        """Count the links made inside the block."""
+        with self.store.reading() as sight:
+            before = sight.links_made()
+            yield
+            self.counts["links"] += sight.links_made() - before
+
+
+def _edge(edge: Any, zone: tzinfo | None) -> dict[str, Any]:
+    """An edge as a link; what cannot be one says why."""
+    ends = ("src", "dst") if isinstance(edge, Mapping) and "src" in edge else ("source", "target")
+    if not isinstance(edge, Mapping) or any(edge.get(end) is None for end in ends):
+        return {"damage": f"{edge!r} is no edge. It needs src and dst."}
+    timed = _timed(edge, zone)
+    at = timed.get("created_at")
+    try:
+        since = None if at is None else moment(instant(at, "created_at"))
+    except InvalidError as error:
+        return {"damage": str(error)}
+    return {
+        "source": node_name(edge[ends[0]]),
+        "kind": "related_to",
+        "target": node_name(edge[ends[1]]),
+        "reason": edge.get("rationale") or None,
+        "created_by": edge.get("created_by") or "extractor",
+        "valid_from": since,
+    }

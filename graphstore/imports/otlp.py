@@ -1,0 +1,478 @@
+"""Traces of OpenTelemetry, taken in and given out: OTLP as JSON or as protobuf bytes.
+
+A span is one event of type `span`, at its start; what it says is kept in the metadata as OTLP/JSON has it, so that it goes out as it came in.
+Other events of the timeline go out as spans of their own, or as events of the span they belong to.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import orjson
+
+from graphstore.core.journal.files import new_file
+from graphstore.core.read.view import Reader
+from graphstore.core.write.writer import Writer
+from graphstore.errors import ConflictError, InvalidError
+from graphstore.events import timeline
+from graphstore.events.timeline import SPAN
+from graphstore.imports.records import Damage, Progress
+from graphstore.store import registry
+from graphstore.values.models import Event, Json, Value
+from graphstore.values.period import instant, iso, moment
+from graphstore.values.spans import ENDED_AT
+
+try:
+    from google.protobuf.message import DecodeError
+    from opentelemetry.proto.common.v1.common_pb2 import InstrumentationScope, KeyValue
+    from opentelemetry.proto.resource.v1.resource_pb2 import Resource
+    from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span, TracesData
+
+    from graphstore.imports.otlp_json import from_json, to_json, unknown_fields
+except ImportError:
+    raise InvalidError("OTLP needs opentelemetry-proto. Install it: pip install 'graphstore[otel]'") from None
+
+if TYPE_CHECKING:
+    from graphstore.store.store import GraphStore
+
+__all__ = ["Imported", "export_otlp", "import_otlp", "traces_data"]
+
+OTLP = "otlp"
+"""Where the metadata of a span keep what it says."""
+NAMELESS = "(a span without a name)"
+BINARY = frozenset({".pb", ".binpb", ".bin"})
+"""Endings of files that are written as protobuf bytes."""
+_SCOPE = "graphstore"
+_TEXTS = ("source", "agent", "sender", "sender_name", "thread", "classification", "media_path", "media_hash")
+_MOST_UNKNOWN = 100
+
+
+class Imported(Value):
+    """What an import of spans wrote, and what it could not take as it was. `unknown`: fields that this version of OTLP has no name for."""
+
+    spans: int
+    known: int
+    traces: int
+    damaged: tuple[Damage, ...] = ()
+    unknown: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        more = [
+            f"{count} {word}"
+            for count, word in (
+                (self.known, "known already"),
+                (len(self.damaged), "damaged"),
+                (len(self.unknown), "unknown fields left out"),
+            )
+            if count
+        ]
+        return "; ".join([f"{self.spans} new spans of {self.traces} traces", *more])
+
+
+class _Group(NamedTuple):
+    """What the spans around a span share, as OTLP/JSON; None where it is not said."""
+
+    resource: Json | None
+    resource_schema: str
+    scope: Json | None
+    scope_schema: str
+
+
+# ---- taking spans in --------------------------------------------------------------------------
+
+
+@registry.write("otlp", files=("source",))
+def import_otlp(
+    store: GraphStore, source: str | Path | bytes, *, progress: Progress | None = None
+) -> Imported:
+    """Write the spans of a file, or of bytes, in one transaction. The same spans again change nothing.
+
+    A file holds one OTLP/JSON object, one a line, or protobuf bytes. A span with ids that are none, or a damaged line, is left out and reported.
+    Raises InvalidError for what holds no traces at all.
+    """
+    name = "bytes" if isinstance(source, bytes) else Path(source).name
+    data = source if isinstance(source, bytes) else Path(source).read_bytes()
+    reading = _Reading(name)
+    taking = _Taking(store, reading)
+    with store.transaction(reason=f"imported from {name}"):
+        for number, (place, line, group, span) in enumerate(reading.spans(data), 1):
+            try:
+                taking.span(group, span, place)
+            except InvalidError as error:
+                reading.damage(line, str(error))
+            if progress and number % 256 == 0:
+                progress(number, number)
+    unknown = tuple(dict.fromkeys(reading.unknown))
+    return Imported(
+        spans=taking.new,
+        known=taking.known,
+        traces=len(taking.traces),
+        damaged=tuple(reading.damaged),
+        unknown=unknown[:_MOST_UNKNOWN],
+        warnings=tuple(taking.warnings),
+    )
+
+
+class _Reading:
+    """The spans of one file, and what was wrong with it."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.damaged: list[Damage] = []
+        self.unknown: list[str] = []
+
+    def damage(self, line: int, reason: str) -> None:
+        self.damaged.append(Damage(file=self.name, line=line, reason=reason))
+
+    def spans(self, data: bytes) -> Iterator[tuple[str, int, _Group, Span]]:
+        """Each span with its place, its line and what it shares."""
+        if data.lstrip()[:1] in (b"{", b""):
+            documents, damaged = _documents(data)
+            if documents or not data.strip():
+                for line, reason in damaged:
+                    self.damage(line, reason)
+                for line, found in documents:
+                    for place, group, span in self._of_json(found, line):
+                        yield place, line, group, span
+                return
+        traces = TracesData()
+        try:
+            traces.ParseFromString(data)
+        except DecodeError as error:
+            raise InvalidError(
+                f"{self.name} holds no OTLP traces ({error}). Give OTLP/JSON, one object or one a line, or the bytes of a TracesData."
+            ) from None
+        self.unknown += unknown_fields(traces, "traces")
+        for i, resource in enumerate(traces.resource_spans):
+            for j, scope in enumerate(resource.scope_spans):
+                group = _Group(
+                    to_json(resource.resource) if resource.HasField("resource") else None,
+                    resource.schema_url,
+                    to_json(scope.scope) if scope.HasField("scope") else None,
+                    scope.schema_url,
+                )
+                for k, span in enumerate(scope.spans):
+                    yield f"resourceSpans[{i}].scopeSpans[{j}].spans[{k}]", 1, group, span
+
+    def _of_json(self, found: Json, line: int) -> Iterator[tuple[str, _Group, Span]]:
+        self.unknown += [name for name in found if name != "resourceSpans"]
+        for place, one in self._listed(found, "resourceSpans", "", line):
+            resource = ResourceSpans()
+            self._filled({**one, "scopeSpans": None}, resource, place, line)
+            for inner, two in self._listed(one, "scopeSpans", f"{place}.", line):
+                scope = ScopeSpans()
+                self._filled({**two, "spans": None}, scope, inner, line)
+                group = _Group(
+                    to_json(resource.resource) if resource.HasField("resource") else None,
+                    resource.schema_url,
+                    to_json(scope.scope) if scope.HasField("scope") else None,
+                    scope.schema_url,
+                )
+                for where, three in self._listed(two, "spans", f"{inner}.", line):
+                    span = Span()
+                    if self._filled(three, span, where, line):
+                        yield where, group, span
+
+    def _listed(self, found: Json, name: str, where: str, line: int) -> Iterator[tuple[str, Json]]:
+        """The objects in a list of an object, each with its place."""
+        several = found.get(name)
+        if several is not None and not isinstance(several, list):
+            self.damage(line, f"{where}{name} is no list")
+            return
+        for number, each in enumerate(several or ()):
+            place = f"{where}{name}[{number}]"
+            if isinstance(each, dict):
+                yield place, each
+            else:
+                self.damage(line, f"{place} is no object")
+
+    def _filled(self, found: Json, message: Any, place: str, line: int) -> bool:
+        try:
+            from_json(found, message, place, self.unknown.append)
+        except (InvalidError, RecursionError) as error:
+            self.damage(line, str(error))
+            return False
+        return True
+
+
+def _documents(data: bytes) -> tuple[list[tuple[int, Json]], list[tuple[int, str]]]:
+    """The objects in a text with their lines, and what is damaged: the text is one object, or has one a line."""
+    try:
+        return [(1, _object(data))], []
+    except ValueError:
+        pass
+    found, damaged = [], []
+    for number, line in enumerate(data.split(b"\n"), 1):
+        if line.strip():
+            try:
+                found.append((number, _object(line)))
+            except ValueError as error:
+                damaged.append((number, f"no JSON object: {error}"))
+    return found, damaged
+
+
+def _object(data: bytes) -> Json:
+    try:
+        found = json.loads(data.decode("utf-8-sig"))
+    except RecursionError:
+        raise ValueError("nested too deep") from None
+    if not isinstance(found, dict):
+        raise ValueError(f"{type(found).__name__}")
+    return found
+
+
+class _Taking:
+    """Spans becoming events."""
+
+    def __init__(self, store: GraphStore, reading: _Reading) -> None:
+        self.store = store
+        self.reading = reading
+        self.new = self.known = 0
+        self.traces: set[str] = set()
+        self.warnings: list[str] = []
+
+    def span(self, group: _Group, span: Span, place: str) -> None:
+        """Record a span. Raises InvalidError for one whose ids are none."""
+        trace_id, span_id = _id(span.trace_id, 16, "traceId", place), _id(span.span_id, 8, "spanId", place)
+        parent = span.parent_span_id
+        parent_id = _id(parent, 8, "parentSpanId", place) if any(parent) else None
+        told = to_json(span)
+        for name in ("traceId", "spanId", *(("parentSpanId",) if parent_id else ())):
+            told.pop(name)
+        shared = {
+            "resource": group.resource,
+            "resourceSchemaUrl": group.resource_schema or None,
+            "scope": group.scope,
+            "scopeSchemaUrl": group.scope_schema or None,
+        }
+        metadata: Json = {
+            OTLP: {"span": told, **{name: value for name, value in shared.items() if value is not None}}
+        }
+        if span.end_time_unix_nano:
+            metadata[ENDED_AT] = iso(span.end_time_unix_nano // 1000)
+        fields = {
+            "occurred_at": moment(span.start_time_unix_nano // 1000),
+            "origin": "system",
+            "source": _service(group.resource),
+            "metadata": metadata,
+            "trace_id": trace_id,
+            "span_id": span_id,
+            "parent_span_id": parent_id,
+        }
+        self.traces.add(trace_id)
+        name = span.name if span.name.strip() else NAMELESS
+        self._record(f"{SPAN}_{trace_id}_{span_id}", name, fields)
+
+    def _record(self, id: str, name: str, fields: Mapping[str, Any]) -> None:
+        with self.store.reading() as sight:
+            ent = sight.entity(id)
+            forgotten = ent >= 0 and sight.is_forgotten(ent)
+        if forgotten:  # and not to come back
+            self.known += 1
+            return
+        try:
+            recorded = self.store.record_event(SPAN, name, id=id, **fields)
+        except ConflictError:
+            said = orjson.dumps(
+                [name, fields["metadata"], fields["parent_span_id"]], option=orjson.OPT_SORT_KEYS
+            )
+            other = f"{id}_{blake2b(said, digest_size=4).hexdigest()}"
+            recorded = self.store.record_event(SPAN, name, id=other, **fields)
+            if recorded.is_new:
+                self.warnings.append(
+                    f"span {fields['span_id']} of trace {fields['trace_id']} is told otherwise too: kept as {other}."
+                )
+        if recorded.is_new:
+            self.new += 1
+        else:
+            self.known += 1
+
+
+def _id(raw: bytes, length: int, name: str, place: str) -> str:
+    if len(raw) != length or not any(raw):
+        raise InvalidError(f"{place}.{name} is {raw.hex()!r}: it takes {length} bytes that are not all zero")
+    return raw.hex()
+
+
+def _service(resource: Json | None) -> str | None:
+    """The service a resource says it is."""
+    for attribute in (resource or {}).get("attributes", ()):
+        if attribute.get("key") == "service.name":
+            name = attribute.get("value", {}).get("stringValue")
+            return name if isinstance(name, str) else None
+    return None
+
+
+# ---- giving traces out ------------------------------------------------------------------------
+
+
+@registry.read("otlp", files=("path",))
+def export_otlp(view: Reader, path: str | Path) -> int:
+    """Write every trace of a view as OTLP/JSON, or as protobuf bytes where the file's name ends in .pb, .binpb or .bin. Gives the number of spans.
+
+    Raises ConflictError when the file is there already.
+    """
+    target = Path(path)
+    found = traces_data(view)
+    with new_file(target) as sink:
+        if target.suffix in BINARY:
+            sink.write(found.SerializeToString(deterministic=True))
+        else:
+            sink.write(orjson.dumps(to_json(found), option=orjson.OPT_APPEND_NEWLINE))
+    return sum(len(scope.spans) for resource in found.resource_spans for scope in resource.scope_spans)
+
+
+@registry.read("otlp")
+def traces_data(view: Reader) -> TracesData:
+    """Every trace that a view has something of. Spans that came in go out as they came, in that order; equal resources and scopes are one."""
+    pinned = view.as_of() if isinstance(view, Writer) else view
+    giving = _Giving()
+    with pinned.reading() as sight:
+        events: dict[int, Event] = {}
+        for name in sight.traces():
+            events |= {ent: sight.event_and_links(ent) for ent in sight.trace(name)}
+        told = [events[ent] for ent in sorted(events)]
+    rest = [event for event in told if not giving.taken_in(event)]
+    for trace_id in dict.fromkeys(event.trace_id for event in rest if event.trace_id is not None):
+        giving.grown(timeline.trace(pinned, trace_id))
+    return giving.data()
+
+
+class _Giving:
+    """Spans laid out by what they share."""
+
+    def __init__(self) -> None:
+        self.resources: dict[bytes, tuple[_Group, dict[bytes, tuple[_Group, list[Span]]]]] = {}
+        self.spans: dict[tuple[str, str], Span] = {}  # those that came in, by trace and span
+
+    def data(self) -> TracesData:
+        traces = TracesData()
+        for group, scopes in self.resources.values():
+            resource = traces.resource_spans.add(schema_url=group.resource_schema)
+            if group.resource is not None:
+                _fill(resource.resource, group.resource)
+            for inner, spans in scopes.values():
+                scope = resource.scope_spans.add(schema_url=inner.scope_schema)
+                if inner.scope is not None:
+                    _fill(scope.scope, inner.scope)
+                scope.spans.extend(spans)
+        return traces
+
+    def add(self, group: _Group, span: Span) -> None:
+        outer = orjson.dumps(group[:2], option=orjson.OPT_SORT_KEYS)
+        inner = orjson.dumps(group[2:], option=orjson.OPT_SORT_KEYS)
+        _, scopes = self.resources.setdefault(outer, (group, {}))
+        scopes.setdefault(inner, (group, []))[1].append(span)
+
+    def taken_in(self, event: Event) -> bool:
+        """Give out a span that came in, as it came. False for any other event."""
+        kept = event.metadata.get(OTLP)
+        if (
+            event.type != SPAN
+            or not isinstance(kept, dict)
+            or event.trace_id is None
+            or event.span_id is None
+        ):
+            return False
+        span = Span()
+        try:
+            _fill(span, kept["span"])
+            span.trace_id, span.span_id = bytes.fromhex(event.trace_id), bytes.fromhex(event.span_id)
+            if event.parent_span_id is not None:
+                span.parent_span_id = bytes.fromhex(event.parent_span_id)
+            group = _Group(
+                kept.get("resource"),
+                kept.get("resourceSchemaUrl", ""),
+                kept.get("scope"),
+                kept.get("scopeSchemaUrl", ""),
+            )
+            _fill(Resource(), group.resource or {})
+            _fill(InstrumentationScope(), group.scope or {})
+        except (InvalidError, KeyError, ValueError):
+            return False  # somebody else's metadata under that name
+        self.add(group, span)
+        self.spans.setdefault((event.trace_id, event.span_id), span)
+        return True
+
+    def grown(self, trace: timeline.Trace) -> None:
+        """Give out what did not come in as spans: each span of the tree, and each event of no span as one of its own."""
+        for each in trace.spans:
+            others = [event for event in each.events if OTLP not in event.metadata]
+            came = self.spans.get((trace.trace_id, each.span_id))
+            if came is not None:
+                came.events.extend(_point(event) for event in others)
+            elif others:
+                self._own(trace.trace_id, each.span_id, each.parent_span_id, each.events, each)
+        for event in trace.events:
+            self._own(trace.trace_id, f"event {event.id}", None, (event,), None)
+
+    def _own(
+        self,
+        trace_id: str,
+        span_id: str,
+        parent: str | None,
+        events: tuple[Event, ...],
+        told: timeline.Span | None,
+    ) -> None:
+        first = events[0]
+        start = _nano(first)
+        end = start if told is None or told.end is None else instant(told.end) * 1000
+        span = Span(
+            trace_id=_hex(trace_id, 16),
+            span_id=_hex(span_id, 8),
+            parent_span_id=b"" if parent is None else _hex(parent, 8),
+            name=first.description if first.type == SPAN else first.type,
+            kind=Span.SPAN_KIND_INTERNAL,
+            start_time_unix_nano=max(start, 0),
+            end_time_unix_nano=max(end, 0),
+        )
+        if span.trace_id.hex() != trace_id:
+            span.attributes.append(_attribute("graphstore.trace_id", trace_id))
+        if told is not None and span.span_id.hex() != span_id:
+            span.attributes.append(_attribute("graphstore.span_id", span_id))
+        span.events.extend(_point(event) for event in events)
+        resource = Resource(attributes=[_attribute("service.name", first.source or _SCOPE)])
+        self.add(_Group(to_json(resource), "", {"name": _SCOPE}, ""), span)
+
+
+def _fill(message: Any, found: Json) -> None:
+    from_json(found, message, "metadata", lambda place: None)
+
+
+def _point(event: Event) -> Span.Event:
+    """An event of the timeline as an event of a span."""
+    said: dict[str, Any] = {"graphstore.event_id": event.id, "description": event.description}
+    said |= {name: value for name in _TEXTS if (value := getattr(event, name)) is not None}
+    if event.authorized is not None:
+        said["authorized"] = event.authorized
+    if event.metadata:
+        said["metadata"] = orjson.dumps(event.metadata, option=orjson.OPT_SORT_KEYS).decode()
+    attributes = [_attribute(name, value) for name, value in said.items()]
+    return Span.Event(time_unix_nano=max(_nano(event), 0), name=event.type, attributes=attributes)
+
+
+def _attribute(key: str, value: str | bool) -> KeyValue:
+    found = KeyValue(key=key)
+    if isinstance(value, bool):
+        found.value.bool_value = value
+    else:
+        found.value.string_value = value
+    return found
+
+
+def _nano(event: Event) -> int:
+    return instant(event.occurred_at) * 1000
+
+
+def _hex(id: str, length: int) -> bytes:
+    """An id as OTLP has it: the bytes it is the hex of, else bytes that the same id always gets."""
+    try:
+        raw = bytes.fromhex(id) if id == id.lower() and len(id) == 2 * length else b""
+    except ValueError:
+        raw = b""
+    return raw if len(raw) == length and any(raw) else blake2b(id.encode(), digest_size=length).digest()

@@ -1,0 +1,629 @@
+"""What is known of agent sessions as a folder of JSON files, given out and taken in: a file for each version of a node, and the edges.
+
+`YYYY/MM/{id}-v{n}.json` holds a segment's node, `sessions/{id}-v{n}.json` a session's, `edges.json` the links between them. What only this
+store knows stands in a file's `graphstore`, where it is not what an import would conclude by itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+from operator import itemgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import orjson
+
+from graphstore.core.journal.files import new_folder
+from graphstore.core.read.view import Reader
+from graphstore.core.write.writer import Writer
+from graphstore.errors import GraphStoreError, InvalidError, NotFoundError
+from graphstore.imports.records import Damage, Progress
+from graphstore.sessions.segments.nodes import IDENTITY, SEGMENT, SESSION, Edge, SessionNode, checked, loaded
+from graphstore.store import registry
+from graphstore.values.models import Json, Link, Value, Version
+from graphstore.values.period import OPEN, Instant, Period, coalesce, instant, iso, moment, without_all
+from graphstore.values.time_range import plural
+
+if TYPE_CHECKING:
+    from graphstore.store.store import GraphStore
+
+EDGES, SESSIONS = "edges.json", "sessions"
+OURS = "graphstore"
+APART = "piBrain"
+"""Where a link's metadata keep what an edge says beside its own fields."""
+FIRST, AGAIN = "initial", "prompt_update"
+"""What made a first version, and a later one, where its file does not say."""
+_BOUNDARIES = frozenset({"fork", "branch", "tree_jump", "resume", "compaction", "continuation"})
+_PLAIN_NAME = re.compile(r"[\w.-]+\Z")
+_LINE = 1  # of damage to a file as a whole
+
+
+class Exported(Value):
+    """What an export wrote, and what has no place in it."""
+
+    nodes: int
+    versions: int
+    edges: int
+    warnings: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        told = f"{self.nodes} nodes in {self.versions} versions, {self.edges} edges"
+        return f"{told}; {len(self.warnings)} left out" if self.warnings else told
+
+
+class Imported(Value):
+    """What an import wrote, what was there already, and what it left out."""
+
+    files: int
+    nodes: int
+    versions: int
+    links: int
+    known: int
+    damaged: tuple[Damage, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        told = f"{self.files} files: {self.nodes} new nodes, {self.versions} new versions, {self.links} new links"
+        more = [f"{self.known} known already"] if self.known else []
+        more += [f"{len(self.damaged)} damaged"] if self.damaged else []
+        return "; ".join([told, *more])
+
+
+# ---- giving out ---------------------------------------------------------------------------------
+
+
+@registry.read("pi_brain", files=("folder",))
+def export_pi_brain(view: Reader, folder: str | Path) -> Exported:
+    """Write every version, believed or once believed, of the nodes of sessions that a view knows, and the links between them that hold there.
+
+    Raises ConflictError when there is something in the folder, EngineError when the disk refuses.
+    """
+    with new_folder(Path(folder)) as fresh:
+        export = _Export(view.as_of() if isinstance(view, Writer) else view)
+        for path, content in export.files():
+            file = fresh / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(_json(content))
+    return Exported(**export.counts, warnings=tuple(export.warnings()))
+
+
+def _json(content: Any) -> bytes:
+    return orjson.dumps(content, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+
+
+class _Export:
+    """The nodes of sessions that a view knows, as files."""
+
+    def __init__(self, view: Reader) -> None:
+        self.view = view
+        self.counts = {"nodes": 0, "versions": 0, "edges": 0}
+        self.left: list[str] = []
+        self.elsewhere = 0  # links with an end that is no node of a session
+        self.past = 0  # links that are known and do not hold here
+        self.began: dict[str, Instant] = {}  # when each node that was written began, as it was told first
+        with view.reading() as sight:
+            known = (ent for ent in sight.entities(events=False) if sight.kind(ent) in (SEGMENT, SESSION))
+            self.names = list(map(sight.id, known))
+
+    def files(self) -> Iterator[tuple[str, Any]]:
+        """Each file by its path: the nodes in the order they were first known, then the edges."""
+        for id in self.names:
+            written = 0
+            for path, content in self._versions(id):
+                yield path, content
+                written += 1
+            self.counts["nodes"] += written > 0
+            self.counts["versions"] += written
+        edges = sorted(self._edges(), key=lambda edge: (edge["createdAt"], edge["id"]))
+        self.counts["edges"] = len(edges)
+        yield EDGES, edges
+
+    def warnings(self) -> list[str]:
+        """What has no place in the files."""
+        told = list(self.left)
+        if self.elsewhere:
+            told.append(f"{plural(self.elsewhere, 'link')} with what is no node of a session")
+        if self.past:
+            told.append(f"{plural(self.past, 'link')} not held here: unlinked, ended, or to begin later")
+        return told
+
+    def _versions(self, id: str) -> Iterator[tuple[str, Json]]:
+        rows: dict[int, list[Version]] = {}
+        for row in self.view.versions(id):
+            rows.setdefault(row.number, []).append(row)
+        for number in sorted(rows):
+            its = rows[number]
+            following = rows.get(number + 1)
+            try:
+                path, content, plain = _file_of(its[0])
+            except InvalidError as error:
+                self.left.append(f"{id}-v{number}: {'no content' if not its[0].content else error}")
+                continue
+            ours = _said_of(its[0])
+            until = instant(following[0].tx_from) if following else OPEN
+            if [_period_of(row) for row in its] != [(*plain, until)]:
+                ours["periods"] = [_dated(row) for row in its]
+                if following is None and self._standing(id) == "retracted":
+                    ours["standing"] = "retracted"
+            self.began.setdefault(id, instant(its[0].valid_from))
+            yield path, {**content, OURS: ours} if ours else content
+
+    def _standing(self, id: str) -> str:
+        return self.view.inspect(id).node.standing
+
+    def _edges(self) -> Iterator[Json]:
+        for link in self._links():
+            if {link.source, link.target} <= self.began.keys():
+                yield self._edge(link)
+            else:
+                self.elsewhere += 1
+
+    def _links(self) -> list[Link]:
+        """The links that hold at one of the nodes or at both, each once and as it is stored."""
+        with self.view.reading() as sight:
+            there = {
+                edge.link: None
+                for ent in map(sight.entity, self.began)
+                for edge in (*sight.edges(ent, "out"), *sight.edges(ent, "into"))
+            }
+            held = {link: sight.held(link) for link in there}
+            self.past = sum(row < 0 and sight.was_made(link) for link, row in held.items())
+            return [sight.link(row) for row in held.values() if row >= 0]
+
+    def _edge(self, link: Link) -> Json:
+        metadata, type = dict(link.metadata), link.kind
+        if type == "related_to" and isinstance(metadata.get("relationship"), str):
+            type = metadata.pop("relationship")
+        apart = metadata.pop(APART, {})
+        metadata = _renamed(link.kind, metadata, _SNAKE, _camel)
+        since = instant(link.valid_from)
+        ours = {
+            "reason": link.reason,
+            "strength": link.strength,
+            "confidence": None if link.confidence == _confidence(link.created_by) else link.confidence,
+            "validFrom": None
+            if since == max(self.began[link.source], self.began[link.target])
+            else iso(since),
+            "validTo": None if link.valid_to is None else iso(instant(link.valid_to)),
+        }
+        ours = {name: value for name, value in ours.items() if value is not None}
+        edge = {
+            "id": link.id,
+            "sourceNodeId": link.source,
+            "targetNodeId": link.target,
+            "type": type,
+            "metadata": metadata,
+            "createdAt": iso(instant(link.tx_from)),
+            "createdBy": link.created_by,
+            **apart,
+        }
+        return {**edge, OURS: ours} if ours else edge
+
+
+def _file_of(version: Version) -> tuple[str, Json, tuple[Instant, Instant, Instant]]:
+    """The path and the content of a version's file, and the periods an import would conclude: valid from, to, told at.
+
+    Raises InvalidError for a segment that is no node of a session.
+    """
+    name = f"{_file_name(version.id)}-v{version.number}.json"
+    if version.kind == SESSION:
+        before = [f"{version.id}-v{number}" for number in range(1, version.number)]
+        identity = {"id": version.id, "version": version.number, "previousVersions": before}
+        return f"{SESSIONS}/{name}", {**identity, SESSION: version.content}, (0, 0, 0)
+    node = loaded(version)
+    began = instant(node.metadata.timestamp)
+    at = moment(began)
+    plain = (began, OPEN, instant(node.metadata.analyzed_at))
+    return f"{at.year:04}/{at.month:02}/{name}", node.json_object(), plain
+
+
+def _said_of(version: Version) -> Json:
+    """What the store keeps of a version beside its content, where it does not follow from it."""
+    text, tags = _searched(version.kind, version.content)
+    said = {
+        "key": version.key if version.number == 1 else None,
+        "scope": version.scope or None if version.number == 1 else None,
+        "triggerReason": None if version.trigger == _trigger(version.number) else version.trigger,
+        "source": version.source,
+    }
+    ours: Json = {name: value for name, value in said.items() if value is not None}
+    if version.text != text:
+        ours["text"] = version.text
+    if version.tags != tags:
+        ours["tags"] = list(version.tags)
+    return ours
+
+
+def _searched(kind: str, content: Json) -> tuple[str | None, tuple[str, ...]]:
+    """The text and the tags that a node is kept with, where nothing else is said."""
+    if kind == SESSION:
+        return None, ()
+    node = checked(SessionNode, content)
+    return node.text or None, node.tags
+
+
+def _trigger(number: int) -> str:
+    return FIRST if number == 1 else AGAIN
+
+
+def _confidence(created_by: str) -> str:
+    return "inferred" if created_by == "daemon" else "explicit"
+
+
+_SNAKE = re.compile(r"[a-z][a-z0-9]*(?:_[a-z][a-z0-9]*)+\Z")
+_CAMEL = re.compile(r"[a-z][a-z0-9]*(?:[A-Z][a-z0-9]*)+\Z")
+
+
+def _camel(name: str) -> str:
+    return re.sub(r"_([a-z])", lambda found: found[1].upper(), name)
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"[A-Z]", lambda found: f"_{found[0].lower()}", name)
+
+
+def _renamed(kind: str, value: Any, which: re.Pattern[str], rename: Callable[[str], str]) -> Any:
+    """What a boundary says of itself, its fields under the names of the other side: `gap_minutes` here, `gapMinutes` there."""
+    if kind not in _BOUNDARIES:
+        return value
+    if isinstance(value, list):
+        return [_renamed(kind, each, which, rename) for each in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        rename(name) if which.match(name) else name: _renamed(kind, each, which, rename)
+        for name, each in value.items()
+    }
+
+
+def _file_name(id: str) -> str:
+    return id if _PLAIN_NAME.match(id) else quote(id, safe="")
+
+
+def _period_of(row: Version) -> tuple[Instant, Instant, Instant, Instant]:
+    return (instant(row.valid_from), _end(row.valid_to), instant(row.tx_from), _end(row.tx_to))
+
+
+def _end(at: Any) -> Instant:
+    return OPEN if at is None else instant(at)
+
+
+def _dated(row: Version) -> Json:
+    periods = zip(("validFrom", "validTo", "txFrom", "txTo"), _period_of(row), strict=True)
+    return {name: iso(at) for name, at in periods if at < OPEN}
+
+
+# ---- taking in ----------------------------------------------------------------------------------
+
+
+@registry.write("pi_brain", files=("folder",))
+def import_pi_brain(store: GraphStore, folder: str | Path, *, progress: Progress | None = None) -> Imported:
+    """Take in the nodes, in all their versions, and the edges of a folder. Ids are kept. The same folder again changes nothing.
+
+    What was told at an instant is a transaction at that instant, where the store's last one and its clock allow it; else it is one of
+    now, in the same order, and `analyzedAt` in the content says when it was. `progress` is called with files done and in all. Raises
+    InvalidError when there is no such folder.
+    """
+    root = Path(folder)
+    if not root.is_dir():
+        raise InvalidError(f"there is no folder {str(root)!r}. Give one with YYYY/MM/…-v1.json files.")
+    taken = _Import(store, root)
+    paths = sorted(root.rglob("*.json"))
+    for number, path in enumerate(paths, start=1):
+        taken.read(path)
+        if progress:
+            progress(number, len(paths))
+    taken.write()
+    damaged = tuple(sorted(taken.damaged, key=lambda one: one.file))
+    return Imported(files=len(paths), **taken.counts, damaged=damaged, warnings=tuple(taken.warnings))
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """One version, as its file says it. `rows`: the periods it held over, valid from and to, told at and until."""
+
+    path: Path
+    id: str
+    kind: str
+    number: int
+    content: Json
+    ours: Json
+    rows: tuple[tuple[Instant, Instant, Instant, Instant], ...]
+
+    @property
+    def told(self) -> Instant:
+        return min(row[2] for row in self.rows)
+
+
+@dataclass(slots=True)
+class _Act:
+    """What to do at an instant: versions first, then links, then what was taken back."""
+
+    at: Instant
+    rank: int
+    order: tuple[str, int]
+    path: Path
+    do: Callable[[], None]
+
+
+@dataclass
+class _Import:
+    """One folder on its way into a store."""
+
+    store: GraphStore
+    root: Path
+    counts: dict[str, int] = field(
+        default_factory=lambda: dict.fromkeys(("nodes", "versions", "links", "known"), 0)
+    )
+    damaged: list[Damage] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    nodes: dict[str, dict[int, _File]] = field(default_factory=dict)
+    edges: list[tuple[Path, Edge]] = field(default_factory=list)
+    began: dict[str, Instant] = field(default_factory=dict)
+
+    # ---- reading
+
+    def read(self, path: Path) -> None:
+        """Keep what a file says for later, or report why not."""
+        try:
+            given = orjson.loads(path.read_bytes())
+            if path.name == EDGES:
+                self._read_edges(path, given)
+            else:
+                self._keep(_read_file(path, given, self._is_session(path)))
+        except OSError as error:
+            self._leave(path, f"cannot be read: {error.strerror}")
+        except orjson.JSONDecodeError as error:
+            self._leave(path, f"no JSON: {error.msg}", error.lineno)
+        except InvalidError as error:
+            self._leave(path, str(error))
+
+    def _is_session(self, path: Path) -> bool:
+        return path.parent.name == SESSIONS
+
+    def _keep(self, file: _File) -> None:
+        versions = self.nodes.setdefault(file.id, {})
+        other = versions.setdefault(file.number, file)
+        if other is not file:
+            self._leave(file.path, f"{file.id}-v{file.number} stands in {other.path.name} already")
+
+    def _read_edges(self, path: Path, given: Any) -> None:
+        entries = given.get("edges") if isinstance(given, dict) else given
+        if not isinstance(entries, list):
+            raise InvalidError("no list of edges")
+        for number, entry in enumerate(entries):
+            try:
+                self.edges.append((path, checked(Edge, entry)))
+            except InvalidError as error:
+                self._leave(path, f"edge {number}: {error}")
+
+    def _leave(self, path: Path, reason: str, line: int = _LINE) -> None:
+        self.damaged.append(Damage(file=str(path), line=line, reason=reason))
+
+    # ---- writing
+
+    def write(self) -> None:
+        """Do everything in the order it was told, a transaction for each instant."""
+        acts = [*self._of_nodes(), *self._of_edges()]
+        acts.sort(key=lambda act: (act.at, act.rank, act.order))
+        with self.store._together():
+            begin = 0
+            while begin < len(acts):
+                end = begin
+                while end < len(acts) and acts[end].at == acts[begin].at:
+                    end += 1
+                self._at(acts[begin].at, acts[begin:end])
+                begin = end
+
+    def _at(self, at: Instant, acts: list[_Act]) -> None:
+        allowed = None if at <= self.store._last_tx else moment(at)
+        try:
+            self._do(allowed, acts)
+        except InvalidError:  # ahead of the clock, or before a view that was handed out
+            self._do(None, acts)
+
+    def _do(self, at: Any, acts: list[_Act]) -> None:
+        with self.store.transaction(at=at, reason=f"imported from {self.root.name}"):
+            for act in acts:
+                try:
+                    act.do()
+                except GraphStoreError as refused:
+                    self._leave(act.path, str(refused))
+
+    def _of_nodes(self) -> Iterator[_Act]:
+        for id, versions in self.nodes.items():
+            files = [versions[number] for number in sorted(versions)]
+            self.began[id] = min(files[0].rows, key=itemgetter(2, 0))[0]
+            missing = sorted(set(range(1, files[-1].number)) - versions.keys())
+            if missing:
+                lost = ", ".join(f"v{number}" for number in missing)
+                self.warnings.append(f"{id}: {lost} is missing; the versions after it get lower numbers.")
+            files = self._fresh(id, files)
+            before = -OPEN
+            for file in files:
+                before = max(file.told, before + 1)
+                yield _Act(before, 0, (id, file.number), file.path, self._version(file))
+            yield from self._withdrawals(id, files)
+
+    def _fresh(self, id: str, files: list[_File]) -> list[_File]:
+        """The versions that the store does not have."""
+        try:
+            rows = self.store.versions(id) if self.store.knows(id) else []
+        except InvalidError as error:
+            self._leave(files[0].path, str(error))
+            return []
+        there = {row.number: row.content for row in rows}
+        fresh = []
+        for file in files:
+            if file.content in there.values():
+                self.counts["known"] += 1
+            elif file.number in there:
+                self._leave(file.path, f"{id}-v{file.number} is known with another content, which stays")
+            else:
+                fresh.append(file)
+        return fresh
+
+    def _version(self, file: _File) -> Callable[[], None]:
+        def write() -> None:
+            told = [row for row in file.rows if row[2] == file.told]
+            during = {"valid_from": moment(told[0][0]), "valid_to": moment(max(row[1] for row in told))}
+            text, tags = _searched(file.kind, file.content)
+            said: Json = {
+                "text": file.ours.get("text", text),
+                "tags": file.ours.get("tags", tags),
+                "trigger": file.ours.get("triggerReason", _trigger(file.number)),
+                "source": file.ours.get("source"),
+                **during,
+            }
+            if self.store.knows(file.id):
+                self.store.revise(file.id, file.content, **said)
+            else:
+                place = {"key": file.ours.get("key"), "scope": file.ours.get("scope", "")}
+                self.store.add_node(file.kind, file.content, id=file.id, **place, **said)
+                self.counts["nodes"] += 1
+            self.counts["versions"] += 1
+
+        return write
+
+    def _withdrawals(self, id: str, files: list[_File]) -> Iterator[_Act]:
+        """What was taken back of a node and not said anew, at each instant."""
+        rows = [row for file in files for row in file.rows]
+        for file, following in pairwise(files):
+            if "periods" not in file.ours:  # then it ended with the next one
+                rows[rows.index(file.rows[0])] = (*file.rows[0][:3], max(following.told, file.told + 1))
+        retracted = bool(files) and files[-1].ours.get("standing") == "retracted"
+        for at in sorted({*(row[3] for row in rows if row[3] < OPEN), *(file.told for file in files)}):
+            ended = [row[:2] for row in rows if row[3] == at]
+            begun = [row[:2] for row in rows if row[2] == at]
+            if len(begun) > 1:  # it was written over all of them at once: the gaps go
+                ended.append((min(row[0] for row in begun), max(row[1] for row in begun)))
+            gone = [gap for whole in coalesce(ended) for gap in without_all(whole, begun)]
+            again = [row[:2] for file in files for row in file.rows if row[2] > max(at, file.told)]
+            kept = [part for gap in gone for part in without_all(gap, again)]
+            if kept != gone:
+                self.warnings.append(
+                    f"{id}: what was taken at {iso(at)} and given back later is held throughout."
+                )
+            if gone := kept:
+                path = files[-1].path
+                yield _Act(at, 2, (id, 0), path, self._withdrawal(id, gone, retracted))
+
+    def _withdrawal(self, id: str, gone: list[Period], retracted: bool) -> Callable[[], None]:
+        def write() -> None:
+            if not retracted:
+                self._supersede_again(id, gone)
+            for start, stop in gone:
+                try:
+                    if retracted or stop < OPEN:
+                        during = {"valid_from": moment(start), "valid_to": moment(stop)}
+                        self.store.retract(id, **during, reason="as imported")
+                    else:
+                        self.store.end(id, at=moment(start), reason="as imported")
+                except NotFoundError:  # a supersession has taken it
+                    pass
+
+        return write
+
+    def _supersede_again(self, id: str, gone: list[Period]) -> None:
+        """What was described anew after a supersession, and lost to it again: where the supersession takes no more than what is gone."""
+        for link in self.store.backlinks_to(id, "supersedes"):
+            since = instant(link.valid_from)
+            held = [
+                (max(since, instant(row.valid_from)), _end(row.valid_to)) for row in self.store.history(id)
+            ]
+            if not any(without_all(part, gone) for part in held if part[0] < part[1]):
+                self.store.supersede(id, by=link.source, reason=link.reason, valid_from=link.valid_from)
+
+    def _has_link(self, id: str) -> bool:
+        with self.store.reading() as sight:
+            return sight.knows_link(id)
+
+    def _of_edges(self) -> Iterator[_Act]:
+        for path, edge in self.edges:
+            if self._has_link(edge.id):
+                self.counts["known"] += 1
+                continue
+            told = [instant(edge.created_at)]
+            for end in (edge.source_node_id, edge.target_node_id):
+                told += [min(file.told for file in self.nodes[end].values())] if end in self.nodes else []
+            yield _Act(max(told), 1, (edge.id, 0), path, self._link(edge))
+
+    def _link(self, edge: Edge) -> Callable[[], None]:
+        def write() -> None:
+            ours = (edge.model_extra or {}).get(OURS)
+            ours = ours if isinstance(ours, dict) else {}
+            apart = {name: value for name, value in (edge.model_extra or {}).items() if name != OURS}
+            metadata, type = _renamed(edge.type, edge.metadata, _CAMEL, _snake), edge.type
+            try:
+                self.store.vocabulary.canonical(type)
+            except InvalidError:
+                metadata, type = {**metadata, "relationship": type}, "related_to"
+            metadata = {**metadata, APART: apart} if apart else metadata
+            self.store.link(
+                edge.source_node_id,
+                type,
+                edge.target_node_id,
+                id=edge.id,
+                metadata=metadata,
+                created_by=edge.created_by,
+                reason=ours.get("reason"),
+                strength=ours.get("strength"),
+                confidence=ours.get("confidence", _confidence(edge.created_by)),
+                valid_from=ours.get("validFrom") or moment(self._since(edge)),
+                valid_to=ours.get("validTo"),
+            )
+            self.counts["links"] += 1
+
+        return write
+
+    def _since(self, edge: Edge) -> Instant:
+        """From when on a link holds: the later of its ends, by what was told of each first."""
+        found = []
+        for end in (edge.source_node_id, edge.target_node_id):
+            if end not in self.began:
+                self.began[end] = instant(self.store.versions(end)[0].valid_from)
+            found.append(self.began[end])
+        return max(found)
+
+
+def _read_file(path: Path, given: Any, session: bool) -> _File:
+    """What a file says. Raises InvalidError for what is no node."""
+    if not isinstance(given, Mapping):
+        raise InvalidError(f"no JSON object but {type(given).__name__}")
+    id, number = given.get("id"), given.get("version")
+    if not isinstance(id, str) or not id.strip():
+        raise InvalidError(f"id {id!r} is no text. A node has an id.")
+    if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+        raise InvalidError(f"version {number!r} is out of range. Give a whole number of at least 1.")
+    ours = given.get(OURS)
+    ours = dict(ours) if isinstance(ours, dict) else {}
+    periods = ours.get("periods", [])
+    if not isinstance(periods, list):
+        raise InvalidError(f"{OURS}.periods {periods!r} is no list.")
+    rows = tuple(map(_row_of, periods))
+    if session:
+        content = given.get(SESSION)
+        if not isinstance(content, dict):
+            raise InvalidError(f"{SESSION} is missing: what is known of the session.")
+        if not rows:
+            raise InvalidError(f"{OURS}.periods is missing: it says when a session was known.")
+        return _File(path, id, SESSION, number, content, ours, rows)
+    node = checked(SessionNode, {name: value for name, value in given.items() if name != OURS})
+    content = {name: value for name, value in given.items() if name not in (*IDENTITY, OURS)}
+    plain = (instant(node.metadata.timestamp), OPEN, instant(node.metadata.analyzed_at), OPEN)
+    return _File(path, id, SEGMENT, number, content, ours, rows or (plain,))
+
+
+def _row_of(given: Any) -> tuple[Instant, Instant, Instant, Instant]:
+    if not isinstance(given, dict) or not {"validFrom", "txFrom"} <= given.keys():
+        raise InvalidError(f"{OURS}.periods: {given!r} has no validFrom, or no txFrom.")
+    return (
+        instant(given["validFrom"], "validFrom"),
+        instant(given["validTo"], "validTo") if "validTo" in given else OPEN,
+        instant(given["txFrom"], "txFrom"),
+        instant(given["txTo"], "txTo") if "txTo" in given else OPEN,
+    )

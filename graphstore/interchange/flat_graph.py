@@ -1,0 +1,158 @@
+"""The graph of a view for tools whose properties are flat: what stands, what its links name, and one type for each property."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import orjson
+
+from graphstore.core.read.view import Reader
+from graphstore.core.tables.properties import chosen, field_kind, property_name
+from graphstore.core.write.writer import Writer
+from graphstore.values.models import UPRIGHT, Coordinate, Json, Node
+from graphstore.values.period import instant, iso
+
+Label = Literal["Node", "Event", "Absent"]
+PropertyKind = Literal["text", "texts", "truth", "whole", "number", "time"]
+Kinds = dict[str, PropertyKind]
+
+LABELS: tuple[Label, ...] = ("Node", "Event", "Absent")
+LINK_KINDS: Kinds = {
+    **dict.fromkeys(("id", "kind", "reason"), "text"),
+    "strength": "whole",
+    **dict.fromkeys(("confidence", "created_by", "metadata", "source_standing", "target_standing"), "text"),
+    **dict.fromkeys(("valid_from", "valid_to", "tx_from"), "time"),
+}
+_THING_KINDS: Kinds = {
+    **dict.fromkeys(("number", "count"), "whole"),
+    **dict.fromkeys(("valid_from", "valid_to", "tx_from", "occurred_at", "first_seen", "last_seen"), "time"),
+    "tags": "texts",
+    "authorized": "truth",
+}
+_RESERVED = frozenset({*Node.model_fields, "occurred_at", "first_seen", "last_seen"})
+_STRUCTURE = ("source", "target", "tx_to")
+"""What is told of a link by its place, and what a view does not know yet: until when a row will be believed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Thing:
+    """A node or an event; of `properties` none is None."""
+
+    id: str
+    label: Label
+    properties: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Tie:
+    """A link and the labels of its ends."""
+
+    kind: str
+    source: Thing
+    target: Thing
+    properties: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class FlatGraph:
+    """Things and ties of a view, with the properties each label has, in order, and their types."""
+
+    at: Coordinate
+    things: list[Thing]
+    ties: list[Tie]
+    kinds: dict[Label, Kinds]
+
+
+def flat_graph(view: Reader, reserved: Collection[str] = ()) -> FlatGraph:
+    """The graph of a view, as `view.to_networkx` has it. Labels and content fields are those that `view.query` shows, and `content` is all of it.
+
+    A content field named as one of `reserved` gets the prefix `c_`, as one does that is named as a property of every node.
+    """
+    view = pinned(view)
+    graph = view.to_networkx()
+    labels = {id: _label(told) for id, told in graph.nodes.items()}
+    contents = [told["content"] for id, told in graph.nodes.items() if labels[id] == "Node"]
+    fields = _fields(contents, reserved)
+    things = {id: _thing(labels[id], told, fields) for id, told in graph.nodes.items()}
+    ties = [
+        Tie(told["kind"], things[source], things[target], _properties(told))
+        for source, target, told in graph.edges(data=True)
+    ]
+    of_fields: Kinds = {field.name: field.kind for field in fields.values()}
+    kinds: dict[Label, Kinds] = {label: {} for label in LABELS}
+    for thing in things.values():
+        known = kinds[thing.label]
+        for name in thing.properties:
+            if name not in known:
+                known[name] = of_fields.get(name) or _THING_KINDS.get(name, "text")
+    return FlatGraph(view.at, list(things.values()), ties, kinds)
+
+
+def pinned(view: Reader) -> Reader:
+    """The view of now where a store is given: what is read of it in several steps is all of one coordinate."""
+    return view.as_of() if isinstance(view, Writer) else view
+
+
+def written(value: Any) -> Any:
+    """A property as text where it is neither text, a whole number, a number nor a truth: a time in ISO 8601, a list as JSON."""
+    if isinstance(value, (str, bool, int, float)):
+        return value
+    return json_text(value) if isinstance(value, list) else iso(instant(value))
+
+
+def json_text(value: Any) -> str:
+    """A value as JSON, keys sorted."""
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+
+
+def _label(told: Mapping[str, Any]) -> Label:
+    upright = told["standing"] in UPRIGHT
+    if "type" in told:
+        return "Event" if upright or told["standing"] == "superseded" else "Absent"
+    return "Node" if upright else "Absent"
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    """A content field as a property."""
+
+    name: str
+    kind: PropertyKind
+    as_json: bool
+
+    def of(self, value: Any) -> Any:
+        if self.as_json:
+            return json_text(value)
+        return float(value) if self.kind == "number" else value
+
+
+def _fields(contents: list[Json], reserved: Collection[str]) -> dict[str, _Field]:
+    """The content fields that become properties."""
+    taken = {name.casefold() for name in (*_RESERVED, *reserved)}
+    found = {}
+    for field in chosen(contents)[0]:
+        kind = field_kind(content.get(field) for content in contents)
+        found[field] = _Field(property_name(field, taken), "text" if kind == "json" else kind, kind == "json")
+    return found
+
+
+def _thing(label: Label, told: dict[str, Any], fields: dict[str, _Field]) -> Thing:
+    properties = _properties(told)
+    if label == "Node":
+        for name, value in told["content"].items():
+            if value is not None and name in fields:
+                properties[fields[name].name] = fields[name].of(value)
+    return Thing(told["id"], label, properties)
+
+
+def _properties(told: Mapping[str, Any]) -> dict[str, Any]:
+    found = {}
+    for name, value in told.items():
+        if value is None or name in _STRUCTURE:
+            continue
+        if isinstance(value, dict):
+            value = json_text(value)
+        found[name] = list(value) if isinstance(value, tuple) else value
+    return found

@@ -1,0 +1,147 @@
+"""The whole history up to a tx as Arrow tables, a part at a time: the graph tables, with what was told later left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from graphstore.core.read.view import Reader
+from graphstore.core.tables.texts import sections
+from graphstore.errors import InvalidError
+from graphstore.values.period import TimeLike
+
+if TYPE_CHECKING:
+    from graphstore.store.store import GraphStore
+
+PART = 100_000
+"""Rows read at once."""
+
+
+class _Table(NamedTuple):
+    query: str
+    counted: str | None  # what of the store's counts numbers its rows; None where all of them are one part
+    schema: pa.Schema
+
+
+_TEXT, _INSTANT = pa.string(), pa.timestamp("us", tz="UTC")
+_BELIEVED = [("tx_from", _INSTANT), ("tx_to", _INSTANT), ("opened_by", _TEXT), ("closed_by", _TEXT)]
+_HELD = [("valid_from", _INSTANT), ("valid_to", _INSTANT), *_BELIEVED]
+
+
+def _texts(*names: str) -> list[tuple[str, pa.DataType]]:
+    return [(name, _TEXT) for name in names]
+
+
+_TABLES = {
+    "nodes": _Table(
+        "told_nodes", None, pa.schema([*_texts("id", "kind", "key", "scope"), ("tx_from", _INSTANT)])
+    ),
+    "versions": _Table(
+        "told_versions",
+        "rows",
+        pa.schema(
+            [
+                *_texts("node_id", "ref"),
+                ("number", pa.int64()),
+                *_texts("content", "text"),
+                ("tags", pa.list_(_TEXT)),
+                *_texts("trigger", "source"),
+                *_HELD,
+            ]
+        ),
+    ),
+    "events": _Table(
+        "told_events",
+        "operations",
+        pa.schema(
+            [
+                *_texts("id", "type"),
+                ("occurred_at", _INSTANT),
+                *_texts("description", "source", "origin", "agent", "fingerprint", "metadata"),
+                *_texts("trace_id", "span_id", "parent_span_id"),
+                *_texts("sender", "sender_name", "thread", "classification"),
+                ("authorized", pa.bool_()),
+                *_texts("media_path", "media_hash"),
+                *_BELIEVED,
+            ]
+        ),
+    ),
+    "occurrences": _Table(
+        "told_occurrences",
+        "operations",
+        pa.schema(
+            [*_texts("event_id"), ("occurred_at", _INSTANT), ("tx_from", _INSTANT), *_texts("opened_by")]
+        ),
+    ),
+    "links": _Table(
+        "told_links",
+        "link_rows",
+        pa.schema(
+            [
+                *_texts("id", "source", "kind", "target", "reason"),
+                ("strength", pa.int64()),
+                *_texts("confidence", "created_by", "metadata"),
+                *_HELD,
+            ]
+        ),
+    ),
+    "operations": _Table(
+        "told_operations",
+        "operations",
+        pa.schema([*_texts("id"), ("tx", _INSTANT), *_texts("verb", "subject", "author", "reason")]),
+    ),
+}
+NAMES = tuple(_TABLES)
+
+
+class History:
+    """What a store was told up to an instant. What is told or closed later is not in it, however late it is read."""
+
+    def __init__(self, store: Reader, tx: TimeLike | None = None) -> None:
+        """`tx`: default now. Raises InvalidError for a view: it is of one coordinate, and of no history."""
+        if not hasattr(store, "query_tables"):
+            raise InvalidError(
+                f"{store!r} is a view, which is of one coordinate. Give the store, and tx= for what it knew then."
+            )
+        self._store: GraphStore = store  # type: ignore[assignment]
+        self.tx: datetime = self._store.as_of(tx=tx).at.tx
+
+    @staticmethod
+    def schema(name: str) -> pa.Schema:
+        """The columns of a table, named in `NAMES`: instants in UTC, an open end null, contents and metadata JSON text."""
+        return _TABLES[name].schema
+
+    def parts(self, name: str) -> Iterator[pa.Table]:
+        """The rows of a table, in the order in which they were told, at most `PART` at once."""
+        table = _TABLES[name]
+        section = sections()[table.query]
+        last = 1 if table.counted is None else self._store.stats()[table.counted]
+        for low in range(0, last, PART):
+            bounds = {} if table.counted is None else {"low": low, "high": low + PART}
+            found = self._store.query_tables(section.text, tx=self.tx, **bounds).to_arrow()
+            found = found.sort_by([(column, "ascending") for column in section.order])
+            if found.num_rows:
+                yield self._known(found).select(table.schema.names).cast(table.schema)
+
+    def believed(self, name: str) -> Iterator[dict[str, Any]]:
+        """The rows of a table that were believed at the tx, one by one."""
+        for part in self.parts(name):
+            yield from part.filter(pc.is_null(part["tx_to"])).to_pylist()
+
+    def _known(self, rows: pa.Table) -> pa.Table:
+        """The rows as they were believed at the tx: what was closed later is open."""
+        if "tx_to" not in rows.column_names:
+            return rows
+        later = pc.fill_null(pc.greater(rows["tx_to"], pa.scalar(self.tx, _INSTANT)), False)
+        for column in ("tx_to", "closed_by"):
+            kind = rows.schema.field(column).type
+            rows = rows.set_column(
+                rows.column_names.index(column),
+                column,
+                pc.if_else(later, pa.scalar(None, kind), rows[column]),
+            )
+        return rows

@@ -1,0 +1,129 @@
+"""The graph of a view as one file of GraphML, GEXF or node-link JSON, written by networkx: for networkx itself, Gephi, yEd, D3."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from graphstore.core.journal.files import new_file
+from graphstore.core.read.view import Reader
+from graphstore.interchange.flat_graph import FlatGraph, Thing, flat_graph, pinned, written
+from graphstore.interchange.xml_text import escaped
+from graphstore.values.period import OPEN, Period, coalesce, instant, iso
+from graphstore.values.text import described, line
+
+if TYPE_CHECKING:
+    import networkx
+
+__all__ = ["export_gexf", "export_graphml", "export_node_link"]
+
+# names that readers of these formats take for their own
+_OWN = ("label", "type", "weight", "start", "end", "spells", "slices", "viz", "pid", "parents", "slot")
+LABEL = 80
+"""Columns of what a picture shows beside a node."""
+
+
+def export_graphml(view: Reader, path: str | os.PathLike[str]) -> int:
+    """Write the graph of a view as GraphML. Gives the number of nodes and edges.
+
+    Each property has one type: boolean, long, double or string; instants are ISO 8601, `content`, `metadata` and `tags` JSON text, periods
+    the properties `valid_from`, `valid_to`, `tx_from`. What XML cannot hold is `_xHHHH_` (`escapes.unescaped` reads it). Raises ConflictError when `path` is there.
+    """
+    import networkx
+
+    with new_file(Path(path)) as sink:
+        graph = _drawn(flat_graph(view, _OWN))
+        networkx.write_graphml_xml(graph, sink)
+    return len(graph) + int(graph.number_of_edges())
+
+
+def export_gexf(view: Reader, path: str | os.PathLike[str]) -> int:
+    """Write the graph of a view as GEXF 1.2, dynamic: valid time is its timeline. Gives the number of nodes and edges.
+
+    The spells of a node are all periods over which it is believed, those of a link its own, an event begins when it happened. Properties are
+    as in `export_graphml`, `key` is `slot`. Raises ConflictError when `path` is there.
+    """
+    import networkx
+
+    with new_file(Path(path)) as sink:
+        view = pinned(view)
+        flat = flat_graph(view, _OWN)
+        graph = _drawn(flat)
+        for thing in flat.things:
+            told = graph.nodes[escaped(thing.id)]
+            if "key" in told:
+                told["slot"] = told.pop("key")  # networkx takes the name for a key of edges
+            told["spells"] = spells(_held_over(view, thing))
+        for tie in flat.ties:
+            key = escaped(tie.properties["id"])
+            told = graph.edges[escaped(tie.source.id), escaped(tie.target.id), key]
+            told |= {"id": key, "spells": spells([period_of(tie.properties)])}
+        networkx.write_gexf(graph, sink)
+    return len(graph) + int(graph.number_of_edges())
+
+
+def export_node_link(view: Reader, path: str | os.PathLike[str]) -> int:
+    """Write the graph of a view as the JSON of `networkx.node_link_data`. Gives the number of nodes and edges.
+
+    It is `view.to_networkx()`, contents nested as they are, instants as ISO 8601; `graph` is the coordinate. Raises ConflictError when `path` is there.
+    """
+    import networkx
+
+    with new_file(Path(path)) as sink:
+        view = pinned(view)
+        graph = view.to_networkx()
+        graph.graph.update(view.at.model_dump())
+        data = networkx.node_link_data(graph, edges="edges")
+        sink.write(orjson.dumps(data, option=orjson.OPT_UTC_Z | orjson.OPT_APPEND_NEWLINE))
+    return len(graph) + int(graph.number_of_edges())
+
+
+def _drawn(flat: FlatGraph) -> networkx.MultiDiGraph[str]:
+    """The flat graph in networkx, with texts that XML can hold and a label for each node."""
+    import networkx
+
+    graph: networkx.MultiDiGraph[str] = networkx.MultiDiGraph(name=str(flat.at))
+    for thing in flat.things:
+        graph.add_node(escaped(thing.id), label=escaped(_label(thing)), **_held(thing.properties))
+    for tie in flat.ties:
+        ends = escaped(tie.source.id), escaped(tie.target.id)
+        graph.add_edge(*ends, key=escaped(tie.properties["id"]), **_held(tie.properties))
+    return graph
+
+
+def _held(properties: dict[str, Any]) -> dict[str, Any]:
+    found = {}
+    for name, value in properties.items():
+        if name != "id":
+            shown = written(value)
+            found[escaped(name)] = escaped(shown) if isinstance(shown, str) else shown
+    return found
+
+
+def _label(thing: Thing) -> str:
+    told = thing.properties
+    if "description" in told:
+        return line(told["description"], LABEL) or thing.id
+    return line(described(orjson.loads(told["content"]), told.get("text")), LABEL) or thing.id
+
+
+def _held_over(view: Reader, thing: Thing) -> list[Period]:
+    """The periods of valid time over which a thing is believed."""
+    if "occurred_at" in thing.properties:
+        return [(instant(thing.properties["occurred_at"]), OPEN)]
+    return coalesce(period_of(version.model_dump()) for version in view.history(thing.id))
+
+
+def period_of(told: Mapping[str, Any]) -> Period:
+    """The valid time of what has `valid_from` and, unless it is open, `valid_to`."""
+    end = told.get("valid_to")
+    return instant(told["valid_from"]), OPEN if end is None else instant(end)
+
+
+def spells(periods: list[Period]) -> list[tuple[str, str | None]]:
+    """Periods as GEXF has them."""
+    return [(iso(start), None if end >= OPEN else iso(end)) for start, end in periods]

@@ -1,0 +1,699 @@
+"""What the tools for agents answer: flat values that are sparing with tokens, each with the coordinate it was read at, and each in a few words.
+
+A field that has nothing to say is left out of the structured answer: no `valid_to` is an open end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any, Literal
+
+import orjson
+
+from graphstore.core.read.view import View
+from graphstore.values.models import (
+    UPRIGHT,
+    Chain,
+    Change,
+    Contradiction,
+    Event,
+    FieldChange,
+    How,
+    Json,
+    Link,
+    Node,
+    Standing,
+    Value,
+    Version,
+    words,
+)
+from graphstore.values.text import during, line, when
+
+STATEMENT = 400
+"""Columns of a statement in a list; `get` tells all of it."""
+
+
+class At(Value):
+    """The coordinate of an answer: as of `valid` in the world, as the store knew it at `tx`."""
+
+    valid: datetime
+    tx: datetime
+
+    def __str__(self) -> str:
+        return f"as of {when(self.valid)}, as known at {when(self.tx)}"
+
+
+class Answer(Value):
+    """What every answer has: its coordinate, and how many parts were left out of this page. `more` is the cursor that goes on after it."""
+
+    at: At
+    left_out: int = 0
+    more: str | None = None
+
+    def text(self) -> str:
+        """The answer in words."""
+        return "\n".join([*self._lines(), *self._tail()])
+
+    def _lines(self) -> Iterable[str]:
+        return ()
+
+    def _tail(self) -> Iterable[str]:
+        if self.more:
+            yield f"({self.left_out} more: call again with cursor={self.more!r})"
+        yield f"({self.at})"
+
+
+class Thing(Value):
+    """A node or an event in a line. `kind` is an event's type; an event's `valid_from` is when it happened. `cut`: the statement is longer than shown."""
+
+    id: str
+    what: Literal["node", "event"]
+    kind: str
+    statement: str
+    standing: Standing
+    valid_from: datetime
+    valid_to: datetime | None = None
+    recorded_at: datetime
+    key: str | None = None
+    tags: tuple[str, ...] | None = None
+    cut: bool | None = None
+
+    def __str__(self) -> str:
+        how = "" if self.standing == "stands" else f" {self.standing.replace('_', ' ')},"
+        at = when(self.valid_from) if self.what == "event" else during(self.valid_from, self.valid_to)
+        return f"{self.id} [{self.kind}] {self.statement} ({how.strip()}{' ' if how else ''}{at})"
+
+
+class Hit(Thing):
+    """Something found. `via`: the links that lead to it from what the words found. `note`: why it is shaky, or how it disagrees; `other` is the id of what
+    has fallen below it, or of what it disagrees with."""
+
+    score: float | None = None
+    via: str | None = None
+    other: str | None = None
+    note: str | None = None
+
+    def __str__(self) -> str:
+        return super().__str__() + "".join(f" — {each}" for each in (self.via, self.note) if each)
+
+
+class LinkLine(Value):
+    """A link, `source kind target`, with what its other end says and how each end stands."""
+
+    id: str
+    source: str
+    kind: str
+    target: str
+    other: str | None = None
+    source_standing: Standing
+    target_standing: Standing
+    reason: str | None = None
+    strength: int | None = None
+    confidence: str
+    created_by: str
+    valid_from: datetime
+    valid_to: datetime | None = None
+    recorded_at: datetime
+
+    def __str__(self) -> str:
+        other = f" ({self.other})" if self.other else ""
+        why = f" because: {self.reason}" if self.reason else ""
+        inferred = " [inferred]" if self.confidence == "inferred" else ""
+        return f"{self.source} {self.kind} {self.target}{other}{why}{inferred}"
+
+
+class VersionLine(Value):
+    """A version over one period: what was said, when it holds, when the store was told so and until when it believed it.
+
+    `who` told the version first, and for what `reason`, whatever was left of its period later; `unsaid_by` changed it since.
+    """
+
+    ref: str
+    number: int
+    statement: str
+    valid_from: datetime
+    valid_to: datetime | None = None
+    recorded_at: datetime
+    believed_until: datetime | None = None
+    who: str | None = None
+    reason: str | None = None
+    source: str | None = None
+    trigger: str
+    unsaid_by: str | None = None
+    unsaid_because: str | None = None
+    cut: bool | None = None
+
+    def __str__(self) -> str:
+        by = f" by {self.who}" if self.who else ""
+        why = f" because: {self.reason}" if self.reason else ""
+        until = f", believed until {when(self.believed_until)}" if self.believed_until else ""
+        gone = f" ({self.unsaid_because})" if self.unsaid_because else ""
+        return f"{self.ref} {self.statement} ({during(self.valid_from, self.valid_to)}; recorded {when(self.recorded_at)}{by}{until}{gone}){why}"
+
+
+class StepLine(Value):
+    """One step of a succession: `id` took the place of `replaced`, since when in the world, when the store was told, who said so and why.
+
+    A thing that ended or was retracted with nothing in its place is a step without an id.
+    """
+
+    how: How
+    replaced: str | None = None
+    id: str | None = None
+    kind: str | None = None
+    statement: str | None = None
+    standing: Standing | None = None
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
+    since: datetime | None = None
+    recorded_at: datetime
+    who: str | None = None
+    reason: str | None = None
+    link: str | None = None
+
+    def __str__(self) -> str:
+        by = f" by {self.id} ({self.statement})" if self.id else ""
+        since = f" since {when(self.since)}" if self.since else ""
+        who = f" by {self.who}" if self.who else ""
+        why = f", because: {self.reason}" if self.reason else ""
+        of = f"{self.replaced} " if self.replaced else ""
+        return f"{of}{self.how}{by}{since} (recorded {when(self.recorded_at)}{who}){why}"
+
+
+class Done(Value):
+    """An operation: what was done to what, by whom, when the store was told, and why."""
+
+    verb: str
+    subject: str
+    who: str | None = None
+    recorded_at: datetime
+    reason: str | None = None
+
+    def __str__(self) -> str:
+        who = f" by {self.who}" if self.who else ""
+        why = f" because: {self.reason}" if self.reason else ""
+        return f"{when(self.recorded_at)} {self.verb} {self.subject}{who}{why}"
+
+
+class Reached(Thing):
+    """A thing that a chain of links reaches: so many `hops` away, by the link `by` of the thing `of` nearer to the beginning."""
+
+    hops: int
+    by: str | None = None
+    of: str | None = None
+    reason: str | None = None
+
+    def __str__(self) -> str:
+        why = f" because: {self.reason}" if self.reason else ""
+        return f"{'  ' * (self.hops - 1)}{self.by}: {super().__str__()}{why}"
+
+
+class Found(Answer):
+    """What a search found, best first. `note` says how it was searched."""
+
+    hits: tuple[Hit, ...] = ()
+    note: str
+
+    def _lines(self) -> Iterable[str]:
+        yield from map(str, self.hits) if self.hits else ("Nothing found.",)
+        yield f"({self.note})"
+
+
+class Got(Answer):
+    """One thing in full. `links` begin at it, `backlinks` end at it; `history` is what is believed of it over all valid time.
+
+    A content too long for one page comes as `content_pieces` of its JSON text, to be put together over the pages.
+    """
+
+    thing: Thing
+    version: int | None = None
+    source: str | None = None
+    confirmations: int = 0
+    content: Json | None = None
+    content_pieces: tuple[str, ...] = ()
+    links: tuple[LinkLine, ...] = ()
+    backlinks: tuple[LinkLine, ...] = ()
+    history: tuple[VersionLine, ...] = ()
+
+    def _lines(self) -> Iterable[str]:
+        version = f", version {self.version}" if self.version else ""
+        confirmed = f", confirmed {self.confirmations} times" if self.confirmations else ""
+        source = f", from {self.source}" if self.source else ""
+        yield f"{self.thing}{version}{source}{confirmed}"
+        if self.content is not None:
+            yield _compact(self.content)
+        yield from self.content_pieces
+        yield from (f"link: {each}" for each in self.links)
+        yield from (f"backlink: {each}" for each in self.backlinks)
+        yield from (f"version: {each}" for each in self.history)
+
+
+class Superseded(Answer):
+    """What became of a thing. `answer` is a paragraph to quote; `chain` the steps away from the subject in order; `current` what stands now at their
+    ends, several when it `forked`.
+
+    Without a subject the text fits several: ask again with an id of `candidates`. With one, `candidates` are what the text might have meant instead.
+    """
+
+    answer: str
+    subject: Thing | None = None
+    standing: Standing | None = None
+    retracted: bool = False
+    forked: bool = False
+    chain: tuple[StepLine, ...] = ()
+    current: tuple[Thing, ...] = ()
+    candidates: tuple[Thing, ...] = ()
+
+    def _lines(self) -> Iterable[str]:
+        yield self.answer
+        yield from (f"stands: {each}" for each in self.current)
+        yield from (f"step: {each}" for each in self.chain)
+        other = "may also be meant" if self.subject else "may be meant"
+        yield from (f"{other}: {each}" for each in self.candidates)
+
+
+class Versions(Answer):
+    """Every version of a node that was ever believed, in the order the store was told."""
+
+    id: str
+    kind: str
+    standing: Standing
+    versions: tuple[VersionLine, ...] = ()
+
+    def _lines(self) -> Iterable[str]:
+        yield f"{self.id} [{self.kind}] {self.standing.replace('_', ' ')}"
+        yield from map(str, self.versions)
+
+
+class Why(Answer):
+    """Why a thing is as it is: `said`, who did what to it, when and why; `causes`, what led to it; `rests_on`, what it is built on and which of that
+    has fallen; `replaces`, what it took the place of, and why; `shaky`, what fell below it."""
+
+    answer: str
+    subject: Thing
+    shaky: str | None = None
+    said: tuple[Done, ...] = ()
+    causes: tuple[Reached, ...] = ()
+    rests_on: tuple[LinkLine, ...] = ()
+    replaces: tuple[LinkLine, ...] = ()
+
+    def _lines(self) -> Iterable[str]:
+        yield self.answer
+        for name in ("said", "causes", "rests_on", "replaces"):
+            if found := getattr(self, name):
+                yield f"{name.replace('_', ' ')}:"
+                yield from (f"  {each}" for each in found)
+
+
+class Entry(Value):
+    """Something on a timeline: a message, an event, or a version of a node, at its instant in the world."""
+
+    at: datetime
+    what: Literal["message", "event", "version"]
+    id: str
+    kind: str
+    statement: str
+    who: str | None = None
+    standing: Standing | None = None
+    until: datetime | None = None
+    recorded_at: datetime | None = None
+    replaced_by: tuple[str, ...] | None = None
+    cut: bool | None = None
+
+    def __str__(self) -> str:
+        who = f"{self.who}: " if self.who else ""
+        how = (
+            f" ({self.standing.replace('_', ' ')})" if self.standing and self.standing not in UPRIGHT else ""
+        )
+        return f"{when(self.at)} {self.id} [{self.kind}] {who}{self.statement}{how}"
+
+
+class Timeline(Answer):
+    """What happened and what was said, newest first. `of` says whose timeline it is."""
+
+    of: str
+    entries: tuple[Entry, ...] = ()
+
+    def _lines(self) -> Iterable[str]:
+        yield f"{self.of}:"
+        yield from map(str, self.entries) if self.entries else ("nothing",)
+
+
+class FieldLine(Value):
+    """One difference of a content: at `path`, from `old` to `new`."""
+
+    id: str
+    path: str
+    type: str
+    old: Any = None
+    new: Any = None
+
+    def __str__(self) -> str:
+        return f"{self.id} {self.path}: {self.type} {self.old!r} → {self.new!r}"
+
+
+class Difference(Answer):
+    """What differs: between two versions of one thing (`changes`), or between the coordinates `before` and `at`."""
+
+    before: At | None = None
+    id: str | None = None
+    old: int | None = None
+    new: int | None = None
+    changes: tuple[FieldLine, ...] = ()
+    added: tuple[Thing, ...] = ()
+    removed: tuple[Thing, ...] = ()
+    changed: tuple[Thing, ...] = ()
+    links_added: tuple[LinkLine, ...] = ()
+    links_removed: tuple[LinkLine, ...] = ()
+
+    def _lines(self) -> Iterable[str]:
+        if self.before:
+            yield f"from {self.before}"
+        for name in ("added", "removed", "changed", "changes", "links_added", "links_removed"):
+            yield from (f"{name.replace('_', ' ')}: {each}" for each in getattr(self, name))
+
+
+class SpanLine(Value):
+    """A span of a trace: `depth` levels below a root. Seconds where its end is known."""
+
+    span: str
+    parent: str | None = None
+    depth: int
+    name: str
+    start: datetime | None = None
+    seconds: float | None = None
+    missing: bool | None = None
+    events: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        length = "" if self.seconds is None else f" {self.seconds:.3g} s"
+        return f"{'  ' * self.depth}{self.name or self.span}{length}"
+
+
+class Traced(Answer):
+    """The spans of a trace as a tree in order (`spans`), or a chain of links from a thing (`root`, `reached`). `truncated`: the depth cut something off."""
+
+    kind: Literal["trace", "chain"]
+    direction: Literal["up", "down"] | None = None
+    root: Thing | None = None
+    reached: tuple[Reached, ...] = ()
+    truncated: bool = False
+    spans: tuple[SpanLine, ...] = ()
+    events: tuple[Thing, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def _lines(self) -> Iterable[str]:
+        if self.root is not None:
+            yield str(self.root)
+            yield from (
+                map(str, self.reached)
+                if self.reached
+                else ("nothing rests on it" if self.direction == "down" else "nothing led to it",)
+            )
+        yield from map(str, self.spans)
+        yield from map(str, self.events)
+        yield from self.notes
+
+
+class KindLine(Value):
+    """A kind of node, event or link: how many there are, and (of nodes) the fields of their contents."""
+
+    what: Literal["node", "event", "link"]
+    kind: str
+    count: int
+    fields: tuple[str, ...] | None = None
+    meaning: str | None = None
+
+    def __str__(self) -> str:
+        fields = f": {', '.join(self.fields)}" if self.fields else ""
+        return f"{self.what} {self.kind} ({self.count}){fields}{f' — {self.meaning}' if self.meaning else ''}"
+
+
+class Schema(Answer):
+    """What there is here: kinds with their counts, the graph as Cypher sees it, and the names of snapshots and branches."""
+
+    graph: str
+    counts: dict[str, int]
+    kinds: tuple[KindLine, ...] = ()
+    snapshots: tuple[str, ...] = ()
+    branches: tuple[str, ...] = ()
+    branch: str | None = None
+
+    def _lines(self) -> Iterable[str]:
+        yield self.graph
+        yield from map(str, self.kinds)
+        yield from (f"snapshot {each}" for each in self.snapshots)
+        yield from (f"branch {each}" for each in self.branches)
+
+
+class Rows(Answer):
+    """The rows of a query, each a list in the order of `columns`. `cut_cells`: texts longer than shown."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...] = ()
+    cut_cells: int = 0
+    warnings: tuple[str, ...] = ()
+
+    def _lines(self) -> Iterable[str]:
+        yield " | ".join(self.columns)
+        for row in self.rows:
+            yield " | ".join(cell if isinstance(cell, str) else _compact(cell) for cell in row)
+        yield from self.warnings
+        if self.cut_cells:
+            yield f"({self.cut_cells} texts are longer than shown: ask for substring(…), or get(id=…))"
+
+
+class Report(Answer):
+    """What happened, newest first, and the patterns in it. `total_events` counts all that match."""
+
+    summary: str
+    total_events: int
+    time_range: str
+    patterns: tuple[Json, ...] = ()
+    events: tuple[Json, ...] = ()
+
+    def _lines(self) -> Iterable[str]:
+        yield self.summary
+        yield from (f"pattern: {each['description']}" for each in self.patterns)
+        for event in self.events:
+            links = "; ".join(f"{link['relationship']} {link['target']}" for link in event["links"])
+            times = f", {event['count']} times, last {event['last_seen']}" if "count" in event else ""
+            yield f"{event['timestamp']} {event['id']} [{event['type']}] {line(event['description'], STATEMENT)} ({event['status']}{times}){f' — {links}' if links else ''}"
+
+
+class Remembered(Answer):
+    """What `remember` did: `new`, `revised`, or `confirmed` (it was known already; nothing was added). `closed` is what it took the place of;
+    `conflicts` what stands and seems to disagree: decide with `supersede`, `retract`, or leave both."""
+
+    outcome: Literal["new", "confirmed", "revised"]
+    thing: Thing
+    closed: tuple[Thing, ...] = ()
+    conflicts: tuple[Thing, ...] = ()
+
+    def _lines(self) -> Iterable[str]:
+        yield f"{self.outcome}: {self.thing}"
+        yield from (f"  took the place of {each}" for each in self.closed)
+        yield from (f"  seems to disagree with {each}" for each in self.conflicts)
+
+
+class Happened(Answer):
+    """What `record_event` did. Not `is_new`: it happened before, and is counted as another occurrence of that event."""
+
+    event: Thing
+    is_new: bool
+    count: int
+    status: str
+    warnings: tuple[str, ...] = ()
+
+    def _lines(self) -> Iterable[str]:
+        yield f"{'recorded' if self.is_new else f'happened again ({self.count} times now)'}: {self.event}"
+        yield from self.warnings
+
+
+class Replaced(Answer):
+    """What `supersede` did: the link that says so, and how the two stand now."""
+
+    link: LinkLine
+    old: Thing
+    by: Thing
+    now_shaky: tuple[Thing, ...] = ()
+
+    def _lines(self) -> Iterable[str]:
+        yield str(self.link)
+        yield f"  old: {self.old}"
+        yield from (f"  rests on it and is shaky now: {each}" for each in self.now_shaky)
+
+
+class TakenBack(Answer):
+    """What `retract` did, and what rests on it and is shaky now: look at each, then revise, retract or confirm it."""
+
+    how: Literal["retracted", "ended"]
+    thing: Thing
+    now_shaky: tuple[Thing, ...] = ()
+
+    def _lines(self) -> Iterable[str]:
+        yield f"{self.how}: {self.thing}"
+        yield from (f"  rests on it and is shaky now: {each}" for each in self.now_shaky)
+
+
+class Linked(Answer):
+    """What `link` did. Not `is_new`: the link was there already."""
+
+    link: LinkLine
+    is_new: bool
+
+    def _lines(self) -> Iterable[str]:
+        yield f"{'linked' if self.is_new else 'linked before'}: {self.link}"
+
+
+def _compact(value: Any) -> str:
+    return orjson.dumps(value, default=str).decode()
+
+
+# ---------------------------------------------------------------- from the store's values
+
+
+def at(view: View) -> At:
+    """The coordinate of a view."""
+    here = view.at
+    return At(valid=here.valid, tx=here.tx)
+
+
+def cut(text: str, most: int = STATEMENT) -> dict[str, Any]:
+    """A statement as it is shown in a list, and whether it is longer."""
+    shown = line(text, most)
+    return {
+        "statement": shown,
+        "cut": True if shown.endswith("…") and not text.rstrip().endswith("…") else None,
+    }
+
+
+def fields(view: View, node: Node | Event) -> dict[str, Any]:
+    """The fields of a `Thing`."""
+    common = {"id": node.id, "standing": node.standing, "recorded_at": node.tx_from, **cut(words(node))}
+    if isinstance(node, Event):
+        return {**common, "what": "event", "kind": node.type, "valid_from": node.occurred_at}
+    return {
+        **common,
+        "what": "node",
+        "kind": node.kind,
+        "valid_from": node.valid_from,
+        "valid_to": _end(view, node),
+        "key": node.key,
+        "tags": node.tags or None,
+    }
+
+
+def _end(view: View, node: Node) -> datetime | None:
+    """Until when it holds. What has fallen shows the period it once was believed to have; when it ended is in what is believed since."""
+    if node.tx_to is None:
+        return node.valid_to
+    believed = [version.valid_to for version in view.history(node.id) if version.number == node.number]
+    return believed[-1] if believed else node.valid_to
+
+
+def thing(view: View, node: Node | Event) -> Thing:
+    """A node or event in a line."""
+    return Thing(**fields(view, node))
+
+
+def things(view: View, nodes: Iterable[Node | Event]) -> list[Thing]:
+    """Several of them."""
+    return [thing(view, node) for node in nodes]
+
+
+def link_line(link: Link, other: Node | Event | None = None) -> LinkLine:
+    """A link, with what the thing at its other end says."""
+    kept = ("id", "source", "kind", "target", "source_standing", "target_standing", "reason", "strength", "confidence", "created_by",
+            "valid_from", "valid_to")  # fmt: skip
+    said = None if other is None else line(words(other), STATEMENT)
+    return LinkLine(**{name: getattr(link, name) for name in kept}, other=said, recorded_at=link.tx_from)
+
+
+def version_lines(versions: Sequence[Version], done: Iterable[Change]) -> list[VersionLine]:
+    """The rows of a node ever believed, with who took each back, and who told its version first: a piece that is left of it is still their word."""
+    done = list(done)
+    first: dict[int, datetime] = {}
+    for version in versions:
+        first[version.number] = min(version.tx_from, first.get(version.number, version.tx_from))
+    return [version_line(version, done, first[version.number]) for version in versions]
+
+
+def version_line(version: Version, done: Iterable[Change] = (), first: datetime | None = None) -> VersionLine:
+    """A version over one period. `first`: when it was told first; `done`: what was done to its node."""
+    told = None if first is None else _by(done, first, version.id)
+    unsaid = None if version.tx_to is None else _by(done, version.tx_to, version.id)
+    return VersionLine(
+        ref=version.ref,
+        number=version.number,
+        valid_from=version.valid_from,
+        valid_to=version.valid_to,
+        recorded_at=version.tx_from,
+        believed_until=version.tx_to,
+        who=told.author if told else None,
+        reason=told.reason if told else None,
+        source=version.source,
+        trigger=version.trigger,
+        unsaid_by=unsaid.author if unsaid else None,
+        unsaid_because=unsaid.reason if unsaid else None,
+        **cut(words(version)),
+    )
+
+
+def _by(done: Iterable[Change], tx: datetime, id: str) -> Change | None:
+    """The operation of an instant: that on the thing itself where there is one."""
+    there = [each for each in done if each.tx == tx]
+    return next((each for each in there if each.subject == id), there[0] if there else None)
+
+
+def done_line(change: Change) -> Done:
+    """An operation."""
+    return Done(
+        verb=change.verb,
+        subject=change.subject,
+        who=change.author,
+        recorded_at=change.tx,
+        reason=change.reason,
+    )
+
+
+def field_line(id: str, change: FieldChange) -> FieldLine:
+    """A difference of a content."""
+    return FieldLine(id=id, path=change.path, type=change.type, old=change.old, new=change.new)
+
+
+def reached(view: View, chain: Chain, upward: bool) -> list[Reached]:
+    """The things of a chain in the order they were reached, each with the link that reached it first."""
+    hops, by = {chain.root.id: 0}, {}
+    waiting = list(chain.links)
+    while waiting:
+        left = []
+        for link in waiting:
+            near, far = (link.source, link.target) if upward else (link.target, link.source)
+            if link.kind == "supports":  # its target rests on its source
+                near, far = far, near
+            if near in hops:
+                if far not in hops:
+                    hops[far], by[far] = hops[near] + 1, (link, near)
+            else:
+                left.append(link)
+        if len(left) == len(waiting):
+            break
+        waiting = left
+    return [
+        Reached(
+            **fields(view, node),
+            hops=hops[node.id],
+            by=by[node.id][0].kind,
+            of=by[node.id][1],
+            reason=by[node.id][0].reason,
+        )
+        for node in chain.nodes
+        if node.id in by
+    ]
+
+
+def disagreement(found: Contradiction, id: str) -> Node | Event:
+    """Of the two that contradict each other, the other one."""
+    return found.target if found.source.id == id else found.source

@@ -1,0 +1,315 @@
+"""Where a tool sits: the view it reads at, the page it may fill, the name it writes under, and what it says when it is refused.
+
+A page is filled until the budget of tokens is spent; the cursor goes on after it. A cursor keeps no state in the server: it holds the coordinate,
+what was asked, and where to go on, so all pages are of one view.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import inspect
+import re
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial, wraps
+from typing import Annotated, Any, NamedTuple, Protocol, TypeVar
+
+import orjson
+from anyio import CapacityLimiter, to_thread
+from mcp.server.mcpserver import Context
+from mcp_types import CallToolResult, TextContent
+from pydantic import BaseModel, Field
+
+from graphstore.context.sections import estimate
+from graphstore.core.read.view import View
+from graphstore.core.tables.engine import stopped_by
+from graphstore.errors import InvalidError, NotFoundError
+from graphstore.mcp.answers import Answer, At, at
+from graphstore.store.store import GraphStore
+from graphstore.values.period import Instant, instant, moment
+from graphstore.values.text import when
+
+A = TypeVar("A", bound=Answer)
+T = TypeVar("T")
+
+BUDGET = 2_000
+"""Tokens of an answer unless told otherwise: about four bytes each."""
+LEAST_BUDGET = 100
+QUERY_SECONDS = 10.0
+_FOR_THE_CURSOR = 60  # tokens
+_WIRE: dict[str, Any] = {"mode": "json", "exclude_none": True, "by_alias": True}
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
+
+Valid = Annotated[
+    str | None,
+    Field(description="As it was in the world then: a date, an instant, a snapshot's name. [now]"),
+]  # fmt: skip
+Tx = Annotated[
+    str | None,
+    Field(description="As we knew it then: a date, an instant, a snapshot's name. [now]"),
+]  # fmt: skip
+Budget = Annotated[
+    int,
+    Field(ge=LEAST_BUDGET, le=100_000, description="About how many tokens the answer may have."),
+]  # fmt: skip
+Cursor = Annotated[
+    str | None,
+    Field(description="`more` of the page before; all else as in that call."),
+]
+
+
+class Part(NamedTuple):
+    """A part of an answer that is told or left out as a whole: an item of one of its lists."""
+
+    field: str
+    item: Any
+
+
+class Question:
+    """One call of a reading tool: the view it is answered from, and the page that is wanted."""
+
+    def __init__(self, view: View, asked: str, start: int, mark: str, budget: int, coordinate: str) -> None:
+        self.view = view
+        self._asked, self._coordinate = asked, coordinate
+        self._start, self._mark, self._budget = start, mark, budget
+
+    @property
+    def at(self) -> At:
+        """The coordinate of the answer."""
+        return at(self.view)
+
+    def page(self, kind: type[A], parts: Sequence[Part], /, order: str = "", **head: Any) -> A:
+        """The answer with as many of the parts as there is room for after those of the pages before; at least one.
+
+        `order`: what the order of the parts is known by, where asking again may bring another one.
+        """
+        if self._start and self._mark != _mark(parts, self._start, order):
+            raise InvalidError(
+                "what comes in pages came in another order or was forgotten meanwhile, so there is no next page of it. Begin again without a cursor; "
+                "in Cypher add ORDER BY on something that differs in each row, such as an id."
+            )
+        lists: dict[str, list[Any]] = {}
+        empty = kind(at=self.at, **head)
+        left = self._budget - estimate(_json(empty)) - _FOR_THE_CURSOR
+        taken = self._start
+        for number in range(self._start, len(parts)):
+            part = parts[number]
+            left -= estimate(_json(part.item)) + 1
+            if left < 0 and taken > self._start:
+                break
+            lists.setdefault(part.field, []).append(part.item)
+            taken += 1
+        rest = len(parts) - taken
+        more = self._cursor(taken, _mark(parts, taken, order)) if rest > 0 else None
+        return kind(at=empty.at, left_out=max(rest, 0), more=more, **head, **{name: tuple(found) for name, found in lists.items()})  # fmt: skip
+
+    def _cursor(self, taken: int, mark: str) -> str:
+        here = self.view.at
+        state = [instant(here.valid), instant(here.tx), self._asked, self._coordinate, taken, mark]
+        return base64.urlsafe_b64encode(orjson.dumps(state)).decode().rstrip("=")
+
+
+def _mark(parts: Sequence[Part], taken: int, order: str) -> str:
+    """What it is seen by that the parts are the same as before: how many there are, and the last one taken."""
+    last = parts[taken - 1] if taken <= len(parts) else None
+    return digest([len(parts), order, None if last is None else [last.field, _plain(last.item)]])
+
+
+class Later(Sequence[Part]):
+    """Parts that are made when a page comes to them: there may be very many, of which a page shows few."""
+
+    def __init__(self, makings: Sequence[tuple[str, Callable[[Any], Any], Any]]) -> None:
+        self._makings = makings
+
+    def __len__(self) -> int:
+        return len(self._makings)
+
+    def __getitem__(self, number: Any) -> Any:
+        if isinstance(number, slice):
+            return Later(self._makings[number])
+        field, make, item = self._makings[number]
+        return Part(field, make(item))
+
+
+def parts(field: str, items: Sequence[Any]) -> list[Part]:
+    """The items of one list of an answer, as its parts."""
+    return [Part(field, item) for item in items]
+
+
+class Desk:
+    """A store as its tools see it. `query_seconds`: how long a Cypher text may run."""
+
+    def __init__(self, store: GraphStore, *, query_seconds: float = QUERY_SECONDS) -> None:
+        self.store = store
+        self.query_seconds = query_seconds
+
+    def view(self, valid: str | None = None, tx: str | None = None) -> View:
+        """The view at a coordinate. What the writer of a followed store has told is followed first.
+
+        Raises InvalidError for a time that is none.
+        """
+        if self.store.read_only:
+            self.store.refresh()
+        return self.store._read_once(valid, tx)
+
+    def refusal(self, view: View, id: str) -> Callable[[NotFoundError], NotFoundError]:
+        """What to say of an id that a view does not know: since when it is known, where it was told later."""
+
+        def said(error: NotFoundError) -> NotFoundError:
+            try:
+                first = self.store.operations(id)[0]
+            except NotFoundError:
+                return error
+            if first.tx <= view.at.tx:
+                return error
+            by = f" by {first.author}" if first.author else ""
+            return NotFoundError(
+                f"{id!r} was not known at {when(view.at.tx)}: it was first recorded {when(first.tx)}{by}."
+            )
+
+        return said
+
+    @contextmanager
+    def asking(self, view: View, id: str) -> Iterator[None]:
+        """Where an id is asked for: an unknown one is refused with since when it is known, where it was told later."""
+        try:
+            yield
+        except NotFoundError as error:
+            raise self.refusal(view, id)(error) from None
+
+    def question(
+        self,
+        tool: str,
+        asked: dict[str, Any],
+        valid: str | None,
+        tx: str | None,
+        budget: int,
+        cursor: str | None,
+    ) -> Question:
+        """What a call asks: at its coordinate from the beginning, or where its cursor goes on.
+
+        Raises InvalidError for a cursor that is none, or of another question.
+        """
+        known_by, coordinate = digest([tool, asked]), digest([valid, tx])
+        if cursor is None:
+            return Question(self.view(valid, tx), known_by, 0, "", budget, coordinate)
+        at_valid, at_tx, of, where, start, mark = _decoded(cursor)
+        if of != known_by:
+            raise InvalidError(
+                f"the cursor belongs to another question. Call {tool} with the arguments of the page before, or without a cursor."
+            )
+        if (valid, tx) != (None, None) and where != coordinate:
+            raise InvalidError(
+                "the cursor goes on at the coordinate of its first page. Leave valid and tx out, or give them as they were."
+            )
+        if self.store.read_only:
+            self.store.refresh()
+        view = self.store.as_of(valid=moment(at_valid), tx=moment(at_tx))
+        return Question(view, known_by, start, mark, budget, where)
+
+
+def digest(value: Any) -> str:
+    """What a value is known by: 12 hex characters."""
+    raw = orjson.dumps(value, default=str, option=orjson.OPT_SORT_KEYS)
+    return hashlib.blake2b(raw, digest_size=6).hexdigest()
+
+
+def _decoded(cursor: str) -> tuple[Instant, Instant, str, str, int, str]:
+    try:
+        valid, tx, asked, coordinate, start, mark = orjson.loads(
+            base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
+        )
+        moment(valid), moment(tx)
+        if all(isinstance(text, str) for text in (asked, coordinate, mark)) and start > 0:
+            return valid, tx, asked, coordinate, int(start), mark
+    except (ValueError, TypeError, AttributeError, OverflowError):
+        pass
+    raise InvalidError(f"{cursor!r} is no cursor. Give `more` of the page before, or none to begin.")
+
+
+def _plain(item: Any) -> Any:
+    return item.model_dump(**_WIRE) if isinstance(item, BaseModel) else item
+
+
+def _json(item: Any) -> str:
+    return orjson.dumps(_plain(item), default=str).decode()
+
+
+# ---------------------------------------------------------------- a method as a tool
+
+
+class Told(Protocol):
+    """What a tool can answer: something in words, and as JSON."""
+
+    def text(self) -> str:
+        """In words."""
+
+    def model_dump(self, **how: Any) -> dict[str, Any]:
+        """As JSON."""
+
+
+def told(answer: Told) -> CallToolResult:
+    """An answer as a tool gives it: structured, and in words."""
+    return CallToolResult(
+        content=[TextContent(type="text", text=answer.text())], structured_content=answer.model_dump(**_WIRE)
+    )
+
+
+class Slow:
+    """Where tools run that ask queries: only so many at once, so that threads are left for others, and each is stopped when nobody waits for it."""
+
+    def __init__(self, at_once: int) -> None:
+        self._limiter = CapacityLimiter(at_once)
+        self._running: set[threading.Event] = set()
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """What `work` gives, done in a thread. Cancelled, it leaves the thread alone, which ends at once."""
+        stopping = threading.Event()
+        self._running.add(stopping)
+        try:
+            return await to_thread.run_sync(
+                partial(_stoppable, work, stopping), abandon_on_cancel=True, limiter=self._limiter
+            )
+        finally:
+            stopping.set()
+            self._running.discard(stopping)
+
+    def stop(self) -> None:
+        """Stop all that runs; for any thread."""
+        for stopping in list(self._running):
+            stopping.set()
+
+
+def _stoppable(work: Callable[[], T], stopping: threading.Event) -> T:
+    with stopped_by(stopping):
+        return work()
+
+
+def tool(method: Callable[..., Told], slow: Slow | None = None) -> Callable[..., Any]:
+    """A method that gives an answer, as a function that the protocol's server takes for a tool with structured output.
+
+    It runs in a thread; one that may be slow in one of `slow`.
+    """
+    signature = inspect.signature(method, eval_str=True)
+
+    @wraps(method)
+    async def call(**arguments: Any) -> CallToolResult:
+        work = partial(method, **arguments)
+        return told(await (to_thread.run_sync(work) if slow is None else slow.run(work)))
+
+    call.__signature__ = signature.replace(  # type: ignore[attr-defined]
+        return_annotation=Annotated[CallToolResult, signature.return_annotation]
+    )
+    call.__annotations__ = {name: each.annotation for name, each in signature.parameters.items()}
+    return call
+
+
+def who(context: Context | None) -> str:
+    """The name under which a client writes: that by which it introduced itself."""
+    if context is None:
+        return "agent"
+    params = context.session.client_params
+    name = "" if params is None else _CONTROL.sub(" ", params.client_info.name).strip()
+    return name or "agent"

@@ -1,0 +1,248 @@
+"""Which thing is meant by an id or by words, and what became of it, step by step: which thing each step is of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from graphstore.core.read.view import View
+from graphstore.core.search.search import words as search_words
+from graphstore.errors import NotFoundError
+from graphstore.mcp.answers import Done, Reached, StepLine, Thing, fields
+from graphstore.memory import recall
+from graphstore.values import sameness
+from graphstore.values.models import Event, Link, Node, Step, Supersession, words
+from graphstore.values.text import during, line, when
+
+_FITTING = 5
+_RELEVANT = 0.5  # of the best score: what says less of a text is not meant by it
+_ENDINGS = ("ing", "es", "ed", "s")
+_FILLING = frozenset(
+    "a an the of to in on at by for from with about and or is are was were be been am do does did has have had "
+    "what which who whom whose when where why how that this these those there i we you he she they our your their my".split()
+)
+
+
+class Meant(NamedTuple):
+    """What became of the thing that was meant; None where words do not say which it is. `fitting`: what else they fit. `said`: one of these says them all."""
+
+    found: Supersession | None
+    fitting: Sequence[Supersession]
+    said: bool
+
+
+def meant(view: View, id_or_text: str, unknown: Callable[[NotFoundError], NotFoundError]) -> Meant:
+    """The thing that an id or a text names. Words mean what says just this, or else the one thing that says them all: what says a part of
+    them is never taken for it, since an answer about something else would be told as if it were the one asked for.
+
+    Raises what `unknown` makes of the error where nothing fits, or where it is an id that was told later.
+    """
+    try:
+        return Meant(view.what_superseded(id_or_text), (), True)
+    except NotFoundError as error:
+        refusal = unknown(error)
+        if refusal is not error:
+            raise refusal from None
+    asked = _stems(id_or_text)
+    hits = list(recall.mentions(view, _inflected(telling(id_or_text)), _FITTING))
+    if not hits:
+        raise refusal
+    near = [hit for hit in hits if hit.score >= _RELEVANT * hits[0].score or asked <= _stems(_said(hit.node))]
+    fitting = [view.what_superseded(ref(hit.node)) for hit in near]
+    exact = [each for each in fitting if sameness.same(_said(each.subject), id_or_text)]
+    whole = [each for each in fitting if asked <= _stems(_said(each.subject))]
+    first = _first(exact) or _first(whole)
+    return Meant(first, fitting, bool(whole))
+
+
+def _first(fitting: Sequence[Supersession]) -> Supersession | None:
+    """The one of several that all others came after; None when there is none such, or more."""
+    later = {step.node.id for each in fitting for step in each.chain if step.node and step.how != "revised"}
+    begins = [each for each in fitting if each.subject.id not in later]
+    return begins[0] if len(begins) == 1 else None
+
+
+def telling(text: str) -> str:
+    """A text without the words that English puts into any question: what says many of them is not what was asked for. All of it where nothing else is."""
+    said = [word for word in text.split() if word.strip(".,;:?!'\"()").lower() not in _FILLING]
+    return " ".join(said) or text
+
+
+def ref(node: Node | Event) -> str:
+    """The id of what stands as it is described; the version's where another describes it now."""
+    return node.ref if isinstance(node, Node) and node.standing == "superseded" else node.id
+
+
+def _said(node: Node | Event) -> str:
+    return node.description if isinstance(node, Event) else sameness.statement(node.content, node.text)
+
+
+def _stem(word: str) -> str:
+    """A word without the ending that English gives it in a plural or another tense; short words as they are."""
+    ending = next((each for each in _ENDINGS if word.endswith(each) and len(word) - len(each) > 3), "")
+    return word[: len(word) - len(ending)]
+
+
+def _stems(text: str) -> frozenset[str]:
+    return frozenset(map(_stem, search_words(text)))
+
+
+def _inflected(text: str) -> str:
+    """A text with each of its words in other forms too, since search knows words only as they are written."""
+    asked = search_words(text)
+    forms = (_stem(word) + ending for word in asked if len(word) > 3 for ending in ("", *_ENDINGS))
+    return " ".join(dict.fromkeys((*asked, *forms)))
+
+
+# ---------------------------------------------------------------- steps
+
+
+def steps(view: View, found: Supersession) -> list[StepLine]:
+    """The steps of a succession, each with the thing it is of."""
+    return [_line(view, step, of) for step, of in zip(found.chain, found.of_steps, strict=True)]
+
+
+def _line(view: View, step: Step, of: str) -> StepLine:
+    told = {} if step.node is None else fields(view, step.node)
+    kept = ("id", "kind", "statement", "standing", "valid_from", "valid_to")
+    return StepLine(
+        how=step.how,
+        replaced=of,
+        **{name: told[name] for name in kept if name in told},
+        since=step.since,
+        recorded_at=step.recorded_at,
+        who=step.who,
+        reason=step.why,
+        link=None if step.link is None else step.link.id,
+    )
+
+
+def successors(found: Supersession) -> list[Node | Event]:
+    """What stands at the ends of a succession and is no correction of something else that stands: several where it forked."""
+    corrections = {step.node.id for step in found.chain if step.node and step.how == "corrected"}
+    return [thing for thing in found.current if thing.id not in corrections] or list(found.current)
+
+
+_SAID = 160
+_STEPS = 6
+_VERBS = {
+    "add_node": "said",
+    "revise": "described anew",
+    "retract": "retracted",
+    "end": "ended",
+    "confirm": "confirmed",
+    "record_event": "recorded",
+    "link": "linked",
+    "supersede": "superseded",
+}
+
+
+def supersession(found: Supersession, chain: Sequence[StepLine], versions: int) -> str:
+    """What became of a thing, by its steps. `versions`: how many descriptions of it are believed over time."""
+    subject = _named(found.subject)
+    if not found.chain:
+        return f"{subject} {_alone(found, versions)}"
+    steps = [_step(step, told.replaced) for step, told in zip(found.chain[:_STEPS], chain, strict=False)]
+    steps[0] = steps[0].removeprefix(f"{found.subject.id} ")
+    rest = f" {len(found.chain) - _STEPS} more steps are in the chain." if len(found.chain) > _STEPS else ""
+    return f"{subject} {'. '.join(steps)}.{rest} {_now(found)}"
+
+
+def _alone(found: Supersession, versions: int) -> str:
+    """What became of a thing that nothing took the place of; it may say something else by now."""
+    node = found.subject
+    now = [thing for thing in found.current if thing.id == node.id and words(thing) != words(node)]
+    if isinstance(node, Node) and found.standing == "superseded":
+        held = f"held {during(node.valid_from, node.valid_to)} as version {node.number}."
+        return (
+            f"{held} What holds is {_quoted(words(now[0]))}."
+            if now
+            else f"{held} Nothing holds in its place."
+        )
+    if found.standing == "not_yet" and isinstance(node, Node):
+        return f"is still to come: it begins on {when(node.valid_from)}. Nothing superseded it."
+    how = "stands" if found.standing == "stands" else f"is {found.standing.replace('_', ' ')}"
+    revised = f" It was described anew over time: history(id={node.id!r}) tells." if versions > 1 else ""
+    return f"{how}; nothing superseded it.{revised}"
+
+
+def _step(step: Step, replaced: str | None) -> str:
+    since = f" on {when(step.since)}" if step.since else ""
+    by = f" by {_named(step.node)}" if step.node else ""
+    if step.how == "revised" and isinstance(step.node, Node):
+        by = f" as {step.node.ref}, {_quoted(words(step.node))}"
+    who = f" by {step.who}" if step.who else ""
+    why = f", because: {step.why.rstrip('.')}" if step.why else ""
+    past = {"ended": "ended", "retracted": "was retracted"}.get(step.how, f"was {step.how}")
+    if step.how == "retracted":
+        since = ""  # what it says of is the time it was said to hold from, which misleads
+    return f"{replaced} {past}{by}{since} (recorded {when(step.recorded_at)}{who}){why}"
+
+
+def _now(found: Supersession) -> str:
+    if not found.current:
+        return "Nothing stands in its place."
+    if len(found.current) == 1:
+        return f"What stands is {_named(found.current[0])}."
+    forked = "It forked; " if len(successors(found)) > 1 else ""
+    return f"{forked}{len(found.current)} things stand: {'; '.join(map(_named, found.current[:_STEPS]))}."
+
+
+def nearest(text: str, candidates: Sequence[Thing]) -> str:
+    """That nothing says all the words of a text."""
+    told = "; ".join(f"{each.id} ({_quoted(each.statement)})" for each in candidates)
+    return f"Nothing here says just {_quoted(text)}. Nearest: {told}. Call what_superseded again with the id that is meant."
+
+
+def ambiguous(text: str, candidates: Sequence[Thing]) -> str:
+    """That a text fits several things."""
+    told = "; ".join(f"{each.id} ({_quoted(each.statement)})" for each in candidates)
+    return f"{_quoted(text)} fits several: {told}. Call what_superseded again with the id that is meant."
+
+
+def why(
+    node: Node | Event,
+    said: Sequence[Done],
+    causes: Sequence[Reached],
+    resting: Sequence[Link],
+    replaced: Sequence[Link],
+    shaken: Sequence[str],
+) -> str:
+    """Why a thing is as it is. `shaken`: what fell below it, and how, in a sentence each."""
+    told = [_named(node) + "."]
+    for done in said[:_STEPS]:
+        who = f" by {done.who}" if done.who else ""
+        because = f", because: {done.reason.rstrip('.')}" if done.reason else ""
+        told.append(f"{_what(done, node.id)} {when(done.recorded_at)}{who}{because}.")
+    for link in replaced[:_STEPS]:
+        because = f", because: {link.reason.rstrip('.')}" if link.reason else ""
+        told.append(f"It {link.kind} {link.target} from {when(link.valid_from)} on{because}.")
+    if causes:
+        told.append(
+            "Led to by "
+            + ", ".join(f"{each.id} ({_quoted(each.statement)})" for each in causes[:_STEPS])
+            + "."
+        )
+    told += shaken[:1]
+    fallen = [link for link in resting if link.target_standing not in ("stands", "shaky")]
+    if fallen and not shaken:
+        told.append("It rests on what has fallen: " + ", ".join(f"{link.target} ({link.target_standing})" for link in fallen) + ".")  # fmt: skip
+    if len(told) == 1:
+        told.append("Nobody gave a reason.")
+    return " ".join(told)
+
+
+def _what(done: Done, id: str) -> str:
+    """An operation in words. One on another thing that closed a part of this one took its place."""
+    if done.subject == id:
+        return _VERBS.get(done.verb, done.verb).capitalize()
+    verb = "replaced by" if done.verb == "add_node" else _VERBS.get(done.verb, done.verb)
+    return f"{verb.capitalize()} {done.subject}"
+
+
+def _named(node: Node | Event) -> str:
+    return f"{_quoted(words(node))} ({node.id})"
+
+
+def _quoted(text: str) -> str:
+    return f"“{line(text, _SAID)}”"

@@ -1,0 +1,66 @@
+"""The prompt by which an agent looks the memory through: what it finds there now, and what to do about each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from graphstore.mcp.answers import thing, things
+from graphstore.mcp.desk import Desk
+from graphstore.values.models import Event, Node
+from graphstore.values.period import moment
+from graphstore.values.text import line, when
+
+_MOST = 20
+_LINE = 300
+
+
+def audit(desk: Desk, since: str) -> str:
+    """The text of the prompt, with what is found at now. Raises InvalidError for a `since` that is none."""
+    view = desk.view()
+    begin = moment(view._time(since, "since"))
+    before = desk.view(valid=view.at.valid.isoformat(), tx=min(begin, view.at.tx).isoformat())
+    found = before.compare(view)
+    shaky = [str(each) for each in view.shaky(_MOST + 1)]
+    contested = [
+        f"{thing(view, each.source)} against {thing(view, each.target)}"
+        for each in view.contradictions(limit=_MOST + 1)
+    ]
+    added: list[Node | Event] = [*found.added, *found.events_added]
+    gone: list[Node | Event] = [*found.removed, *found.events_removed]
+    changed = [f"added {each}" for each in things(view, added)] + [
+        f"gone {each}" for each in things(view, gone)
+    ]
+    changed += [f"changed {thing(view, each.after)}" for each in found.changed]
+    return "\n".join(
+        [
+            f"Look this memory through ({view.at}) and put right what is wrong. Ask before you retract anything.",
+            *_section(
+                "1. Shaky: it stands, and rests on something that has fallen. For each call why(id=…), then say whether it still holds: "
+                "remember(statement=…, revises=id) when it is to be said otherwise, retract(id=…) when it fell too. "
+                'search(query="", standing="shaky") lists all.',
+                shaky,
+            ),
+            *_section(
+                "2. Contradictions: both stand and cannot both be right, or so it seems. For each call history(id=…) of both, then "
+                'supersede(old=…, by=…) or retract(id=…), or leave both and say why. search(query="", standing="contested") lists all.',
+                contested,
+            ),
+            *_section(
+                f"3. Changed since {when(begin)} (told to this memory since then). Look for what replaced something without a reason, and for what was told twice. "
+                f'diff(before_tx="{begin.isoformat()}") tells all.',
+                changed,
+            ),
+            "4. Tell what you found and did, each with its id, its reason, and since when it holds.",
+        ]
+    )
+
+
+def _section(title: str, found: Iterable[str]) -> Iterator[str]:
+    told = list(found)
+    yield ""
+    yield title
+    yield from (f"- {line(each, _LINE)}" for each in told[:_MOST])
+    if len(told) > _MOST:
+        yield "- … and more"
+    if not told:
+        yield "- none"

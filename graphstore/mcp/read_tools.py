@@ -1,0 +1,328 @@
+"""The tools by which an agent asks about one thing: found by words, in full, what superseded it, its history, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Literal
+
+import orjson
+from pydantic import Field
+
+from graphstore.context.sections import estimate
+from graphstore.core.read.view import View
+from graphstore.core.search.search import words
+from graphstore.mcp.answers import (
+    STATEMENT,
+    Found,
+    Got,
+    Hit,
+    LinkLine,
+    Superseded,
+    Versions,
+    Why,
+    done_line,
+    fields,
+    link_line,
+    reached,
+    thing,
+    things,
+    version_line,
+    version_lines,
+)
+from graphstore.mcp.desk import BUDGET, Budget, Cursor, Desk, Part, Tx, Valid, parts
+from graphstore.mcp.meant import ambiguous, meant, nearest, ref, steps, successors, supersession, telling, why
+from graphstore.memory import recall
+from graphstore.values.models import Chain, Event, Json, Link, Node
+from graphstore.values.models import words as words_of
+from graphstore.values.text import line
+
+RESTS = ("caused_by", "derived_from", "part_of", "supported_by")
+"""Read from a thing, these kinds of link lead to what it rests on."""
+_LOOKED_THROUGH = 500  # of what may contradict: each is compared word by word
+_PIECE = 1_500  # characters of a content told in pieces
+_EVENT = ("description", "type", "status", "count", "first_seen", "last_seen", "source", "origin", "agent", "metadata", "sender",
+          "thread", "classification", "trace_id", "span_id", "parent_span_id", "media_path")  # fmt: skip
+
+Id = Annotated[str, Field(description="An id, a unique beginning of one (6 characters or more), or id-v2 for its version 2.")]  # fmt: skip
+Standing = Literal["stands", "any", "shaky", "contested"]
+
+
+class Reads:
+    """The tools about one thing."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    # ------------------------------------------------------------------ search
+
+    def search(
+        self,
+        query: Annotated[
+            str, Field(description="Some words. With standing shaky or contested it may be empty: all.")
+        ],
+        kind: Annotated[str | None, Field(description="Only this kind of node or type of event.")] = None,
+        standing: Annotated[
+            Standing,
+            Field(
+                description="stands: what holds (default). any: also what was superseded, retracted, ended or is still to come. "
+                "shaky: what rests on something that has fallen. contested: what contradicts something else that stands."
+            ),
+        ] = "stands",
+        limit: Annotated[int, Field(ge=1, le=200, description="At most so many.")] = 20,
+        valid: Valid = None,
+        tx: Tx = None,
+        budget_tokens: Budget = BUDGET,
+        cursor: Cursor = None,
+    ) -> Found:
+        """Find things by words, best first: ids, statements, how they stand. Begin here when you have no id. Links from what the words
+        find are followed too; `via` then says how."""
+        asked = {"query": query, "kind": kind, "standing": standing, "limit": limit}
+        question = self._desk.question("search", asked, valid, tx, budget_tokens, cursor)
+        kinds = () if kind is None else (kind,)
+        if standing == "shaky":
+            hits, note = (
+                _shaky(question.view, query, kind),
+                "what stands and rests on something that has fallen",
+            )
+        elif standing == "contested":
+            hits, note = _contested(question.view, query, kind, limit)
+        else:
+            ask = recall.recall if standing == "stands" else recall.mentions
+            told = ask(question.view, telling(query), limit, kinds=kinds)
+            hits, note = [_hit(question.view, hit) for hit in told], line(told.note, STATEMENT)
+        return question.page(Found, parts("hits", hits[:limit]), note=note)
+
+    # ------------------------------------------------------------------ get
+
+    def get(
+        self,
+        id: Id,
+        valid: Valid = None,
+        tx: Tx = None,
+        budget_tokens: Budget = BUDGET,
+        cursor: Cursor = None,
+    ) -> Got:
+        """One node or event in full, whatever became of it: content, how it stands, links both ways with what is at their other ends,
+        and what is believed of it over all time."""
+        question = self._desk.question("get", {"id": id}, valid, tx, budget_tokens, cursor)
+        view = question.view
+        with self._desk.asking(view, id):
+            found = view.inspect(id)
+        node = found.node
+        links = (*found.links, *found.same_topic)
+        others = _others(view, node.id, (*links, *found.backlinks))
+        content = _content(node)
+        whole = estimate(orjson.dumps(content, default=str).decode()) <= budget_tokens // 2
+        listed = [
+            *parts("content_pieces", () if whole else _pieces(content)),
+            *_links("links", links, others, node.id),
+            *_links("backlinks", found.backlinks, others, node.id),
+            *parts("history", [version_line(version) for version in found.history]),
+        ]
+        return question.page(
+            Got,
+            listed,
+            thing=thing(view, node),
+            version=None if isinstance(node, Event) else node.number,
+            source=node.source,
+            confirmations=found.confirmations,
+            content=content if whole else None,
+        )
+
+    # ------------------------------------------------------------------ what_superseded
+
+    def what_superseded(
+        self,
+        id_or_text: Annotated[
+            str,
+            Field(
+                description="An id, id-v2 for a version, or what the thing said, in its own words.",
+            ),
+        ],
+        valid: Valid = None,
+        tx: Tx = None,
+        budget_tokens: Budget = BUDGET,
+        cursor: Cursor = None,
+    ) -> Superseded:
+        """What took the place of something, step by step: who said so, why, since when in the world and when it was recorded; what stands
+        now; or that it stands, ended, or was retracted. `answer` is a paragraph to quote."""
+        question = self._desk.question(
+            "what_superseded", {"id_or_text": id_or_text}, valid, tx, budget_tokens, cursor
+        )
+        view = question.view
+        found, fitting, said = meant(view, id_or_text, self._desk.refusal(view, id_or_text))
+        if found is None:
+            candidates = things(view, (each.subject for each in fitting))
+            return question.page(
+                Superseded,
+                parts("candidates", candidates),
+                answer=(ambiguous if said else nearest)(id_or_text, candidates),
+            )
+        asked_for = ref(found.subject)
+        others = things(view, (each.subject for each in fitting if ref(each.subject) != asked_for))
+        chain = steps(view, found)
+        listed = [
+            *parts("current", things(view, found.current)),
+            *parts("chain", chain),
+            *parts("candidates", others),
+        ]
+        return question.page(
+            Superseded,
+            listed,
+            answer=supersession(found, chain, _descriptions(view, found.subject)),
+            subject=thing(view, found.subject),
+            standing=found.standing,
+            retracted=found.standing == "retracted",
+            forked=len(successors(found)) > 1,
+        )
+
+    # ------------------------------------------------------------------ history
+
+    def history(
+        self,
+        id: Id,
+        valid: Valid = None,
+        tx: Tx = None,
+        budget_tokens: Budget = BUDGET,
+        cursor: Cursor = None,
+    ) -> Versions:
+        """Every version of a node, also those once believed and taken back: what was said, when it holds, who told it and when, until
+        when it was believed. This answers who knew what, and when. (`valid` changes only how it stands.)"""
+        question = self._desk.question("history", {"id": id}, valid, tx, budget_tokens, cursor)
+        view = question.view
+        with self._desk.asking(view, id):
+            node = view.inspect(id).node
+        versions, done = view.versions(id), view.operations(id)
+        return question.page(
+            Versions,
+            parts("versions", version_lines(versions, done)),
+            id=node.id,
+            kind=node.type if isinstance(node, Event) else node.kind,
+            standing=node.standing,
+        )
+
+    # ------------------------------------------------------------------ why
+
+    def why(
+        self,
+        id: Id,
+        depth: Annotated[int, Field(ge=1, le=20, description="How many causes back.")] = 5,
+        valid: Valid = None,
+        tx: Tx = None,
+        budget_tokens: Budget = BUDGET,
+        cursor: Cursor = None,
+    ) -> Why:
+        """Why a thing is as it is: who said so, when and for what reason; what led to it; what it rests on, and whether that has
+        fallen; what it replaced."""
+        question = self._desk.question("why", {"id": id, "depth": depth}, valid, tx, budget_tokens, cursor)
+        view = question.view
+        with self._desk.asking(view, id):
+            found = view.inspect(id)
+        node = found.node
+        said = [done_line(change) for change in view.operations(node.id)]
+        causes = reached(view, view.causes(node.id, depth), upward=True)
+        resting = [link for link in found.links if link.kind in RESTS]
+        resting += [link for link in found.backlinks if link.kind == "supports"]
+        replaced = [link for link in found.links if link.kind in ("supersedes", "corrects")]
+        others = _others(view, node.id, (*resting, *replaced))
+        listed = [
+            *parts("said", said),
+            *parts("causes", causes),
+            *_links("rests_on", resting, others, node.id),
+            *_links("replaces", replaced, others, node.id),
+        ]
+        shaken = (
+            [str(each) for each in view.shaky() if each.node.id == node.id]
+            if node.standing == "shaky"
+            else []
+        )
+        return question.page(
+            Why,
+            listed,
+            answer=why(node, said, causes, resting, replaced, shaken),
+            subject=thing(view, node),
+            shaky=shaken[0] if shaken else None,
+        )
+
+
+# ---------------------------------------------------------------- what was found
+
+
+def _hit(view: View, hit: recall.Hit) -> Hit:
+    way = str(hit).partition("  [")[2].removesuffix("]") or None
+    node, note = hit.node, None
+    if isinstance(node, Node) and node.standing == "superseded":
+        now = view.inspect(node.id).node
+        if isinstance(now, Node) and now.number != node.number:
+            node, note = now, f"{node.ref} said: {line(words_of(node), STATEMENT)}"
+    return Hit(**fields(view, node), score=round(hit.score, 6), via=way, note=note)
+
+
+def _shaky(view: View, query: str, kind: str | None) -> list[Hit]:
+    found = [Hit(**fields(view, each.node), other=each.root.id, note=str(each)) for each in view.shaky()]
+    return _about(found, query, kind)
+
+
+def _contested(view: View, query: str, kind: str | None, limit: int) -> tuple[list[Hit], str]:
+    """What contradicts something; of very much that may, the newest is looked through."""
+    note = "what contradicts something else that stands"
+    most = limit if kind is None and not words(query) else _LOOKED_THROUGH
+    contradictions = view.contradictions(limit=most + 1)
+    if len(contradictions) > most:
+        note += f"; there is more than these {most}" if most == limit else f", of the first {most} there are"
+    found = []
+    for each in contradictions[:most]:
+        how = "contradicts" if each.link else f"says otherwise than (shared words {each.overlap:.0%})"
+        why = f" because: {each.link.reason}" if each.link and each.link.reason else ""
+        other = thing(view, each.target)
+        found.append(
+            Hit(**fields(view, each.source), other=other.id, note=f"{how} {other.id}: {other.statement}{why}")
+        )
+    return _about(found, query, kind), note
+
+
+def _about(hits: Iterable[Hit], query: str, kind: str | None) -> list[Hit]:
+    """Those of a kind that say, or of which is said, one of the words; all when there are none."""
+    asked = set(words(query))
+    return [
+        hit
+        for hit in hits
+        if (kind is None or hit.kind == kind)
+        and (not asked or asked & set(words(f"{hit.id} {hit.statement} {hit.note}")))
+    ]
+
+
+# ---------------------------------------------------------------- one thing
+
+
+def _descriptions(view: View, node: Node | Event) -> int:
+    """How many descriptions of a thing are believed over time."""
+    return 1 if isinstance(node, Event) else len({each.number for each in view.history(node.id)})
+
+
+def _content(node: Node | Event) -> Json:
+    if isinstance(node, Node):
+        return {**node.content, **({"text": node.text} if node.text else {})}
+    told = {name: getattr(node, name) for name in _EVENT}
+    return {name: value for name, value in told.items() if value not in (None, {})}
+
+
+def _pieces(content: Json) -> list[str]:
+    text = orjson.dumps(content, default=str).decode()
+    return [text[at : at + _PIECE] for at in range(0, len(text), _PIECE)]
+
+
+def _others(view: View, id: str, links: Sequence[Link]) -> dict[str, Node | Event]:
+    """What lies at the other ends of links, by id: asked for at once."""
+    kinds = sorted({link.kind for link in links})
+    if not kinds:
+        return {}
+    around: Chain = view.walk(id, kinds, hops=1)
+    return {node.id: node for node in (around.root, *around.nodes)}
+
+
+def _links(field: str, links: Iterable[Link], others: dict[str, Node | Event], id: str) -> list[Part]:
+    told: list[LinkLine] = [
+        link_line(link, others.get(link.target if link.source == id else link.source)) for link in links
+    ]
+    return parts(field, told)

@@ -1,0 +1,175 @@
+"""How the door for agents is kept open: over standard input and output, or over HTTP behind a token and checks of who asks from where."""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+import logging
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import anyio
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.datastructures import Headers
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from graphstore.errors import EngineError, InvalidError
+from graphstore.mcp.protocol import server
+from graphstore.store.store import GraphStore
+
+__all__ = ["address", "asgi", "over_http", "over_stdio"]
+
+PATH = "/mcp"
+_LOCAL = ("127.0.0.1", "localhost", "[::1]")
+_IDLE_SECONDS = 1_800.0
+
+
+def over_stdio(store: GraphStore, **how: Any) -> None:
+    """Serve one client over standard input and output until it closes its end. Standard output is the protocol's alone.
+
+    `how`: as for `graphstore.mcp.server`.
+    """
+    _log_plainly()
+    made = server(store, **how)
+    outcome: list[BaseException] = []
+
+    def serve() -> None:
+        try:
+            anyio.run(made.run_stdio_async)
+        except BaseException as error:
+            outcome.append(error)
+
+    # not in this thread: a read of standard input cannot be broken off, and Ctrl-C would wait for the next line
+    serving = threading.Thread(target=serve, name="graphstore-mcp", daemon=True)
+    with _stopping():
+        try:
+            serving.start()
+            serving.join()
+        finally:
+            made.stop_queries()
+    if outcome:
+        raise outcome[0]
+
+
+def over_http(store: GraphStore, host: str, port: int, *, token: str | None = None, **how: Any) -> None:
+    """Serve clients over streamable HTTP at http://host:port/mcp until stopped. Port 0: any that is free; the address is told on standard error.
+
+    Raises InvalidError for a host that others can reach without a token, EngineError where the address cannot be had.
+    """
+    import uvicorn
+
+    if token is None and not is_local(host):
+        raise InvalidError(
+            f"{host} can be reached from elsewhere, and no token is asked for. Set GRAPHSTORE_TOKEN or give --token-file, or serve 127.0.0.1."
+        )
+    _log_plainly()
+    with _stopping(), _listening(host, port) as taken:
+        port = taken.getsockname()[1]
+        app = asgi(store, token=token, hosts=(host,), **how)
+        config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=3)
+        print(f"agents are served at http://{_in_url(host)}:{port}{PATH}", file=sys.stderr, flush=True)
+        uvicorn.Server(config).run(sockets=[taken])
+
+
+def asgi(
+    store: GraphStore, *, token: str | None = None, hosts: Sequence[str] = (), path: str = PATH, **how: Any
+) -> ASGIApp:
+    """The door as an ASGI application. Mounted in another, its lifespan has to be run: `app.router.lifespan_context(app)`.
+
+    `token`: the bearer token clients must show, None for none. `hosts`: names under which it is asked for, beside this machine's own; a request under
+    any other, or from a web page of any other, is refused. `how`: as for `graphstore.mcp.server`.
+    """
+    named = dict.fromkeys((*_LOCAL, *map(_in_url, hosts)))
+    security = TransportSecuritySettings(
+        allowed_hosts=[each for name in named for each in (name, f"{name}:*")],
+        allowed_origins=[
+            f"{scheme}://{each}"
+            for name in named
+            for each in (name, f"{name}:*")
+            for scheme in ("http", "https")
+        ],
+    )
+    app = server(store, **how).streamable_http_app(
+        streamable_http_path=path, transport_security=security, session_idle_timeout=_IDLE_SECONDS
+    )
+    if token is not None:
+        app.add_middleware(_Token, token=token)
+    return app
+
+
+class _Token:
+    """Lets through who shows the token."""
+
+    def __init__(self, app: ASGIApp, token: str) -> None:
+        self._app = app
+        self._wanted = f"Bearer {token}".encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            shown = Headers(scope=scope).get("authorization", "").encode()
+            if not hmac.compare_digest(shown, self._wanted):
+                said = {"error": "a bearer token is wanted: Authorization: Bearer …"}
+                refused = JSONResponse(said, status_code=401, headers={"WWW-Authenticate": "Bearer"})
+                await refused(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+
+def address(text: str) -> tuple[str, int]:
+    """The host and port of `HOST:PORT`, `:PORT` or `PORT`; this machine alone where no host is named. Raises InvalidError."""
+    host, _, port = text.rpartition(":")
+    if not port.isascii() or not port.isdigit() or int(port) > 65_535:
+        raise InvalidError(f"{text!r} is no address. Give HOST:PORT, such as 127.0.0.1:8765.")
+    return host.strip("[]") or "127.0.0.1", int(port)
+
+
+def is_local(host: str) -> bool:
+    """Whether only this machine can reach a host."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _in_url(host: str) -> str:
+    return f"[{host}]" if ":" in host and not host.startswith("[") else host
+
+
+@contextmanager
+def _listening(host: str, port: int) -> Iterator[socket.socket]:
+    try:
+        family, kind, number, _, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        taken = socket.socket(family, kind, number)
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        taken.bind(where)
+        taken.listen(128)
+    except OSError as error:
+        raise EngineError(f"{host}:{port} cannot be had: {error.strerror or error}. Give another --http HOST:PORT.") from None  # fmt: skip
+    with taken:
+        yield taken
+
+
+def _log_plainly() -> None:
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(message)s", stream=sys.stderr)
+
+
+@contextmanager
+def _stopping() -> Iterator[None]:
+    """A request to end is as Ctrl-C: the store is closed on the way out."""
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

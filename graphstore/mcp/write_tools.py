@@ -1,0 +1,364 @@
+"""The tools by which an agent writes. Each is one transaction under the name the client gave of itself, and says what became of other things by it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, Any, NamedTuple
+
+from mcp.server.mcpserver import Context
+from pydantic import Field
+
+from graphstore.core.read.view import View
+from graphstore.errors import InvalidError, NotFoundError
+from graphstore.mcp.answers import (
+    Happened,
+    Linked,
+    Remembered,
+    Replaced,
+    TakenBack,
+    Thing,
+    at,
+    disagreement,
+    link_line,
+    thing,
+    things,
+)
+from graphstore.mcp.desk import Desk, who
+from graphstore.mcp.read_tools import RESTS, Id
+from graphstore.memory import recall
+from graphstore.values import sameness
+from graphstore.values.models import UPRIGHT, Link, Node
+
+_ALIKE = 10  # of what a search finds, so many are looked at for the same and for the opposite
+_SHOWN = 20
+Reason = Annotated[str | None, Field(description="Why, in your words. It is kept and told by `why`.")]
+From = Annotated[
+    str | None, Field(description="It holds from here on: a date or an instant. Left out: from now on.")
+]
+To = Annotated[str | None, Field(description="It holds until here. Left out: no end is known.")]
+Ids = list[str]
+Key = Annotated[
+    str | None,
+    Field(
+        description="The slot it is the value of, such as deploy_day: a new value closes the one that held."
+    ),
+]
+Revises = Annotated[
+    str | None,
+    Field(description="The id of a node that this describes better: a new version of it, nothing new."),
+]
+
+
+class _Told(NamedTuple):
+    """What an agent wants remembered."""
+
+    statement: str
+    kind: str
+    content: dict[str, Any]
+    text: str | None
+    key: str | None
+    tags: Ids | None
+    valid_from: str | None
+    valid_to: str | None
+    reason: str | None
+    source: str | None
+    id: str | None
+    linked: Any
+    author: str
+
+    @property
+    def origin(self) -> str:
+        """Where it is from: the agent itself, unless it says otherwise."""
+        return self.source or f"agent:{self.author}"
+
+
+class Writes:
+    """The tools that write."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    # ------------------------------------------------------------------ remember
+
+    def remember(
+        self,
+        statement: Annotated[
+            str, Field(min_length=1, description="What is to be known, as a sentence that can stand alone.")
+        ],
+        kind: Annotated[
+            str, Field(description="What it is: fact, decision, preference, plan, lesson …")
+        ] = "fact",
+        key: Key = None,
+        tags: Annotated[Ids | None, Field(description="Topics it belongs to.")] = None,
+        valid_from: From = None,
+        valid_to: To = None,
+        supersedes: Annotated[
+            Ids | None, Field(description="Ids of what it takes the place of: these end where it begins.")
+        ] = None,
+        corrects: Annotated[
+            Ids | None, Field(description="Ids of what it corrects, which stand all the same.")
+        ] = None,
+        derived_from: Annotated[
+            Ids | None, Field(description="Ids of what it rests on: when these fall, it is shaky.")
+        ] = None,
+        revises: Revises = None,
+        reason: Reason = None,
+        source: Annotated[
+            str | None, Field(description="Where it is from, such as a URL or a file. Left out: you.")
+        ] = None,
+        content: Annotated[
+            dict[str, Any] | None, Field(description="More to keep with it, as a JSON object.")
+        ] = None,
+        id: Annotated[
+            str | None, Field(description="An id of your choice for something new. Left out: one is made.")
+        ] = None,
+        ctx: Context | None = None,
+    ) -> Remembered:
+        """Know something from now on, or from `valid_from`. The same statement again is confirmed, not doubled. Says what it took the place
+        of and what that stands seems to disagree: then use supersede, retract, or leave both. Give a `key` when only one value can hold at a time."""
+        if not statement.strip():
+            raise InvalidError("statement is blank. Say what is to be known, as a sentence.")
+        linked = {
+            "supersedes": supersedes or (),
+            "corrects": corrects or (),
+            "derived_from": derived_from or (),
+        }
+        told = _Told(
+            statement, kind, {"says": statement, **(content or {})}, statement if content else None, key, tags,
+            valid_from, valid_to, reason, source, id, linked, author=who(ctx),
+        )  # fmt: skip
+        before = self._desk.view()
+        if revises is not None:
+            return self._remembered("revised", self._revise(revises, told), before)
+        known = self._known(told)
+        if known is not None:
+            with self._desk.store.transaction(author=told.author):
+                self._desk.store.confirm(known.id, reason=reason or "said again", source=told.origin)
+            return self._remembered("confirmed", known, before)
+        node = self._add(told)
+        return self._remembered("new" if node.tx_from > before.at.tx else "confirmed", node, before)
+
+    def _add(self, told: _Told) -> Node:
+        store = self._desk.store
+        with store.transaction(author=told.author):
+            return store.add_node(
+                told.kind, told.content, id=told.id, key=told.key, text=told.text, tags=told.tags or (),
+                valid_from=told.valid_from, valid_to=told.valid_to, reason=told.reason, source=told.origin, **told.linked,
+            )  # fmt: skip
+
+    def _revise(self, id: str, told: _Told) -> Node:
+        if any((told.key, told.id, *told.linked.values())):
+            raise InvalidError(
+                "revises= describes a node anew; key=, id=, supersedes=, corrects= and derived_from= are for something new. Leave them out."
+            )
+        store = self._desk.store
+        with store.transaction(author=told.author):
+            return store.revise(
+                id, told.content, valid_from=told.valid_from, valid_to=told.valid_to, reason=told.reason,
+                source=told.origin, text=told.text, tags=told.tags, trigger="agent",
+            )  # fmt: skip
+
+    def _known(self, told: _Told) -> Node | None:
+        """A node that says the same already where this would begin to hold. What is to be told of it besides makes it something new."""
+        if told.key or told.id or told.valid_to or any(told.linked.values()):
+            return None
+        view = self._desk.view(told.valid_from)
+        for hit in recall.recall(view, told.statement, _ALIKE, kinds=told.kind, hops=0):
+            node = hit.node
+            if isinstance(node, Node) and not (node.key or node.scope) and _says(node, told):
+                return node
+        return None
+
+    def _remembered(self, outcome: Any, node: Node, before: View) -> Remembered:
+        view = self._desk.view()
+        closed = [link for link in view.supersedes(node.id) if link.tx_from > before.at.tx]
+        found = view.inspect(node.id).node
+        return Remembered(
+            at=at(view),
+            outcome=outcome,
+            thing=thing(view, found),
+            closed=tuple(_ends(view, closed)),
+            conflicts=tuple(_conflicts(view, found)) if isinstance(found, Node) else (),
+        )
+
+    # ------------------------------------------------------------------ record_event
+
+    def record_event(
+        self,
+        type: Annotated[
+            str,
+            Field(
+                description="error, regression, resolution, deploy, fix, or a word of your own; TEXT for a message."
+            ),
+        ],
+        description: Annotated[str, Field(description="What happened, in a line or two.")],
+        occurred_at: Annotated[
+            str | None, Field(description="When: a date or an instant. Left out: now.")
+        ] = None,
+        source: Annotated[str | None, Field(description="Where: a file and line, a service.")] = None,
+        related_to: Annotated[
+            Ids | None, Field(description="Ids it has to do with. A fix of an error resolves it.")
+        ] = None,
+        metadata: Annotated[
+            dict[str, Any] | None, Field(description="More to keep with it, as a JSON object.")
+        ] = None,
+        thread: Annotated[str | None, Field(description="Of a message: its conversation.")] = None,
+        sender: Annotated[str | None, Field(description="Of a message: who said it.")] = None,
+        trace_id: Annotated[str | None, Field(description="The trace it belongs to.")] = None,
+        span_id: Annotated[str | None, Field(description="The span it belongs to.")] = None,
+        parent_span_id: Annotated[str | None, Field(description="The span above that.")] = None,
+        id: Annotated[str | None, Field(description="An id of your choice. Left out: one is made.")] = None,
+        ctx: Context | None = None,
+    ) -> Happened:
+        """Record something that happened. Events are never changed, only linked; an error that comes again is counted as another
+        occurrence of the same event."""
+        name, store = who(ctx), self._desk.store
+        with store.transaction(author=name):
+            done = store.record_event(
+                type, description, id=id, occurred_at=occurred_at, source=source, origin="agent", agent=name,
+                related_to=related_to, metadata=metadata, thread=thread, sender=sender, trace_id=trace_id, span_id=span_id,
+                parent_span_id=parent_span_id,
+            )  # fmt: skip
+        event, view = done.event, self._desk.view()
+        return Happened(
+            at=at(view),
+            event=thing(view, event),
+            is_new=done.is_new,
+            count=event.count,
+            status=event.status,
+            warnings=done.warnings,
+        )
+
+    # ------------------------------------------------------------------ supersede
+
+    def supersede(
+        self,
+        old: Annotated[str, Field(description="The id of what no longer holds.")],
+        by: Annotated[
+            str,
+            Field(description="The id of what holds instead. Not known yet: use remember(supersedes=[old])."),
+        ],
+        reason: Reason = None,
+        valid_from: Annotated[
+            str | None, Field(description="Since when. Left out: since `by` began to hold.")
+        ] = None,
+        ctx: Context | None = None,
+    ) -> Replaced:
+        """The world moved on: `old` was true until `by` began. Its past stays readable. Says what rests on the old one and is shaky now."""
+        store = self._desk.store
+        with store.transaction(author=who(ctx)):
+            link = store.supersede(old, by=by, reason=reason, valid_from=valid_from)[0]
+        view = self._desk.view()
+        return Replaced(
+            at=at(view),
+            link=link_line(link),
+            old=thing(view, view.inspect(link.target).node),
+            by=thing(view, view.inspect(link.source).node),
+            now_shaky=tuple(_shaken(view, link.target)),
+        )
+
+    # ------------------------------------------------------------------ retract
+
+    def retract(
+        self,
+        id: Id,
+        reason: Annotated[str, Field(min_length=1, description="Why. It is kept for ever.")],
+        valid_from: Annotated[str | None, Field(description="Only from here on.")] = None,
+        valid_to: Annotated[str | None, Field(description="Only until here.")] = None,
+        ended_at: Annotated[
+            str | None,
+            Field(
+                description="It was right and ceased to be true then, with nothing in its place: it ends, and is not taken back."
+            ),
+        ] = None,
+        ctx: Context | None = None,
+    ) -> TakenBack:
+        """It should not have been said: stop believing it, over all time or a part. What was believed before stays readable with `tx`.
+        When something took its place use supersede; when it was true and ceased to be, give `ended_at`."""
+        if ended_at is not None and (valid_from or valid_to):
+            raise InvalidError(
+                "ended_at= says it was true until then; valid_from= and valid_to= take back a part. Give the one or the others."
+            )
+        store = self._desk.store
+        with store.transaction(author=who(ctx)):
+            if ended_at is not None:
+                store.end(id, at=ended_at, reason=reason)
+            else:
+                store.retract(id, valid_from=valid_from, valid_to=valid_to, reason=reason)
+        view = self._desk.view()
+        node = view.inspect(id).node
+        return TakenBack(
+            at=at(view),
+            how="retracted" if ended_at is None else "ended",
+            thing=thing(view, node),
+            now_shaky=tuple(_shaken(view, node.id)),
+        )
+
+    # ------------------------------------------------------------------ link
+
+    def link(
+        self,
+        source: Annotated[
+            str, Field(description="The id it begins at: read `source kind target` as a sentence.")
+        ],
+        kind: Annotated[
+            str,
+            Field(
+                description="caused_by, derived_from, supports, contradicts, part_of, resolved_by, related_to, uses, blocks … (schema lists those in use; an unknown one is refused with the list)."
+            ),
+        ],
+        target: Annotated[str, Field(description="The id it ends at.")],
+        reason: Reason = None,
+        strength: Annotated[int | None, Field(ge=1, le=5, description="How strong, from 1 to 5.")] = None,
+        inferred: Annotated[bool, Field(description="It is suspected, not known.")] = False,
+        valid_from: From = None,
+        valid_to: To = None,
+        ctx: Context | None = None,
+    ) -> Linked:
+        """Say how two things hang together. The same link again is the same link."""
+        store, before = self._desk.store, self._desk.view()
+        with store.transaction(author=who(ctx)):
+            made = store.link(
+                source, kind, target, reason=reason, strength=strength, created_by="agent",
+                confidence="inferred" if inferred else "explicit", valid_from=valid_from, valid_to=valid_to,
+            )  # fmt: skip
+        view = self._desk.view()
+        return Linked(at=at(view), link=link_line(made), is_new=made.tx_from > before.at.tx)
+
+
+def _says(node: Node, told: _Told) -> bool:
+    """Whether a node says what is told: of a statement alone its words count, however the node keeps them."""
+    if told.text is None:
+        return sameness.same(sameness.statement(node.content, node.text), told.statement)
+    return sameness.alike(node.content, told.content)
+
+
+def _ends(view: View, closed: Iterable[Link]) -> list[Thing]:
+    return things(view, (view.inspect(link.target).node for link in closed))
+
+
+def _conflicts(view: View, node: Node) -> list[Thing]:
+    """What stands and contradicts a node, said or suspected."""
+    if node.standing not in UPRIGHT:
+        return []
+    said = [*view.links_from(node.id, "contradicts"), *view.backlinks_to(node.id, "contradicts")]
+    near = {link.target if link.source == node.id else link.source: None for link in said}
+    told = sameness.statement(node.content, node.text)
+    near |= {hit.node.id: None for hit in recall.recall(view, told, _ALIKE, kinds=node.kind, hops=0)}
+    found = []
+    for other in near:
+        if other == node.id:
+            continue
+        try:
+            contradiction = view.contradiction(node.id, other)
+        except NotFoundError:
+            continue
+        if not contradiction.settled:
+            found.append(disagreement(contradiction, node.id))
+    return things(view, found)
+
+
+def _shaken(view: View, id: str) -> list[Thing]:
+    """What rests on a thing, at once or by way of others, and is shaky."""
+    chain = view.walk(id, RESTS, 10, "in")
+    return things(view, [node for node in chain.nodes if node.standing == "shaky"][:_SHOWN])

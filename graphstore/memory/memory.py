@@ -1,0 +1,549 @@
+"""The room of memory: chunks of text in layers, remembered once, recalled by words, by meaning and by links.
+
+A chunk is an ordinary node of kind `chunk`: its scope says the layer and whose it is, its id follows from its source and its text. So it is
+superseded, revised, retracted, linked and forgotten like any other, and seen at every coordinate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import blake2b
+from itertools import count
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from graphstore.core.read.rows import Row
+from graphstore.core.read.sight import Sight
+from graphstore.core.read.vector_search import Embedder, Meanings
+from graphstore.core.read.view import Reader
+from graphstore.errors import ConflictError, GraphStoreError, InvalidError
+from graphstore.memory.recall import Hit, Recalled, recall
+from graphstore.store import registry
+from graphstore.store.store import GraphStore
+from graphstore.values import layers as tables
+from graphstore.values import sameness
+from graphstore.values.inputs import at_least_one, ids, json_object, optional_text, tags_of, text_of
+from graphstore.values.keys import slot_name
+from graphstore.values.layers import CHUNK, Layer
+from graphstore.values.models import Json, Node, Standing, Value
+from graphstore.values.period import Instant, TimeLike, instant, moment
+
+__all__ = [
+    "CHUNK",
+    "Embedder",
+    "Layer",
+    "LayerStats",
+    "Memory",
+    "MemoryHit",
+    "MemoryStats",
+    "Recollection",
+    "lend",
+    "recollect",
+]
+
+LAYERS = "layers"  # the setting: the layers of the store's own
+CAP = "memory_cap"  # the setting: how many chunks are kept
+MOST_CHUNKS = 50_000
+SOON = 86_400_000_000  # microseconds: what expires within a day
+FIELDS = ("text", "layer", "source", "user", "thread", "valid_from", "key", "tags", "metadata")
+
+
+class MemoryHit(Hit):
+    """A chunk recalled: how it was found, as any hit, and its layer."""
+
+    node: Node
+    layer: str | None
+
+    @property
+    def source(self) -> str | None:
+        """Where it is from; begins with the layer's prefix."""
+        return self.node.source
+
+    @property
+    def standing(self) -> Standing:
+        """How it stands: `stands` or `shaky`."""
+        return self.node.standing
+
+    @property
+    def valid_from(self) -> datetime:
+        """Since when it holds."""
+        return self.node.valid_from
+
+    @property
+    def valid_to(self) -> datetime | None:
+        """Until when it holds; None: no end is known."""
+        return self.node.valid_to
+
+
+class Recollection(Recalled):
+    """The chunks that a text called to mind, best first. `note` says how they were searched for."""
+
+    hits: tuple[MemoryHit, ...]
+
+
+class LayerStats(Value):
+    """What stands of one layer: how many chunks, the bytes of their texts, when the oldest was told, how many expire within a day."""
+
+    layer: str | None
+    chunks: int
+    bytes: int
+    oldest: datetime | None
+    expiring: int
+
+
+class MemoryStats(Value):
+    """What stands of each layer, those that are empty included, and how many chunks are kept at most."""
+
+    layers: tuple[LayerStats, ...]
+    chunks: int
+    cap: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Chunk:
+    """What is to be remembered, checked."""
+
+    text: str
+    layer: Layer
+    source: str
+    user: str
+    thread: str | None
+    valid_from: Instant | None
+    key: str | None
+    tags: list[str]
+    metadata: Json
+
+    @property
+    def scope(self) -> str:
+        """Of which layer, and whose: a slot of one user is not another's."""
+        return self.layer.prefix + self.user
+
+    @property
+    def content(self) -> Json:
+        """What is known beside the text."""
+        said = {"user": self.user or None, "thread": self.thread, "metadata": self.metadata or None}
+        return {name: value for name, value in said.items() if value is not None}
+
+    def id(self, again: int) -> str:
+        """16 hex characters of what was said, where and by whom; `again`: how often it had ceased to hold before."""
+        parts = (self.source, self.user, self.thread or "", self.key or "", str(again), self.text)
+        return blake2b("\x1f".join(parts).encode(), digest_size=8).hexdigest()
+
+
+_lent: WeakKeyDictionary[GraphStore, Embedder] = WeakKeyDictionary()
+
+
+def lend(store: GraphStore, embed: Embedder | None) -> None:
+    """Embed with this what is asked of the memory of a store by name, as through a server."""
+    _lent.pop(store, None)
+    if embed is not None:
+        _lent[store] = embed
+
+
+def lent(store: GraphStore) -> Memory:
+    """The memory of a store, with the embedder that was lent to it. On a branch that of its trunk."""
+    return Memory(store, _lent.get(store) or _lent.get(getattr(store, "_trunk", store)))
+
+
+@registry.read("memory")
+def layers(store: GraphStore) -> dict[str, Layer]:
+    """The layers there are, by name."""
+    return tables.table(store._setting(LAYERS))
+
+
+@registry.read("memory")
+def cap(store: GraphStore) -> int:
+    """How many chunks are kept at most."""
+    return store._setting(CAP) or MOST_CHUNKS
+
+
+@registry.write("memory")
+def set_cap(store: GraphStore, cap: int) -> None:
+    """Keep so many chunks at most: the oldest that are not permanent go first, with the daily tick."""
+    if at_least_one("cap", cap) != (store._setting(CAP) or MOST_CHUNKS):
+        store._keep("set_cap", CAP, cap)
+
+
+class Memory:
+    """The layered memory of a store. Make as many as you like: all there is to know is in the store.
+
+    `embed` turns a list of texts into an array (n, d): then texts are recalled by meaning too. It may tell its `model`, its `dimension` and how many texts it
+    likes at once, `batch`; without a model it goes by its name. `layers`: layers of your own, kept in the store as by `define_layer`. `cap`: how many chunks are
+    kept at most, kept in the store too (50,000 unless it was said).
+    """
+
+    def __init__(
+        self,
+        store: GraphStore,
+        embed: Embedder | None = None,
+        *,
+        layers: Iterable[Layer] = (),
+        cap: int | None = None,
+    ) -> None:
+        self._store = store
+        if isinstance(store, registry.Elsewhere):
+            self._reach(embed, layers, cap)
+            return
+        notify = None if store.read_only else self._notify
+        self._meanings = None if embed is None else Meanings(store, CHUNK, embed, notify)
+        for layer in layers:
+            self.define_layer(layer)
+        if cap is not None:
+            set_cap(store, cap)
+
+    def _reach(self, embed: Embedder | None, layers: Iterable[Layer], cap: int | None) -> None:
+        """Of a store elsewhere: all there is to know is there, the embedder too."""
+        if embed is not None:
+            registry.refuse(
+                self._store,
+                "embed=",
+                "Leave it out: the server embeds, when it was started with an embedder.",
+            )
+        self._meanings = None
+        for layer in layers:
+            self.define_layer(layer)
+        if cap is not None:
+            set_cap(self._store, cap)
+
+    # ------------------------------------------------------------------ layers
+
+    @property
+    def layers(self) -> dict[str, Layer]:
+        """The layers there are, by name."""
+        return layers(self._store)
+
+    @registry.of("memory", "write", lambda store: lent(store))
+    def define_layer(self, layer: Layer) -> None:
+        """Add a layer of your own; the store keeps it. Saying it again changes nothing.
+
+        Raises ConflictError for a name or a prefix that is taken, InvalidError for a layer that cannot be.
+        """
+        if tables.defined(there := self.layers, layer) == there:
+            return
+        with self._store._verb():  # all of them are kept together, and another thread may have added one
+            wanted = tables.defined(self.layers, layer)
+            if wanted != self.layers:
+                self._store._keep("define_layer", LAYERS, tables.as_kept(wanted))
+
+    @property
+    def cap(self) -> int:
+        """How many chunks are kept at most: the oldest that are not permanent go first, with the daily tick."""
+        return cap(self._store)
+
+    # ------------------------------------------------------------------ remembering
+
+    @registry.of("memory", "write", lambda store: lent(store))
+    def remember(
+        self,
+        text: str,
+        *,
+        layer: str,
+        source: str | None = None,
+        user: str | None = None,
+        thread: str | None = None,
+        valid_from: TimeLike | None = None,
+        key: str | None = None,
+        tags: Iterable[str] = (),
+        metadata: Mapping[str, Any] | None = None,
+    ) -> Node:
+        """Keep a text as a chunk of a layer, from `valid_from` (default: now) on. The same text from the same source is the same chunk.
+
+        With a `key` it is the value of that slot of the layer and the user: it supersedes the one before. Raises InvalidError for an unknown layer or a blank text.
+        """
+        asked = {
+            "text": text, "layer": layer, "source": source, "user": user, "thread": thread, "valid_from": valid_from,
+            "key": key, "tags": tags, "metadata": metadata,
+        }  # fmt: skip
+        return self._remember([_chunk(self.layers, asked)])[0]
+
+    @registry.of("memory", "write", lambda store: lent(store))
+    def remember_many(self, chunks: Iterable[Mapping[str, Any]]) -> list[Node]:
+        """Keep many chunks in one transaction, all or none. Each is a mapping of what `remember` takes: `{"text": …, "layer": …}`."""
+        layers = self.layers
+        checked = []
+        for number, asked in enumerate(chunks):
+            try:
+                checked.append(_chunk(layers, asked))
+            except GraphStoreError as error:
+                raise type(error)(f"chunk {number}: {error}") from None
+        return self._remember(checked)
+
+    def _remember(self, chunks: list[_Chunk]) -> list[Node]:
+        if not chunks:
+            return []
+        if self._meanings is not None:
+            self._prepare(self._meanings, [chunk.text for chunk in chunks])
+        with self._store._verb():
+            nodes = [self._write(chunk) for chunk in chunks]
+        if self._meanings is not None:
+            self._meanings.settle()
+        return nodes
+
+    def _prepare(self, meanings: Meanings, texts: list[str]) -> None:
+        """Embed before anything is written. What is told is kept all the same when the embedder fails: it is found by its words until it has a vector."""
+        try:
+            meanings.prepare(texts)
+        except GraphStoreError:
+            raise  # it is no embedder
+        except Exception as error:
+            self._notify(f"the embedder {meanings.model!r} failed ({_short(error)}): there is no vector yet.")
+
+    def _notify(self, notice: str) -> None:
+        if notice not in self._store.notices[-8:]:
+            self._store.notices.append(notice)
+
+    def reembed(self, progress: Callable[[int, int], None] | None = None) -> int:
+        """Embed every chunk that has no vector of this embedder's model yet, and remove the vectors of other models. Gives how many.
+
+        Each batch is kept when it is done, so it may be interrupted and goes on where it was. `progress` is told (done, total). Raises what the embedder raises.
+        """
+        self._store._writable()
+        if self._meanings is None:
+            raise InvalidError("this memory has no embedder. Give one: Memory(store, embedders.wordllama()).")
+        done = self._meanings.fill(progress)
+        self._meanings.remove_others()
+        return done
+
+    def _write(self, chunk: _Chunk) -> Node:
+        with self._store.reading() as sight:
+            for again in count():
+                name = chunk.id(again)
+                ent = sight.entity(name)
+                if ent < 0:
+                    break
+                if sight.kind(ent) != CHUNK or sight.is_event(ent):
+                    raise ConflictError(
+                        f"{name!r} is known already and is no chunk. Give the text another source."
+                    )
+                if sight.will_hold(ent):
+                    found = sight.thing(ent)
+                    assert isinstance(found, Node)
+                    return found
+        return self._store.add_node(
+            CHUNK,
+            chunk.content,
+            id=None if self._restated(chunk) else name,
+            key=chunk.key,
+            text=chunk.text,
+            tags=chunk.tags,
+            valid_from=None if chunk.valid_from is None else moment(chunk.valid_from),
+            scope=chunk.scope,
+            source=chunk.source,
+        )
+
+    def _restated(self, chunk: _Chunk) -> bool:
+        """Whether the slot of a chunk says the same already: then it is confirmed, and no new one made."""
+        if chunk.key is None:
+            return False
+        with self._store.reading() as sight:
+            held = map(sight.thing, sight.in_slot(CHUNK, chunk.key, chunk.scope))
+            return any(
+                isinstance(node, Node)
+                and node.standing in ("stands", "shaky")
+                and sameness.same(node.text or "", chunk.text)
+                and sameness.alike(node.content, chunk.content)
+                for node in held
+            )
+
+    # ------------------------------------------------------------------ recalling
+
+    @registry.of("memory", "read", lambda store: lent(store))
+    def recall(
+        self,
+        text: str,
+        k: int = 10,
+        *,
+        layers: Iterable[str] | str | None = None,
+        user: str | None = None,
+        thread: str | None = None,
+        valid: TimeLike | None = None,
+        tx: TimeLike | None = None,
+        hops: int = 2,
+    ) -> Recollection:
+        """The `k` chunks that a text calls to mind among those that stand at (valid, tx), each defaulting to now.
+
+        `layers`: only of these. `user`, `thread`: only theirs, and what belongs to no user (no thread). What is left out is no seed and no way either.
+        Raises InvalidError for an unknown layer or a number out of range.
+        """
+        view: Reader = self._store if valid is None and tx is None else self._store.as_of(valid=valid, tx=tx)
+        return recollect(view, text, k, layers=layers, user=user, thread=thread, hops=hops, memory=self)
+
+    # ------------------------------------------------------------------ counting
+
+    @registry.of("memory", "read", lambda store: lent(store))
+    def stats(self, view: Reader | None = None) -> MemoryStats:
+        """What stands of each layer at a view's coordinate (default: now), and the cap."""
+        reader = view or self._store
+        layers = self.layers
+        with reader.reading() as sight:
+            found: dict[str | None, list[Row]] = {name: [] for name in layers}
+            for row in sight.scan(kind=CHUNK, content=True):
+                layer = tables.of_scope(layers, row.scope)
+                found.setdefault(layer.name if layer else None, []).append(row)
+            soon = sight.tx + SOON
+        told = tuple(_layer_stats(layers.get(name or ""), name, rows, soon) for name, rows in found.items())
+        return MemoryStats(layers=told, chunks=sum(layer.chunks for layer in told), cap=self.cap)
+
+
+@registry.read("memory")
+def recollect(
+    view: Reader,
+    text: str,
+    k: int = 10,
+    *,
+    layers: Iterable[str] | str | None = None,
+    user: str | None = None,
+    thread: str | None = None,
+    hops: int = 2,
+    memory: Memory | None = None,
+) -> Recollection:
+    """As `Memory.recall`, at the coordinate of a view. `memory`: one whose embedder is asked what the text means; without it words alone find."""
+    meanings = None if memory is None else memory._meanings
+    there = tables.table(view._setting(LAYERS))
+    asked = _Question(meanings, text) if meanings else None
+    lens = _Lens(_scopes(there, layers, user), optional_text("thread", thread), asked)
+    found = recall(view, text, k, kinds=CHUNK, hops=hops, lens=lens)
+    hits = tuple(_hit(there, hit) for hit in found.hits)
+    return Recollection(text=found.text, hits=hits, note=found.note)
+
+
+class _Question:
+    """What a text means, and what there is to compare it with."""
+
+    def __init__(self, meanings: Meanings, text: str) -> None:
+        self.meanings = meanings
+        self.vector: Any = None
+        self.failed = ""
+        try:
+            vector = meanings.vectors([text_of("text", text, empty=True)])[0]
+            if 0 < meanings.lacking() <= meanings.batch:
+                meanings.fill()  # a few that were told otherwise
+            self.vector = vector
+        except GraphStoreError:
+            raise
+        except Exception as error:
+            self.failed = _short(error)
+
+
+class _Lens:
+    """What may be recalled: chunks of some scopes, of a thread or of none, and whatever is no chunk."""
+
+    def __init__(
+        self, wanted: Callable[[str], bool] | None, thread: str | None, question: _Question | None
+    ) -> None:
+        self._wanted, self._thread, self._question = wanted, thread, question
+        self._lacking = 0
+
+    @property
+    def note(self) -> str:
+        """How it searched, and what it could not compare."""
+        question = self._question
+        if question is None:
+            return "full-text only: there is no embedder"
+        model = question.meanings.model
+        if question.failed:
+            return f"full-text only: the embedder {model!r} failed ({question.failed})"
+        note = f"full-text and vectors of {model!r}"
+        if self._lacking:
+            have = "chunk has" if self._lacking == 1 else "chunks have"
+            note += f"; {self._lacking:,} {have} no vector of it yet and are found by their words alone: reembed makes them"
+        return note
+
+    def seen(self, sight: Sight) -> Callable[[int], bool] | None:
+        """Which entities may be found and passed."""
+        if self._wanted is None and self._thread is None:
+            return None
+        kind, scope_of = sight.kind, sight.scope
+        wanted, asked = self._wanted or (lambda scope: True), self._thread
+        allowed: dict[str, bool] = {}
+
+        def fits(ent: int) -> bool:
+            if kind(ent) != CHUNK or sight.is_event(ent):
+                return True
+            scope = scope_of(ent)
+            if scope not in allowed:
+                allowed[scope] = wanted(scope)
+            return allowed[scope] and (asked is None or _thread(sight, ent) in (None, asked))
+
+        return fits
+
+    def nearest(self, sight: Sight, most: int) -> Mapping[int, float]:
+        """The chunks nearest in meaning."""
+        if self._question is None:
+            return {}
+        found, self._lacking = self._question.meanings.nearest(
+            sight, most, self._question.vector, self._wanted, self._thread
+        )
+        return found
+
+
+def _scopes(
+    layers: Mapping[str, Layer], names: Iterable[str] | str | None, user: str | None
+) -> Callable[[str], bool] | None:
+    """Which scopes are asked for; None: all."""
+    optional_text("user", user)
+    if names is None and user is None:
+        return None
+    prefixes = None if names is None else {_layer(layers, name).prefix for name in ids("layers", names)}
+
+    def wanted(scope: str) -> bool:
+        prefix, colon, whose = scope.partition(":")
+        return (prefixes is None or prefix + colon in prefixes) and (user is None or whose in ("", user))
+
+    return wanted
+
+
+def _thread(sight: Sight, ent: int) -> str | None:
+    body = sight.body_of(sight.find(ent), holding=b'"thread":')
+    said: str | None = body.get("content", {}).get("thread")
+    return said
+
+
+def _chunk(layers: Mapping[str, Layer], asked: Mapping[str, Any]) -> _Chunk:
+    """What is asked to be remembered, checked."""
+    if not isinstance(asked, Mapping):
+        raise InvalidError(f"{asked!r} is no mapping. Give one such as {{'text': …, 'layer': 'soul'}}.")
+    if unknown := sorted(str(name) for name in asked.keys() - set(FIELDS)):
+        raise InvalidError.choice("field of a chunk", unknown[0], FIELDS)
+    layer = _layer(layers, asked.get("layer"))
+    source = text_of("source", asked.get("source") or "", empty=True)
+    key, since = asked.get("key"), asked.get("valid_from")
+    return _Chunk(
+        text=text_of("text", asked.get("text")),
+        layer=layer,
+        source=source if source.startswith(layer.prefix) else layer.prefix + source,
+        user=optional_text("user", asked.get("user")) or "",
+        thread=optional_text("thread", asked.get("thread")) or None,
+        valid_from=None if since is None else instant(since, "valid_from"),
+        key=None if key is None else slot_name(key),
+        tags=tags_of(asked.get("tags") or ()),
+        metadata=json_object("metadata", asked.get("metadata") or {}),
+    )
+
+
+def _short(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}".splitlines()[0][:200]
+
+
+def _layer(layers: Mapping[str, Layer], name: Any) -> Layer:
+    if not isinstance(name, str) or name not in layers:
+        raise InvalidError.choice("layer", name, layers)
+    return layers[name]
+
+
+def _hit(layers: Mapping[str, Layer], hit: Hit) -> MemoryHit:
+    assert isinstance(hit.node, Node)
+    layer = tables.of_scope(layers, hit.node.scope)
+    return MemoryHit.made({**hit.__dict__, "layer": layer.name if layer else None})
+
+
+def _layer_stats(layer: Layer | None, name: str | None, rows: list[Row], soon: Instant) -> LayerStats:
+    return LayerStats(
+        layer=name,
+        chunks=len(rows),
+        bytes=sum(len(sameness.statement(row.content or {}, row.text).encode()) for row in rows),
+        oldest=moment(min(row.known_since for row in rows)) if rows else None,
+        expiring=sum(tables.over(layer, row.known_since, soon) for row in rows),
+    )

@@ -1,0 +1,383 @@
+"""The room of recall: what a text calls to mind. A search finds the seeds, their links lead on from them, and the two rankings become one.
+
+The way of a question: words → seeds that stand at the coordinate → paths from them → activation → ranks fused → hits, each with the path it came by.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from heapq import nsmallest
+from math import inf, sqrt
+from typing import Generic, NamedTuple, Protocol, TypeVar
+
+from graphstore.core.read.nearby import Near
+from graphstore.core.read.sight import Sight
+from graphstore.core.read.view import Reader
+from graphstore.core.read.weighing import Weights
+from graphstore.core.search.search import Found, words
+from graphstore.errors import InvalidError
+from graphstore.store import registry
+from graphstore.values.decay import Decay
+from graphstore.values.inputs import ids, text_of
+from graphstore.values.models import Event, Link, Node, Value
+
+__all__ = ["Hit", "Lens", "Reached", "Recalled", "fuse", "mentions", "recall", "spread"]
+
+MOST_HOPS = 4
+"""Paths grow tenfold with each hop."""
+DIRECTIONS = ("out", "in", "both")
+_LINE = 96
+
+T = TypeVar("T", bound=Hashable)
+L = TypeVar("L")
+
+
+class Hit(Value):
+    """One thing recalled. A seed was found by the text and its path is empty; anything else was reached from `seed` by `path`.
+
+    `text_score` is BM25, `spread_score` the activation that came by links, `vector_score` the likeness of meaning (a cosine), 0 where there is none;
+    `score` is what the ranks make together. `weight` is what decay left of each, 1 without decay.
+    """
+
+    node: Node | Event
+    score: float
+    text_score: float
+    text_rank: int | None
+    spread_score: float
+    spread_rank: int | None
+    vector_score: float
+    vector_rank: int | None
+    seed: str
+    path: tuple[Link, ...]
+    weight: float = 1.0
+
+    def __str__(self) -> str:
+        way = " ".join(_step(link, here) for link, here in zip(self.path, self._way(), strict=True))
+        return f"{_told(self.node)}{f'  [{self.seed} {way}]' if way else ''}"
+
+    def _way(self) -> Iterator[str]:
+        here = self.seed
+        for link in self.path:
+            yield here
+            here = link.target if link.source == here else link.source
+
+
+class Recalled(Value):
+    """What a text called to mind, best first. `note` says how it was searched and which words nothing here says."""
+
+    text: str
+    hits: tuple[Hit, ...]
+    note: str
+
+    def __iter__(self) -> Iterator[Hit]:  # type: ignore[override]
+        return iter(self.hits)
+
+    def __len__(self) -> int:
+        return len(self.hits)
+
+    def __str__(self) -> str:
+        lines = [f"{rank}. {hit}" for rank, hit in enumerate(self.hits, 1)]
+        return "\n".join([*(lines or [f"Nothing here comes to mind for {self.text!r}."]), f"({self.note})"])
+
+
+class Lens(Protocol):
+    """What a room that recalls adds of its own. It is asked while the store's lock is held."""
+
+    @property
+    def note(self) -> str:
+        """How it searched, for the answer's note."""
+
+    def seen(self, sight: Sight) -> Callable[[int], bool] | None:
+        """Which entities may be found, and be passed on the way; None: all."""
+
+    def nearest(self, sight: Sight, most: int) -> Mapping[int, float]:
+        """The entities nearest in meaning among what stands and is seen, with how near, best first."""
+
+
+class Reached(NamedTuple, Generic[T, L]):
+    """A thing that paths lead to: their sum, and the path that brings most, from which seed."""
+
+    activation: float
+    seed: T
+    path: tuple[L, ...]
+
+
+@registry.read("recall")
+def recall(
+    view: Reader,
+    text: str,
+    k: int = 10,
+    *,
+    kinds: Iterable[str] | str = (),
+    hops: int = 2,
+    fan_out: int = 10,
+    hop_weight: float = 0.5,
+    rrf: float = 60,
+    along: Iterable[str] | str = (),
+    direction: str = "both",
+    decay: Decay | None = None,
+    lens: Lens | None = None,
+) -> Recalled:
+    """The `k` things that a text calls to mind among what stands at the view's coordinate.
+
+    The `k` best matches of the text are the seeds. From each, links that hold there are followed up to `hops` times, the `fan_out` strongest of a
+    thing, of kinds that are walked unless `along` names others; each hop weighs `hop_weight` / √(1 + links of the thing reached), and a thing is activated by
+    the sum over all paths of the seed's share of the best score times the weights. The two rankings are fused by reciprocal rank, constant `rrf`.
+    `kinds`: only hits of these node kinds or event types; the way to them may lead through others. With `decay` the scores of all rankings are
+    multiplied by what each thing weighs at the coordinate, before they are ranked. `lens`: what is seen at all, and a third ranking; what is near in
+    meaning is a seed too, its share the better of the two. The hits count as looked up. Raises InvalidError for a number out of range.
+    """
+    _refuse_bad(text, k, hops, fan_out, hop_weight, rrf, direction, decay)
+    wanted = frozenset(ids("kinds", kinds))
+    with view.reading() as sight:
+        kind = sight.kind
+        weigh = None if decay is None else Weights(sight, decay).of
+        seen = lens.seen(sight) if lens else None
+        found = sight.found(text, k, weigh=weigh, seen=seen)
+        meant = _meant(sight, lens, k, weigh)
+        followed = frozenset.union(*view.vocabulary.named(along)) or None
+        near = Near(sight, followed, direction, fan_out, seen)
+        seeds = _seeds(found, meant)
+        reached = spread(seeds, near.strongest, near.degree, hops=hops, hop_weight=hop_weight)
+        if weigh is not None:
+            reached = {
+                ent: each._replace(activation=each.activation * weigh(ent)) for ent, each in reached.items()
+            }
+        if wanted:
+            if any(kind(ent) not in wanted for ent, _ in found.matches):
+                found = sight.found(text, k, wanted, weigh, seen)
+            meant = {ent: score for ent, score in meant.items() if kind(ent) in wanted}
+            reached = {ent: each for ent, each in reached.items() if kind(ent) in wanted}
+        scores = dict(found.matches)
+        by_links = sorted(reached, key=lambda ent: (-reached[ent].activation, sight.id(ent)))
+        ranks = _Ranks(_ranks_of(scores), _ranks_of(by_links), _ranks_of(meant))
+        fused = fuse([list(scores), by_links, list(meant)], rrf)
+        order = sorted(fused, key=lambda ent: (-fused[ent], ranks.text.get(ent, inf), sight.id(ent)))
+        weights = {ent: 1.0 if weigh is None else weigh(ent) for ent in order[:k]}
+        hits = tuple(
+            _hit(sight, ent, fused[ent], scores, meant, reached.get(ent), ranks, weight)
+            for ent, weight in weights.items()
+        )
+        sight.looked_up(weights)
+    return Recalled(text=text, hits=hits, note=_note(text, found, lens))
+
+
+@registry.read("recall")
+def mentions(view: Reader, text: str, k: int = 10, *, kinds: Iterable[str] | str = ()) -> Recalled:
+    """The `k` things that say a text best among all that was told by the view's tx, whatever became of them: each once, as the version says it
+    that says it best. So what was superseded, retracted or has not begun is found too, by words it has no more.
+
+    `kinds`: only these node kinds or event types. Nothing is counted as looked up. Raises InvalidError for a number out of range.
+    """
+    text_of("text", text, empty=True)
+    _whole("k", k, 1, None)
+    wanted = frozenset(ids("kinds", kinds))
+    with view.reading() as sight:
+        best: dict[int, tuple[int, float]] = {}
+        for ent, number, score in sight.found_ever(text, wanted):
+            best.setdefault(ent, (number, score))
+            if len(best) == k:
+                break
+        hits = tuple(
+            _mention(sight, ent, number, score, rank)
+            for rank, (ent, (number, score)) in enumerate(best.items(), 1)
+        )
+    return Recalled(text=text, hits=hits, note="full-text over all that was ever told")
+
+
+def _mention(sight: Sight, ent: int, number: int, score: float, rank: int) -> Hit:
+    thing = sight.thing(ent) if sight.is_event(ent) else sight.described(ent, number)
+    return Hit.made(
+        {
+            "node": thing,
+            "score": score,
+            "text_score": score,
+            "text_rank": rank,
+            "spread_score": 0.0,
+            "spread_rank": None,
+            "vector_score": 0.0,
+            "vector_rank": None,
+            "seed": thing.id,
+            "path": (),
+            "weight": 1.0,
+        }
+    )
+
+
+def _seeds(found: Found, meant: Mapping[int, float]) -> dict[int, float]:
+    """What paths start from: what the text and the meaning found, each with the better of its two shares."""
+    best = (found.matches[0][1] if found.matches else 0.0) or 1.0
+    seeds = {ent: score / best for ent, score in found.matches}
+    for ent, score in _shares(meant).items():
+        seeds[ent] = max(score, seeds.get(ent, 0.0))
+    return seeds
+
+
+def _meant(
+    sight: Sight, lens: Lens | None, k: int, weigh: Callable[[int], float] | None
+) -> Mapping[int, float]:
+    """The `k` things nearest in meaning, with how near, best first."""
+    if lens is None:
+        return {}
+    if weigh is None:
+        return lens.nearest(sight, k)
+    near = lens.nearest(sight, sys.maxsize)
+    weighed = {ent: score * weigh(ent) for ent, score in near.items() if score > 0}
+    return {
+        ent: weighed[ent] for ent in nsmallest(k, weighed, key=lambda ent: (-weighed[ent], sight.id(ent)))
+    }
+
+
+def _refuse_bad(
+    text: object,
+    k: object,
+    hops: object,
+    fan_out: object,
+    hop_weight: object,
+    rrf: object,
+    direction: object,
+    decay: object,
+) -> None:
+    text_of("text", text, empty=True)
+    _whole("k", k, 1, None)
+    _whole("hops", hops, 0, MOST_HOPS)
+    _whole("fan_out", fan_out, 1, None)
+    _share("hop_weight", hop_weight, 1.0)
+    _share("rrf", rrf, inf)
+    if direction not in DIRECTIONS:
+        raise InvalidError.choice("direction", direction, DIRECTIONS)
+    if decay is not None and not isinstance(decay, Decay):
+        raise InvalidError(
+            f"decay {decay!r} is no Decay. Give a graphstore.values.decay.Decay(…), or None; what a hop weighs is hop_weight."
+        )
+
+
+class _Ranks(NamedTuple):
+    """The place of each thing in the rankings, from 1."""
+
+    text: dict[int, int]
+    spread: dict[int, int]
+    vector: dict[int, int]
+
+
+def _shares(scores: Mapping[T, float]) -> dict[T, float]:
+    """Each score as a share of the best; what is not above 0 has none."""
+    best = max(scores.values(), default=0.0)
+    return {thing: score / best for thing, score in scores.items() if score > 0}
+
+
+def _ranks_of(ranking: Iterable[T]) -> dict[T, int]:
+    """The place of each thing in a ranking, from 1."""
+    return {thing: rank for rank, thing in enumerate(ranking, 1)}
+
+
+def _hit(
+    sight: Sight,
+    ent: int,
+    score: float,
+    scores: Mapping[int, float],
+    meant: Mapping[int, float],
+    way: Reached[int, int] | None,
+    ranks: _Ranks,
+    weight: float,
+) -> Hit:
+    led = None if ent in scores or ent in meant else way
+    return Hit.made(
+        {
+            "node": sight.thing(ent),
+            "score": score,
+            "text_score": scores.get(ent, 0.0),
+            "text_rank": ranks.text.get(ent),
+            "spread_score": way.activation if way else 0.0,
+            "spread_rank": ranks.spread.get(ent),
+            "vector_score": meant.get(ent, 0.0),
+            "vector_rank": ranks.vector.get(ent),
+            "seed": sight.id(led.seed if led else ent),
+            "path": tuple(map(sight.link, led.path)) if led else (),
+            "weight": weight,
+        }
+    )
+
+
+def spread(
+    seeds: Mapping[T, float],
+    strongest: Callable[[T], Iterable[tuple[L, T]]],
+    degree: Callable[[T], int],
+    *,
+    hops: int = 2,
+    hop_weight: float = 0.5,
+) -> dict[T, Reached[T, L]]:
+    """What the paths from `seeds` activate, by at least one hop; a path comes to no thing twice.
+
+    `strongest(thing)` gives the links to follow from a thing, each with the thing it leads to, the strongest first; `degree` how many it has in all. Among paths
+    that bring the same, the first found is kept: that of the earlier seed, then of the stronger links.
+    """
+    found: dict[T, Reached[T, L]] = {}
+    damped: dict[T, float] = {}
+
+    def follow(seed: T, path: tuple[L, ...], way: tuple[T, ...], energy: float) -> None:
+        for link, thing in strongest(way[-1]):
+            if thing in way:
+                continue
+            weight = damped.get(thing)
+            if weight is None:
+                weight = damped[thing] = hop_weight / sqrt(1 + degree(thing))
+            brought = energy * weight
+            before, further = found.get(thing), (*path, link)
+            if before is None:
+                found[thing], most[thing] = Reached(brought, seed, further), brought
+            elif brought > most[thing]:
+                found[thing], most[thing] = Reached(before.activation + brought, seed, further), brought
+            else:
+                found[thing] = Reached(before.activation + brought, before.seed, before.path)
+            if len(further) < hops:
+                follow(seed, further, (*way, thing), brought)
+
+    most: dict[T, float] = {}  # what the path kept brings
+    if hops > 0:
+        for seed, energy in seeds.items():
+            follow(seed, (), (seed,), energy)
+    return found
+
+
+def fuse(rankings: Sequence[Sequence[T]], rrf: float = 60) -> dict[T, float]:
+    """Reciprocal rank fusion: each thing's sum of 1 / (rrf + its rank) over the rankings it is in, the first rank being 1."""
+    fused: dict[T, float] = {}
+    for ranking in rankings:
+        for rank, thing in enumerate(ranking, 1):
+            fused[thing] = fused.get(thing, 0.0) + 1 / (rrf + rank)
+    return fused
+
+
+def _note(text: str, found: Found, lens: Lens | None) -> str:
+    note = lens.note if lens else "full-text only: there is no embedder"
+    if found.unknown:
+        return f"{note}; no word here is {' or '.join(map(repr, found.unknown))}"
+    return note if found.matches or words(text) else f"{note}; {text!r} holds no word"
+
+
+def _told(thing: Node | Event) -> str:
+    kind = thing.type if isinstance(thing, Event) else thing.kind
+    said = thing.description if isinstance(thing, Event) else thing.text or _said(thing.content)
+    return f"{thing.id} {kind}: {said}" if len(said) <= _LINE else f"{thing.id} {kind}: {said[: _LINE - 1]}…"
+
+
+def _said(content: Mapping[str, object]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in content.items())
+
+
+def _step(link: Link, here: str) -> str:
+    return f"{link.kind} {link.target}" if link.source == here else f"← {link.kind} {link.source}"
+
+
+def _whole(name: str, value: object, least: int, most: int | None) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < least or (most and value > most):
+        allowed = f"from {least} to {most}" if most else f"of at least {least}"
+        raise InvalidError(f"{name} {value!r} is out of range. Give a whole number {allowed}.")
+
+
+def _share(name: str, value: object, most: float) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= most:
+        allowed = "above 0" if most == inf else f"above 0 and at most {most:g}"
+        raise InvalidError(f"{name} {value!r} is out of range. Give a number {allowed}.")

@@ -1,0 +1,636 @@
+"""What can be asked of a store by name, wherever it is asked from: the calls, how their arguments and answers travel, how their errors do.
+
+A call's name is the method's: `node`, `add_node`; that of a function of a room has the room before it: `topics.latest_on`. Both ends of a connection read
+this one table, so that what is told is what is meant, and nothing here knows by what it travels.
+"""
+
+from __future__ import annotations
+
+import inspect
+from base64 import b64decode
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import cached_property
+from importlib import import_module
+from types import MappingProxyType, SimpleNamespace, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import orjson
+from pydantic import TypeAdapter, ValidationError
+
+from graphstore import errors
+from graphstore.core.read.view import Reader, View
+from graphstore.core.read.walks import By, Direction
+from graphstore.core.tables.result import Result
+from graphstore.errors import GraphStoreError, InvalidError
+from graphstore.remote import codec
+from graphstore.store import registry
+from graphstore.store.store import Branch, GraphStore
+from graphstore.values.models import BranchInfo, Chain, Coordinate, Event, Recorded, Value
+from graphstore.values.period import TimeLike
+from graphstore.values.vocabulary import Vocabulary
+
+Scope = Literal["read", "write"]
+On = Literal["view", "store", "branch"]
+
+# ---- the calls --------------------------------------------------------------------------------
+
+_ROOMS: dict[str, tuple[str, ...]] = {
+    "cloud_events": ("graphstore.interchange.cloud_events",),
+    "consolidation": ("graphstore.topics.consolidation",),
+    "context": ("graphstore.context.sections",),
+    "events": ("graphstore.events.report", "graphstore.events.recurrences", "graphstore.events.recorder"),
+    "gasoline": ("graphstore.imports.gasoline",),
+    "imports": ("graphstore.imports.records",),
+    "lifecycle": ("graphstore.memory.lifecycle",),
+    "links": ("graphstore.store.links",),
+    "memobrain": ("graphstore.imports.memobrain",),
+    "memory": ("graphstore.memory.memory", "graphstore.context.feeders"),
+    "observer": ("graphstore.context.observer",),
+    "otlp": ("graphstore.imports.otlp",),
+    "pi_brain": ("graphstore.imports.pi_brain",),
+    "recall": ("graphstore.memory.recall",),
+    "sessions": ("graphstore.sessions.sessions",),
+    "timeline": ("graphstore.events.timeline",),
+    "topics": ("graphstore.topics.topics",),
+    "working": ("graphstore.context.working",),
+}
+"""The modules that register the calls of each room; some of them need what may not be installed."""
+
+EXCEPTIONS: Mapping[str, str] = MappingProxyType(
+    {
+        "transaction": "a conversation of its own: POST /transaction",
+        "export": "a stream: GET /export",
+        "close": "ends this end of the connection, not the store",
+        "read_only": "of the one who asks",
+        "reading": "of the process that holds the store",
+        "scan": "of the process that holds the store: nodes, events and query tell the same",
+        "knows": "of the process that holds the store: inspect tells more",
+        "is_laid": "of the process that holds the branch",
+        "is_of": "of the process that holds the branch",
+    }
+)
+"""Public names of GraphStore, View and Branch that are no calls, each with the reason."""
+
+_READS = frozenset({
+    "node", "event", "history", "versions", "operations", "diff", "inspect", "nodes", "events", "compare", "links_from", "backlinks_to", "supersedes", "what_superseded",
+    "causes", "effects", "walk", "path", "paths", "shaky", "contradictions", "contradiction", "query", "to_arrow", "to_networkx", "at", "vocabulary",
+})  # fmt: skip
+_WHOLE_READS = frozenset({
+    "query_tables", "snapshots", "changes", "stats", "verify", "branches", "on", "as_of", "knowledge_at", "retention", "trust", "info", "refresh",
+})  # fmt: skip
+_WRITES = frozenset({
+    "add_node", "revise", "supersede", "end", "retract", "fold", "confirm", "link", "unlink", "resolve", "define_kind", "promote_kind", "record_event",
+    "bulk_load", "evict", "evict_old", "erase", "set_trust", "set_retention", "sweep", "snapshot", "touch", "flush_accesses", "rebuild", "branch", "merge",
+    "delete_branch",
+})  # fmt: skip
+
+
+NAMES = _READS | _WHOLE_READS | _WRITES
+"""The calls that are methods and properties of views, stores and branches."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """One thing that can be asked. `files`: parameters that are paths where it is answered. `parameters`: those that can be told, by name."""
+
+    name: str
+    function: Callable[..., Any]
+    scope: Scope
+    on: On
+    files: frozenset[str] = frozenset()
+
+    @cached_property
+    def signature(self) -> inspect.Signature:
+        """The signature without what it is asked of."""
+        whole = inspect.signature(self.function)
+        return whole.replace(parameters=list(whole.parameters.values())[1:])
+
+    @cached_property
+    def parameters(self) -> Mapping[str, inspect.Parameter]:
+        """What can be told, by name: no progress, and no functions but the store's own. `*more` is a list, `**params` an object."""
+        said = self.signature.parameters.values()
+        return {each.name: each for each in said if each.name not in UNTOLD and each.name != "unknown"}
+
+    @cached_property
+    def doc(self) -> str:
+        """What it does."""
+        return inspect.getdoc(self.function) or ""
+
+    @cached_property
+    def returns(self) -> str:
+        """The annotation of what it gives."""
+        return str(self.signature.return_annotation)
+
+    @cached_property
+    def required(self) -> frozenset[str]:
+        """The parameters that must be told."""
+        return frozenset(
+            each.name for each in self.parameters.values()
+            if each.default is each.empty and each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)
+        )  # fmt: skip
+
+    @cached_property
+    def positional(self) -> tuple[str, ...]:
+        """Those that may be given by place; one that is left out for `*more` too."""
+        return tuple(
+            each.name for each in self.signature.parameters.values() if each.kind is each.POSITIONAL_OR_KEYWORD
+        )  # fmt: skip
+
+    @cached_property
+    def more(self) -> str | None:
+        """The parameter that takes what is left of those given by place."""
+        return next(
+            (n for n, each in self.signature.parameters.items() if each.kind is each.VAR_POSITIONAL), None
+        )
+
+    @cached_property
+    def any(self) -> str | None:
+        """The parameter that takes whatever else is named."""
+        return next(
+            (n for n, each in self.signature.parameters.items() if each.kind is each.VAR_KEYWORD), None
+        )
+
+    @cached_property
+    def hints(self) -> Mapping[str, Any]:
+        """The types of the parameters by name, resolved."""
+        return self._resolved({name: each.annotation for name, each in self.parameters.items()})
+
+    @cached_property
+    def sorts(self) -> Mapping[str, str]:
+        """What sort of thing each parameter takes, by name, where JSON does not have it as it is."""
+        found = {name: _sort(hint) for name, hint in self.hints.items() if name != self.more}
+        return {name: sort for name, sort in found.items() if sort}
+
+    @cached_property
+    def reading(self) -> codec.Read | None:
+        """What makes the answer of its JSON."""
+        return codec.reading(self._resolved({"return": self.signature.return_annotation})["return"])
+
+    def _resolved(self, written: dict[str, Any]) -> dict[str, Any]:
+        names = _UNIMPORTED | vars(import_module(self.function.__module__))
+        if "return" in written and self.name in _ANSWERED_IN:
+            names |= vars(import_module(_ANSWERED_IN[self.name]))
+        return get_type_hints(SimpleNamespace(__annotations__=written), names)
+
+    @cached_property
+    def _converted(self) -> dict[str, Callable[[Any], Any]]:
+        """What has to be made of the JSON of an argument, by its name."""
+        found = {name: _taking(sort, self.hints[name], name) for name, sort in self.sorts.items()}
+        return {name: taking for name, taking in found.items() if taking is not None}
+
+
+_ANSWERED_IN = {"imports.import_git": "graphstore.imports.git"}
+"""The module that has the type of an answer, where the module of the call does not import it."""
+_UNIMPORTED = {
+    "Branch": Branch,
+    "GraphStore": GraphStore,
+    "Reader": Reader,
+    "Result": Result,
+    "TimeLike": TimeLike,
+}
+"""Types that modules below these import for annotations alone."""
+UNTOLD = frozenset({"progress", "lens", "tokens", "extractor"})
+"""Parameters that are functions of the caller's, and never told."""
+
+
+class _Calls(Mapping[str, Call]):
+    """The calls by name. A room is imported when one of its calls is asked for, all of them when they are counted."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Call] = {}
+        self._whole = False
+
+    def __getitem__(self, name: str) -> Call:
+        found = self._known.get(name)
+        if found is None:
+            self._known[name] = found = self._found(name)
+        return found
+
+    def _found(self, name: str) -> Call:
+        if name in _READS:
+            return Call(name, _OF_VIEW.get(name) or getattr(View, name), "read", "view")
+        if name in _WHOLE_READS or name in _WRITES:
+            scope: Scope = "write" if name in _WRITES else "read"
+            on: On = "branch" if name == "info" else "store"
+            return Call(
+                name,
+                _OF_STORE.get(name) or getattr(Branch if name == "info" else GraphStore, name),
+                scope,
+                on,
+            )
+        room = name.partition(".")[0]
+        if name not in registry.registered():
+            for module in _ROOMS.get(room, ()):
+                _imported(module)
+        if name not in registry.registered():
+            raise KeyError(name)
+        return _of_room(registry.registered()[name])
+
+    def __iter__(self) -> Iterator[str]:
+        if not self._whole:
+            for modules in _ROOMS.values():
+                for module in modules:
+                    _imported(module)
+            for name in (*_READS, *_WHOLE_READS, *_WRITES, *registry.registered()):
+                self[name]
+            self._whole = True
+        return iter(sorted(self._known))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __contains__(self, name: object) -> bool:
+        try:
+            return isinstance(name, str) and self[name] is not None
+        except KeyError:
+            return False
+
+
+def _imported(module: str) -> None:
+    with suppress(GraphStoreError):  # what it needs is not installed: nobody here can be asked that
+        import_module(module)
+
+
+def _of_room(found: registry.Registered) -> Call:
+    first = next(iter(inspect.signature(found.function).parameters.values()))
+    on: On = "store" if found.scope == "write" or first.name == "store" else "view"
+    return Call(found.name, found.function, found.scope, on, found.files)
+
+
+CALLS: Mapping[str, Call] = _Calls()
+
+
+def ask(name: str, reader: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """The answer of a view or a store to a call by its name, wherever the store lies."""
+    if "." not in name:
+        return getattr(reader, name)(*args, **kwargs)
+    assert name in CALLS  # its room is imported then
+    return registry.registered()[name].anywhere(reader, *args, **kwargs)
+
+
+# ---- those that give something other than a value ----------------------------------------------
+
+
+def _path(view: Any, source: str, target: str, kinds: Iterable[str] | str = (), by: By = "hops", direction: Direction = "out", depth: int | None = None) -> Chain:  # fmt: skip
+    at: View = view if isinstance(view, View) else view.as_of()
+    return at.path(source, target, kinds, by, direction, depth)
+
+
+def _as_of(
+    store: Any, snapshot: str | None = None, *, valid: TimeLike | None = None, tx: TimeLike | None = None
+) -> Coordinate:
+    return store.as_of(snapshot, valid=valid, tx=tx).at  # type: ignore[no-any-return]
+
+
+def _knowledge_at(store: Any, t: TimeLike) -> Coordinate:
+    return store.knowledge_at(t).at  # type: ignore[no-any-return]
+
+
+def _branch(store: Any, name: str, *, tx: TimeLike | None = None, reason: str | None = None) -> BranchInfo:
+    return store.branch(name, tx=tx, reason=reason).info  # type: ignore[no-any-return]
+
+
+def _on(store: Any, name: str) -> BranchInfo:
+    return store.on(name).info  # type: ignore[no-any-return]
+
+
+def _at(view: Any) -> Coordinate:
+    return view.at  # type: ignore[no-any-return]
+
+
+def _vocabulary(view: Any) -> Vocabulary:
+    return view.vocabulary  # type: ignore[no-any-return]
+
+
+def _retention(store: Any) -> dict[str, int | None]:
+    return store.retention  # type: ignore[no-any-return]
+
+
+def _trust(store: Any) -> dict[str, int]:
+    return store.trust  # type: ignore[no-any-return]
+
+
+def _info(branch: Any) -> BranchInfo:
+    return branch.info  # type: ignore[no-any-return]
+
+
+def _told_by(given: Callable[..., Any], of: Any) -> Callable[..., Any]:
+    """A function with the words of the method or property it stands for."""
+    given.__doc__ = of.__doc__
+    return given
+
+
+_OF_VIEW: dict[str, Callable[..., Any]] = {
+    "path": _told_by(_path, View.path),
+    "at": _told_by(_at, View.at),
+    "vocabulary": _told_by(_vocabulary, View.vocabulary),
+}
+_OF_STORE: dict[str, Callable[..., Any]] = {
+    "as_of": _told_by(_as_of, GraphStore.as_of),
+    "knowledge_at": _told_by(_knowledge_at, GraphStore.knowledge_at),
+    "branch": _told_by(_branch, GraphStore.branch),
+    "on": _told_by(_on, GraphStore.on),
+    "retention": _told_by(_retention, GraphStore.retention),
+    "trust": _told_by(_trust, GraphStore.trust),
+    "info": _told_by(_info, Branch.info),
+}
+
+
+# ---- where it is answered ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Where:
+    """A view that was named in an argument: a coordinate, on the trunk or a branch."""
+
+    valid: Any = None
+    tx: Any = None
+    branch: str | None = None
+
+    def view(self, reader: Reader, store: GraphStore | None) -> Reader:
+        line = store if store is not None else reader
+        if not isinstance(line, GraphStore):
+            raise InvalidError("a view beside another one needs the store they are of.")
+        trunk = line._trunk if isinstance(line, Branch) else line
+        at: Any = trunk if self.branch is None else trunk.on(self.branch)
+        return at if self.valid is None and self.tx is None else at.as_of(valid=self.valid, tx=self.tx)  # type: ignore[no-any-return]
+
+
+_MEMORY = object()  # stands for the memory of the store that answers
+
+
+def prepare(call: Call, args: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a call as its function takes them, from JSON. Raises InvalidError naming an unknown or a missing one, with those allowed."""
+    said = dict(args)
+    names = call.parameters.keys()
+    if call.any == "params" and "tagged" in said:
+        said["params"] = codec.untagged(said.pop("tagged"))
+    if call.any != "unknown" and not said.keys() <= names:
+        raise InvalidError.choice(f"argument of {call.name}", min(said.keys() - names), names)
+    if not call.required <= said.keys():
+        missing = ", ".join(sorted(call.required - said.keys()))
+        raise InvalidError(f"{call.name} misses {missing}. Arguments: {', '.join(names) or 'none'}.")
+    for name in call._converted.keys() & said.keys():
+        if said[name] is not None:
+            try:
+                said[name] = call._converted[name](said[name])
+            except (KeyError, TypeError, ValueError, AttributeError) as error:
+                if isinstance(error, GraphStoreError):
+                    raise
+                why = _in_short(error) if isinstance(error, ValidationError) else repr(error)
+                raise InvalidError(f"{name} of {call.name} cannot be read: {why}.") from None
+    return said
+
+
+def _in_short(error: ValidationError) -> str:
+    return "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
+
+
+def run(call: Call, reader: Reader, args: Mapping[str, Any], store: GraphStore | None = None) -> Any:
+    """Ask a view or a store, with prepared arguments. `store`: that of the view, where an argument may name another view or the store's memory."""
+    said = dict(args)
+    for name, value in args.items():
+        if isinstance(value, _Where):
+            said[name] = value.view(reader, store)
+        elif value is _MEMORY:
+            said[name] = import_module("graphstore.memory.memory").lent(
+                store if store is not None else reader
+            )
+    own = call.name not in _OF_VIEW and call.name not in _OF_STORE and "." not in call.name
+    function = getattr(reader, call.name) if own else call.function
+    before: tuple[Any, ...] = () if own else (reader,)
+    if call.any == "params":
+        return function(*before, said["cypher"], **said.get("params", {}))
+    if call.more is not None:
+        places = [said.pop(name) for name in call.positional]
+        return function(*before, *places, *_listed(said.pop(call.more, ())), **said)
+    return function(*before, **said)
+
+
+def _listed(value: Any) -> list[Any]:
+    return [value] if isinstance(value, str) else list(value)
+
+
+def _members(hint: Any) -> tuple[Any, ...]:
+    """The types that a parameter may have."""
+    return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+
+
+def _within(hint: Any) -> dict[str, Any]:
+    """The classes in a type, by name, however deep."""
+    if get_origin(hint) is Literal:
+        return {}
+    if get_origin(hint) is Callable:
+        return {"Callable": hint}
+    if isinstance(hint, type) and get_origin(hint) is None:
+        return {hint.__name__: hint}
+    found: dict[str, Any] = {}
+    for each in get_args(hint):
+        found |= _within(each)
+    return found
+
+
+def _sort(hint: Any) -> str:
+    """What sort of thing a parameter of this type takes; nothing where JSON has it as it is."""
+    within = _within(hint)
+    for names, sort in _SORTS.items():
+        if not within.keys().isdisjoint(names):
+            return sort
+    origins = [get_origin(one) or one for one in _members(hint)]
+    return "object" if str not in origins and (Mapping in origins or dict in origins) else ""
+
+
+def _taking(sort: str, hint: Any, name: str) -> Callable[[Any], Any] | None:
+    """What makes an argument of its JSON, where that is not the argument; what it cannot read is the function's to refuse."""
+    within = _within(hint)
+    match sort:
+        case "memory":
+            return lambda said: _MEMORY if said else None
+        case "view":
+            return lambda said: _Where(**said) if isinstance(said, dict) else said
+        case "event":
+            return lambda said: _event(said) if isinstance(said, dict) else said
+        case "messages":
+            return lambda said: [_message(one) for one in said]
+        case "bytes":
+            return lambda said: b64decode(said["base64"]) if isinstance(said, dict) else said
+        case "function" if named := next((FUNCTIONS[one] for one in within if one in FUNCTIONS), None):
+            return lambda said: _function(name, said, named)
+        case "age":
+            read = codec.reading(timedelta)
+            assert read is not None
+            return lambda said: read(said) if isinstance(said, int | float) else said
+        case "model":
+            model = next(within[one] for one in within if one in MODELS)
+            is_many = any(get_origin(one) is Iterable for one in _members(hint))
+            adapter: TypeAdapter[Any] = TypeAdapter(list[model] if is_many else model)  # type: ignore[valid-type]
+            return lambda said: adapter.validate_python(said) if isinstance(said, dict | list) else said
+    return None
+
+
+MODELS = frozenset({"Contradiction", "Note", "Layer", "Decay", "Group", "Proposal"})
+"""The models that an argument may be, by name."""
+FUNCTIONS: dict[str, dict[str, str]] = {
+    "Analyser": {"builtin": "graphstore.sessions.segments.analysing"},
+    "Summarise": {"brief": "graphstore.topics.consolidation"},
+}
+"""The functions that an argument may name, by the name of their type: each with the module it is in."""
+_SORTS: dict[frozenset[str], str] = {
+    frozenset({"datetime"}): "time",
+    frozenset({*FUNCTIONS, "Callable"}): "function",
+    frozenset({"Memory"}): "memory",
+    frozenset({"Reader"}): "view",
+    frozenset({"Recorded"}): "event",
+    frozenset({"Message"}): "messages",
+    frozenset({"bytes"}): "bytes",
+    frozenset({"timedelta"}): "age",
+    MODELS: "model",
+}
+
+
+def _function(what: str, name: Any, named: Mapping[str, str]) -> Any:
+    if not isinstance(name, str) or name not in named:
+        raise InvalidError.choice(what, name, named)
+    return getattr(import_module(named[name]), name)
+
+
+def _event(said: dict[str, Any]) -> Any:
+    return codec.reading(Recorded if "is_new" in said else Event)(said)  # type: ignore[misc]
+
+
+def _message(said: Any) -> Any:
+    if isinstance(said, list):
+        return tuple(said)
+    if isinstance(said, dict):
+        cls = Event if "standing" in said else import_module("graphstore.context.observer").Message
+        return codec.reading(cls)(said)  # type: ignore[misc]
+    return said
+
+
+def from_query(call: Call, pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    """The arguments of a call from a query string: a name that is repeated is a list; numbers, booleans and objects by the parameter's annotation."""
+    said: dict[str, list[str]] = {}
+    for name, text in pairs:
+        said.setdefault(name, []).append(text)
+    args: dict[str, Any] = {}
+    params: dict[str, Any] = {}
+    for name, texts in said.items():
+        hint = call.hints.get(name)
+        if hint is None and call.any == "params":
+            params[name] = _loose(texts[0])
+        else:
+            args[name] = texts[0] if hint is None else _spelt(hint, name, texts)
+    return prepare(call, args | {"params": params} if params else args)
+
+
+def _loose(text: str) -> Any:
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return text
+
+
+def _spelt(hint: Any, name: str, texts: list[str]) -> Any:
+    members = {get_origin(one) or one for one in _members(hint)}
+    if len(texts) > 1 or (Iterable in members and str not in members):
+        return texts
+    text = texts[0]
+    if bool in members:
+        if text.lower() not in ("true", "false", "1", "0"):
+            raise InvalidError(f"{name} {text!r} is neither true nor false. Give true or false.")
+        return text.lower() in ("true", "1")
+    if members & {int, float} and str not in members:
+        try:
+            return int(text) if int in members else float(text)
+        except ValueError:
+            raise InvalidError(f"{name} {text!r} is no number. Give one.") from None
+    is_object = members & {Mapping, dict} or not MODELS.isdisjoint(_within(hint))
+    return _loose(text) if is_object and text[:1] == "{" else text
+
+
+# ---- the answers ------------------------------------------------------------------------------
+
+_FORMS: dict[str, tuple[Callable[[Any], bytes], Callable[[bytes], Any]]] = {
+    "Result": (codec.result_out, codec.result_in),
+    "Table": (codec.arrow_out, codec.arrow_in),
+    "MultiDiGraph": (codec.graph_out, codec.graph_in),
+    "TracesData": (codec.traces_out, codec.traces_in),
+    "Vocabulary": (codec.vocabulary_out, codec.vocabulary_in),
+}
+
+
+def encode(value: Any, exact: bool = False) -> bytes:
+    """An answer as JSON; `exact`: as `decode` reads it, which for a few kinds is no JSON."""
+    if not exact:
+        return codec.plain(value)
+    form = _FORMS.get(type(value).__name__)
+    if form is not None and not isinstance(value, Value):
+        return form[0](value)
+    return codec.tagged(value) if _is_open(value) else codec.plain(value)
+
+
+def _is_open(value: Any) -> bool:
+    """Whether it may hold anything: an object, or a list of them, that is no model."""
+    if isinstance(value, dict):
+        first = next(iter(value.values()), None)
+        return not _is_typed(first[0] if isinstance(first, list) and first else first)
+    return isinstance(value, list) and bool(value) and isinstance(value[0], dict)
+
+
+def _is_typed(value: Any) -> bool:
+    return isinstance(value, Value) or hasattr(value, "__dataclass_fields__")
+
+
+def decode(call: Call, data: bytes) -> Any:
+    """What the method gives in the process that has the store, from what `encode` made of it, exactly."""
+    if call.name in _OF_FORM:
+        return _FORMS[_OF_FORM[call.name]][1](data)
+    raw = orjson.loads(data)
+    if type(raw) is dict and len(raw) == 2 and "tag" in raw and "value" in raw:
+        return codec.untagged(raw)
+    return raw if call.reading is None or raw is None else call.reading(raw)
+
+
+_OF_FORM = {
+    "query": "Result",
+    "query_tables": "Result",
+    "to_arrow": "Table",
+    "to_networkx": "MultiDiGraph",
+    "otlp.traces_data": "TracesData",
+    "vocabulary": "Vocabulary",
+}
+"""The calls whose answer has a form of its own."""
+
+
+# ---- the errors -------------------------------------------------------------------------------
+
+_STATUS = {
+    "NotFoundError": 404,
+    "InvalidError": 422,
+    "ConflictError": 409,
+    "QueryError": 400,
+    "LockedError": 423,
+}
+_BY_STATUS = {400: "QueryError", 401: "InvalidError", 403: "InvalidError", 404: "NotFoundError", 409: "ConflictError", 413: "InvalidError", 422: "InvalidError", 423: "LockedError"}  # fmt: skip
+
+
+def error_out(error: BaseException) -> tuple[int, dict[str, str]]:
+    """The status of an error and what is told of it; of one that nobody foresaw only its kind."""
+    if isinstance(error, GraphStoreError):
+        name = next(cls.__name__ for cls in type(error).__mro__ if hasattr(errors, cls.__name__))
+        return _STATUS.get(name, 500), {"error": name, "message": str(error)}
+    return 500, {
+        "error": "EngineError",
+        "message": f"the server failed ({type(error).__name__}). Its log says more.",
+    }
+
+
+def error_in(status: int, told: Mapping[str, Any]) -> GraphStoreError:
+    """The error that was told."""
+    named: Any = getattr(errors, str(told.get("error")), None)
+    known = isinstance(named, type) and issubclass(named, GraphStoreError)
+    cls: type[GraphStoreError] = named if known else getattr(errors, _BY_STATUS.get(status, "EngineError"))
+    return cls(str(told.get("message") or f"the server answered with status {status}."))

@@ -1,0 +1,580 @@
+"""A store in another process, reached over HTTP: the same reads and verbs, each asked of the server that holds it.
+
+Nothing is kept here: every answer is the server's. A verb is asked by its name (see `calls.py`), and what cannot travel is refused where it is given.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import html
+import inspect
+import os
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from functools import update_wrapper, wraps
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn, Self, TypeVar
+from urllib.parse import urlencode
+
+import orjson
+
+from graphstore.core.read.view import Reader, View
+from graphstore.core.tables.engine import seconds_limit
+from graphstore.errors import ConflictError, EngineError, GraphStoreError, InvalidError, NotFoundError
+from graphstore.remote import arguments, codec
+from graphstore.remote import calls as contract
+from graphstore.remote.calls import CALLS
+from graphstore.remote.http_client import Connection, Reply
+from graphstore.store import registry
+from graphstore.store.store import Branch, GraphStore
+from graphstore.values.inputs import text_of
+from graphstore.values.models import BranchInfo, Coordinate, Merge, MergeConflict, Snapshot, ViewDiff
+from graphstore.values.period import OPEN, Instant, TimeLike, instant, iso, moment
+
+F = TypeVar("F", bound=Callable[..., Any])
+READ_ONLY = "the store is open read only. Open it with read_only=False to write."
+_ASK = "Ask nodes, events, inspect or query: the server answers them."
+TOKEN = "GRAPHSTORE_TOKEN"
+"""The environment's variable for the token."""
+
+
+class NotHere(InvalidError, AttributeError):
+    """What is inside a store was asked of one that lies elsewhere."""
+
+
+class _Held(NamedTuple):
+    """A transaction that a thread has open: the server's word for it, and the branch it was begun on."""
+
+    token: str
+    branch: str | None
+
+    def __str__(self) -> str:
+        return "the trunk" if self.branch is None else f"branch {self.branch!r}"
+
+
+class Remote(registry.Elsewhere):
+    """What a store and a view that lie elsewhere have in common: the connection, and where their answers are read."""
+
+    _line: Connection
+    _branch: str | None
+    _author: str | None
+    _reading: bool
+
+    @property
+    def read_only(self) -> bool:
+        """Whether this end refuses to write."""
+        return self._reading
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") and not name.startswith("__"):
+            raise NotHere(
+                f"{name} is inside the store, and this one is at {self._line.url}: what is public reaches it, the rest needs graphstore.open(FILE) where it lies."
+                if name != "_line"
+                else "this store was never opened. Use graphstore.open(URL)."
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            f"{type(self).__name__} cannot be pickled: it is a connection. Open the URL again where it is needed."
+        )
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        return self
+
+    # ------------------------------------------------------------------ asking
+
+    def _at(self) -> dict[str, str]:
+        """The coordinate to read at, apart from the branch."""
+        return {}
+
+    def _names(self) -> list[Snapshot]:
+        store = RemoteStore(self._line)
+        store._branch = self._branch
+        return store.snapshots()
+
+    def _usable(self) -> None:
+        if self._line.closed:
+            raise InvalidError(self._line.closed)
+
+    def _ask(self, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        call = CALLS[name]
+        self._usable()
+        if call.scope == "write" and self.read_only:
+            raise InvalidError(READ_ONLY)
+        said = arguments.arguments(call, args, kwargs)
+        target = "/" + name.replace(".", "/")
+        reply = self._post(target, arguments.body(call, said), write=call.scope == "write")
+        value = contract.decode(call, reply.body)
+        progress = kwargs.get("progress")
+        if callable(progress):
+            progress(1, 1)
+        return value
+
+    def _post(
+        self,
+        target: str,
+        body: bytes,
+        *,
+        write: bool,
+        kind: str = "application/json",
+        **more: str,
+    ) -> Reply:
+        """What a server answers, if it is no error."""
+        query = {} if write else self._at()
+        if self._branch is not None:
+            query["branch"] = self._branch
+        if write and self._author is not None:
+            query["author"] = self._author
+        if not write and (seconds := seconds_limit()) is not None:
+            query["seconds"] = f"{seconds:g}"
+        held = getattr(self._line.local, "held", None)
+        if held is not None:
+            query["transaction"] = held.token
+        query.update(more)
+        if query:
+            target = f"{target}?{urlencode(query)}"
+        return _good(
+            self._line.request("POST", target, body, accept=codec.EXACT, kind=kind, write=write), self._line
+        )
+
+    # ------------------------------------------------------------------ what serves in the store's process alone
+
+    def reading(self, **_: Any) -> NoReturn:
+        registry.refuse(self, "reading()", _ASK)
+
+    def scan(self, *_: Any, **__: Any) -> NoReturn:
+        registry.refuse(self, "scan()", _ASK)
+
+    def knows(self, id: str) -> NoReturn:
+        registry.refuse(self, "knows()", _ASK)
+
+    # ------------------------------------------------------------------ what is more than a question
+
+    @property
+    def vocabulary(self) -> Any:
+        return self._ask("vocabulary", (), {})
+
+    def compare(self, other: Any) -> ViewDiff:
+        """What `other` has that this has not, and the other way round; see `View.compare`."""
+        if not isinstance(other, str):
+            if not isinstance(other, Remote) or other._line is not self._line:
+                raise InvalidError("compare wants another view of the same store.")
+            other = other._named_as()
+        return self._ask("compare", (other,), {})  # type: ignore[no-any-return]
+
+    def _named_as(self) -> dict[str, Any]:
+        """This, as an argument of a call."""
+        return {**self._at(), "branch": self._branch}
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(repr(self))}</pre>"
+
+    def _repr_markdown_(self) -> str:
+        return f"`{self!r}`"
+
+
+def _good(reply: Reply, line: Connection) -> Reply:
+    if reply.status < 300:
+        return reply
+    try:
+        told = orjson.loads(reply.body)
+    except orjson.JSONDecodeError:
+        told = None
+    if not isinstance(told, dict) or "message" not in told:
+        raise EngineError(
+            f"{line.url} answered with status {reply.status}, and not as graphstore does. Is it one of its servers?"
+        )
+    raise contract.error_in(reply.status, told)
+
+
+def _forwarding(name: str, original: Any) -> Any:
+    """A method or property that asks elsewhere, with the words and the signature of the original."""
+    if isinstance(original, property):
+
+        def told(self: Remote) -> Any:
+            return self._ask(name, (), {})
+
+        return property(told, doc=original.__doc__)
+
+    @wraps(original)
+    def forward(self: Remote, *args: Any, **kwargs: Any) -> Any:
+        return self._ask(name, args, kwargs)
+
+    return forward
+
+
+def _forwards(cls: type) -> type:
+    """Have every call that the class itself does not answer forwarded."""
+    for name in dir(cls):
+        if name in contract.NAMES and not any(
+            name in vars(base) for base in cls.__mro__[:-1] if issubclass(base, Remote)
+        ):
+            setattr(cls, name, _forwarding(name, inspect.getattr_static(cls, name)))
+    return cls
+
+
+def _told_as(original: Callable[..., Any]) -> Callable[[F], F]:
+    """A method with the words of the original."""
+
+    def mark(method: F) -> F:
+        return update_wrapper(method, original)  # type: ignore[return-value]
+
+    return mark
+
+
+@_forwards
+class RemoteView(Remote, View):
+    """The graph at one coordinate, of a store that lies elsewhere."""
+
+    def __init__(self, line: Connection, branch: str | None, valid: Instant, tx: Instant) -> None:
+        self._line, self._branch, self._author, self._reading = line, branch, None, True
+        self._valid, self._tx = valid, tx
+        self._query = {"valid": iso(min(valid, OPEN)), "tx": iso(tx)}
+
+    def _at(self) -> dict[str, str]:
+        return dict(self._query)
+
+    def _coordinate(self) -> tuple[Instant, Instant]:
+        self._usable()
+        return self._valid, self._tx
+
+    @property
+    def at(self) -> Coordinate:
+        """The coordinate of these answers."""
+        valid, tx = self._coordinate()
+        return Coordinate(valid=moment(min(valid, OPEN)), tx=moment(tx))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, RemoteView):
+            return NotImplemented
+        return self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple[Any, ...]:
+        return id(self._line), self._branch, self._valid, self._tx
+
+
+@_forwards
+class RemoteStore(Remote, GraphStore):
+    """An open store that lies elsewhere: `graphstore.open("http://…")` gives it. Its reads and verbs are those of any store."""
+
+    def __init__(self, line: Connection, *, author: str | None = None, read_only: bool = False) -> None:
+        self._line, self._branch, self._author, self._reading = line, None, author, read_only
+        self._branches: dict[tuple[str, Any], RemoteBranch] = {}
+        self._handles: weakref.WeakSet[RemoteBranch] = weakref.WeakSet()
+        self.notices: list[str] = []
+
+    @property
+    def url(self) -> str:
+        """Where the server is."""
+        return self._line.url
+
+    @property
+    def path(self) -> Path | None:
+        """The folder of the store on its own machine; None for one in memory."""
+        folder = self._line.folder
+        if isinstance(folder, str):
+            told = self._ask("stats", (), {})["path"]
+            folder = self._line.folder = None if told is None else Path(told)
+        return folder
+
+    def close(self) -> None:
+        """Let go of the connection. The store itself stays open where it is."""
+        held = getattr(self._line.local, "held", None)
+        if held is not None:
+            where = "" if held.branch == self._branch else f" of {held}"
+            raise InvalidError(f"close() inside transaction(){where}. Leave the block first.")
+        self._line.close("the store is closed. Open it again with graphstore.open(…).")
+
+    def __repr__(self) -> str:
+        state = "closed" if self._line.closed else "read only" if self.read_only else "open"
+        return f"<RemoteStore {self._line.url!r} {state}>"
+
+    # ------------------------------------------------------------------ coordinates
+
+    @_told_as(GraphStore.as_of)
+    def as_of(
+        self, snapshot: str | None = None, *, valid: TimeLike | None = None, tx: TimeLike | None = None
+    ) -> View:
+        return self._view(self._ask("as_of", (snapshot,), {"valid": valid, "tx": tx}))
+
+    @_told_as(GraphStore.knowledge_at)
+    def knowledge_at(self, t: TimeLike) -> View:
+        return self._view(self._ask("knowledge_at", (t,), {}))
+
+    def _view(self, at: Coordinate) -> RemoteView:
+        return RemoteView(self._line, self._branch, instant(at.valid), instant(at.tx))
+
+    # ------------------------------------------------------------------ transactions
+
+    @contextlib.contextmanager
+    def transaction(
+        self, *, at: TimeLike | None = None, author: str | None = None, reason: str | None = None
+    ) -> Iterator[Self]:
+        """Many verbs, one instant, all or nothing, as on any store: while it is open, all others who write wait.
+
+        The server ends one that it hears nothing of for a while, or whose client has gone: nothing of it is kept then.
+        """
+        local = self._line.local
+        self._usable()
+        if getattr(local, "held", None) is not None:
+            raise InvalidError(
+                "a transaction is open in this thread already: one block is one transaction. End it first."
+            )
+        if self.read_only:
+            raise InvalidError(READ_ONLY)
+        said = {
+            "at": at if at is None or isinstance(at, str) else iso(instant(at)),
+            "author": None if author is None else text_of("author", author),
+            "reason": None if reason is None else text_of("reason", reason, empty=True),
+        }
+        told = {name: value for name, value in said.items() if value is not None}
+        token = orjson.loads(self._post("/transaction", orjson.dumps(told), write=True).body)["transaction"]
+        local.held = _Held(token, self._branch)
+        try:
+            yield self
+        except BaseException:
+            local.held = None
+            with contextlib.suppress(GraphStoreError):  # it is over already, or its server is gone
+                self._post(f"/transaction/{token}/abort", b"", write=True)
+            raise
+        finally:
+            local.held = None
+        self._post(f"/transaction/{token}/commit", b"", write=True)
+
+    # ------------------------------------------------------------------ branches
+
+    @_told_as(GraphStore.branch)
+    def branch(
+        self, name: str, *, at: View | None = None, tx: TimeLike | None = None, reason: str | None = None
+    ) -> Branch:
+        if self.read_only:
+            return self.on(name)
+        if at is not None:
+            if tx is not None:
+                raise InvalidError("at= and tx= say the same thing. Give one of them.")
+            if not isinstance(at, RemoteView) or at._line is not self._line or at._branch is not None:
+                raise InvalidError(
+                    "a branch begins at a view of this store's trunk. Give at=store.as_of(…), or tx=."
+                )
+            tx = moment(at._tx)
+        return self._handle(self._ask("branch", (name,), {"tx": tx, "reason": reason}))
+
+    @_told_as(GraphStore.on)
+    def on(self, name: str) -> Branch:
+        return self._handle(self._ask("on", (name,), {}))
+
+    def _handle(self, info: BranchInfo) -> RemoteBranch:
+        known = self._branches.get((info.name, info.made_at))
+        if known is None or known._closed:
+            known = self._branches[info.name, info.made_at] = RemoteBranch(self, info)
+            self._handles.add(known)
+        return known
+
+    def _name_of(self, branch: Any) -> Any:
+        if not isinstance(branch, Branch):
+            return branch
+        if not isinstance(branch, RemoteBranch) or branch._line is not self._line:
+            raise InvalidError(
+                f"{branch!r} is a branch of another store. branches() lists those of this one."
+            )
+        if branch._is_gone:
+            raise NotFoundError(branch._over())
+        return branch.name
+
+    @_told_as(GraphStore.delete_branch)
+    def delete_branch(self, name: str | Branch, *, reason: str | None = None) -> None:
+        gone = self._name_of(name)
+        self._ask("delete_branch", (gone,), {"reason": reason})
+        for handle in self._handles:
+            if handle.name == gone and not handle._is_gone:
+                handle._go()
+
+    @_told_as(GraphStore.merge)
+    def merge(self, name: str | Branch, *, decide: Any = None, reason: str | None = None) -> Merge:
+        asked = self._name_of(name)
+        if not callable(decide):
+            return self._ask("merge", (asked,), {"decide": decide, "reason": reason})  # type: ignore[no-any-return]
+        decided: dict[str, str] = {}
+        while True:
+            found: Merge = self._ask("merge", (asked,), {"decide": decided or None, "reason": reason})
+            more = {} if found.merged else _decided_by(decide, found.conflicts, decided)
+            if not more:
+                return found
+            decided |= more
+
+    # ------------------------------------------------------------------ the whole
+
+    @_told_as(GraphStore.bulk_load)
+    def bulk_load(
+        self,
+        *,
+        nodes: Any = None,
+        versions: Any = None,
+        events: Any = None,
+        links: Any = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> dict[str, int]:
+        self._usable()
+        if self.read_only:
+            raise InvalidError(READ_ONLY)
+        given = {"nodes": nodes, "versions": versions, "events": events, "links": links}
+        tables = {name: _table(rows) for name, rows in given.items() if rows is not None}
+        if tables and all(hasattr(table, "schema") for table in tables.values()):
+            body = b"".join(codec.arrow_out(table) for table in tables.values())
+            reply = self._post("/bulk_load", body, write=True, kind=codec.ARROW, tables=",".join(tables))
+            counts = contract.decode(CALLS["bulk_load"], reply.body)
+        else:
+            rows = {
+                name: table.to_pylist() if hasattr(table, "schema") else table
+                for name, table in tables.items()
+            }
+            counts = self._ask("bulk_load", (), rows)
+        if progress is not None:
+            progress(sum(counts.values()), sum(counts.values()))
+        return counts  # type: ignore[no-any-return]
+
+    @_told_as(GraphStore.export)
+    def export(self, path: str | os.PathLike[str]) -> int:
+        self._usable()
+        target = Path(path)
+        if target.exists():
+            raise ConflictError(f"{target} exists. Choose another name, or remove it first.")
+        lines = -1  # the first says what it is
+
+        def write(piece: bytes) -> None:
+            nonlocal lines
+            lines += piece.count(b"\n")
+            sink.write(piece)
+
+        try:
+            with target.open("xb") as sink:
+                _good(self._line.request("GET", "/export", accept="*/*", sink=write), self._line)
+                sink.flush()
+                os.fsync(sink.fileno())
+        except OSError as error:
+            target.unlink(missing_ok=True)
+            raise EngineError(f"cannot write {target}: {error.strerror}.") from error
+        except BaseException:
+            target.unlink(missing_ok=True)
+            raise
+        return lines
+
+
+def _table(rows: Any) -> Any:
+    """Rows as an Arrow table where they are one, or a DataFrame; else as a list."""
+    if hasattr(rows, "to_arrow") and not hasattr(rows, "to_pylist"):  # polars
+        return rows.to_arrow()
+    if hasattr(rows, "schema") and hasattr(rows, "to_pylist"):
+        return rows
+    if hasattr(rows, "to_dict") and hasattr(rows, "columns"):  # pandas
+        from graphstore.store.bulk import rows as plain_rows
+
+        return [
+            {
+                name: moment(value) if name in _TIMES and value is not None else value
+                for name, value in row.items()
+            }
+            for row in plain_rows(rows)
+        ]
+    return rows if isinstance(rows, str | bytes | Mapping) or not hasattr(rows, "__iter__") else list(rows)
+
+
+def _decided_by(
+    decide: Callable[[MergeConflict], str | None],
+    conflicts: tuple[MergeConflict, ...],
+    before: Mapping[str, str],
+) -> dict[str, str]:
+    """What a function decides of the conflicts that are new, by id."""
+    found: dict[str, str | None] = {}
+    for conflict in conflicts:
+        if conflict.decision is None and conflict.id not in before:
+            side = decide(conflict)
+            if found.setdefault(conflict.id, side) != side:
+                raise InvalidError(
+                    f"{conflict.id!r} is in several conflicts that were decided differently. Through a server one word holds for a thing: decide them alike, or merge where the store is."
+                )
+    return {id: side for id, side in found.items() if side is not None}
+
+
+@_forwards
+class RemoteBranch(RemoteStore, Branch):  # type: ignore[misc]  # what the server refuses on a branch is asked of it
+    """A branch of a store that lies elsewhere."""
+
+    def __init__(self, trunk: RemoteStore, info: BranchInfo) -> None:
+        super().__init__(trunk._line, author=trunk._author, read_only=trunk.read_only)
+        self._trunk, self._branch, self.name = trunk, info.name, info.name
+        self._made = instant(info.made_at)
+        self._closed: str | None = None
+        self._is_gone = False
+        self.notices = trunk.notices
+
+    def _ask(self, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        try:
+            return super()._ask(name, args, kwargs)
+        except NotFoundError as error:
+            if str(error).startswith(f"no branch {self.name!r}."):
+                self._go()
+                raise InvalidError(self._over()) from None
+            raise
+
+    def _go(self) -> None:
+        """It was deleted: its name may be another branch's from now on."""
+        self._is_gone, self._closed = True, self._over()
+
+    @property
+    def is_laid(self) -> bool:
+        """Never here: its index is the server's."""
+        return False
+
+    def _usable(self) -> None:
+        if self._closed:
+            raise InvalidError(self._closed)
+        super()._usable()
+
+    def close(self) -> None:
+        """Let go of the handle. The branch stays; `on(name)` of the trunk gives it again."""
+        self._closed = f"branch {self.name!r} was closed. Get it again with on({self.name!r})."
+
+    def on(self, name: str) -> Branch:
+        """Another branch of the same store."""
+        return self._trunk.on(name)
+
+    def _handle(self, info: BranchInfo) -> RemoteBranch:
+        return self._trunk._handle(info)  # type: ignore[attr-defined, no-any-return]
+
+    def __repr__(self) -> str:
+        return f"<Branch {self.name!r} of {self._trunk!r}>"
+
+
+def connect(
+    url: str,
+    token: str | None = None,
+    *,
+    author: str | None = None,
+    read_only: bool = False,
+    timeout: float | None = None,
+) -> RemoteStore:
+    """The store that a server at this address holds. `token`: what lets you in (default: the environment's GRAPHSTORE_TOKEN). `timeout` in seconds.
+
+    Raises EngineError when no server answers there, InvalidError for an unknown token.
+    """
+    line = Connection(url, token or os.environ.get(TOKEN) or None, timeout)
+    store = RemoteStore(line, author=author, read_only=read_only)
+    try:
+        store.path  # noqa: B018  # asked at once: so a wrong token is told here, and the folder is known when the connection is closed
+    except BaseException:
+        line.close("the store was not opened.")
+        raise
+    return store
+
+
+_TIMES = frozenset({"valid_from", "valid_to", "tx_from", "tx_to", "occurred_at"})
+
+__all__ = ["Reader", "RemoteBranch", "RemoteStore", "RemoteView", "connect"]

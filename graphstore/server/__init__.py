@@ -1,0 +1,1 @@
+"""A store over HTTP. It knows nothing of the command line."""

@@ -1,0 +1,70 @@
+"""Agents at the address of the server: the door of the Model Context Protocol at `/mcp`, behind the same tokens. It is there when the extra `mcp` is."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from graphstore.server.requests import Receive, Refused, Scope, Send
+
+if TYPE_CHECKING:
+    from graphstore.store.store import GraphStore
+
+PATH = "/mcp"
+
+
+class Agents:
+    """The door for agents, opened when the first one comes: what it needs takes a second to import, and most servers never need it."""
+
+    def __init__(self, store: GraphStore, *, hosts: Iterable[str] = (), read_only: bool = False) -> None:
+        self._store, self._hosts, self._read_only = store, tuple(hosts), read_only
+        self._asked, self._ready = asyncio.Event(), asyncio.Event()
+        self._doors: dict[str, Any] = {}
+
+    async def run(self) -> None:
+        """Open the door when it is asked for, and keep it open until this is cancelled."""
+        try:
+            await self._asked.wait()
+            doors = await asyncio.get_running_loop().run_in_executor(None, self._made)
+            async with contextlib.AsyncExitStack() as stack:
+                for door in doors.values():
+                    await stack.enter_async_context(door.router.lifespan_context(door))
+                self._doors = doors
+                self._ready.set()
+                await asyncio.Event().wait()
+        finally:
+            self._doors = {}
+            self._ready.set()
+
+    def _made(self) -> dict[str, Any]:
+        try:
+            from graphstore.mcp.transport import asgi
+        except ImportError:
+            return {}
+        return {
+            "write": asgi(self._store, hosts=self._hosts, path=PATH, read_only=self._read_only),
+            "read": asgi(self._store, hosts=self._hosts, path=PATH, read_only=True),
+        }
+
+    async def answer(
+        self, scoped: str, stopping: asyncio.Event, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        """Answer a request of an agent; it ends with the server. Raises Refused where there is no door."""
+        self._asked.set()
+        await self._ready.wait()
+        door = self._doors.get(scoped)
+        if door is None:
+            raise Refused(
+                404, "agents are not served here. Install what it needs: pip install 'graphstore[mcp]'"
+            )
+        answering = asyncio.ensure_future(door(scope, receive, send))
+        ending = asyncio.ensure_future(stopping.wait())
+        try:
+            await asyncio.wait((answering, ending), return_when=asyncio.FIRST_COMPLETED)
+            if answering.done():
+                await answering
+        finally:
+            answering.cancel()
+            ending.cancel()

@@ -1,0 +1,448 @@
+"""How a served store answers its calls: writes in the writer's turn, point reads at once where nobody is in the way, other reads in a few threads."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from graphstore.core.read.view import View
+from graphstore.core.tables import engine
+from graphstore.errors import GraphStoreError, InvalidError
+from graphstore.remote import calls as contract
+from graphstore.remote.calls import Call
+from graphstore.server.group_commit import Patience, Serving, Turn
+from graphstore.server.metrics import Metrics
+from graphstore.server.requests import Answer, Apart, Bodies, Refused
+from graphstore.values.models import Recorded
+from graphstore.values.period import iso
+
+if TYPE_CHECKING:
+    from graphstore.core.read.view import Reader
+    from graphstore.store.store import GraphStore
+
+EXACT = b"application/vnd.graphstore.exact+json"
+ARROW = b"application/vnd.apache.arrow.stream"
+# Small, each a transaction of its own, and nothing beside a line of the journal: they share a sync.
+GROUPED = frozenset(
+    {"add_node", "revise", "supersede", "end", "retract", "link", "unlink", "resolve", "fold", "confirm"}
+    | {"record_event", "define_kind", "promote_kind", "set_trust", "snapshot", "touch"}
+)
+# Answered from the index in microseconds: another thread would cost more than the answer.
+AT_ONCE = frozenset(
+    {"node", "event", "history", "versions", "diff", "links_from", "backlinks_to", "supersedes", "what_superseded", "at"}
+)  # fmt: skip
+_LOOK = 0.25  # seconds between two looks at what waits too long
+_OUTCOMES, _OUTCOME_BYTES = 4096, 32 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much one request may ask for, and how many may wait. Times in seconds, sizes in bytes."""
+
+    body: int = 32 << 20
+    load: int = 2 << 30
+    head: int = 64 << 10
+    connections: int = 2_000
+    upload: float = 60.0
+    query: float = 30.0
+    read: float = 60.0
+    write: float = 60.0
+    readers: int = 4
+    waiting_reads: int = 256
+    waiting_writes: int = 10_000
+    streams: int = 64
+
+
+class Calling:
+    """A store and those who ask it. Made within the event loop that its answers belong to."""
+
+    def __init__(
+        self, store: GraphStore, limits: Limits, patience: Patience, metrics: Metrics, *, read_only: bool
+    ) -> None:
+        self.store, self.limits, self.metrics, self.read_only = store, limits, metrics, read_only
+        self._loop = asyncio.get_running_loop()
+        self.serving = Serving(store, self._answered, patience=patience)
+        self._pool = ThreadPoolExecutor(limits.readers, thread_name_prefix="graphstore reader")
+        self._reading = 0
+        self._asked: list[Turn] = []
+        self._late: OrderedDict[Turn, None] = OrderedDict()  # turns that wait, in the order they came
+        self._outcomes: OrderedDict[bytes, asyncio.Future[Answer]] = OrderedDict()
+        self._outcome_bytes = 0
+        self.written = asyncio.Event()
+        """Set when something has become durable; whoever looks clears it by putting another in its place."""
+        self.bodies = Bodies(limits.upload)
+        self.looks: list[Callable[[], None]] = [self.bodies.look]
+        """Called now and then: who waits for too long is given up."""
+        self._sweeper = self._loop.call_later(_LOOK, self._sweep)
+
+    # ------------------------------------------------------------------ writing
+
+    def _answered(self, turns: Sequence[Turn]) -> None:
+        self._loop.call_soon_threadsafe(self._tell, turns)
+
+    def _tell(self, turns: Sequence[Turn]) -> None:
+        for turn in turns:
+            self._late.pop(turn, None)
+            if not turn.told.done():
+                turn.told.set_result(None)
+        self.news()
+
+    def news(self) -> None:
+        """Something was written: whoever waits for it looks."""
+        if self.written is not None:
+            self.written.set()
+            self.written = asyncio.Event()
+
+    def _sweep(self) -> None:
+        now = monotonic()
+        while self._late:
+            turn = next(iter(self._late))
+            if turn.until > now:
+                break
+            del self._late[turn]
+            if turn.claim():
+                turn.error = Refused(
+                    504, "others were writing for too long. Nothing was written: try again.", after=5
+                )
+                turn.told.set_result(None)
+        for look in self.looks:
+            look()
+        self._sweeper = self._loop.call_later(_LOOK, self._sweep)
+
+    def _hand_over(self) -> None:
+        """What was asked in one round of the loop comes to the writer at once: so it shares a sync, and the writer does not wake for the first alone."""
+        asked, self._asked = self._asked, []
+        for turn in asked:
+            self.serving.ask(turn)
+
+    async def turn(self, work: Callable[[], Any], *, alone: bool, within: str | None = None) -> Any:
+        """What some work gives when it is the writer's turn to do it, durable by then. Raises what it raises; Refused when too many wait."""
+        if self.serving.waiting >= self.limits.waiting_writes:
+            raise Refused(503, "too many writes are waiting. Nothing was written: try again.", after=1)
+        turn = Turn(work, alone=alone, told=self._loop.create_future(), until=monotonic() + self.limits.write)
+        if within is None:
+            self._late[turn] = None
+            if not self._asked:
+                self._loop.call_soon(self._hand_over)
+            self._asked.append(turn)
+        else:
+            self.serving.ask_within(within, turn)
+        await turn.told
+        if turn.error is not None:
+            raise turn.error
+        return turn.value
+
+    async def begin(self, asked: Mapping[str, Any], apart: Apart) -> tuple[str, str]:
+        """Begin a transaction that its client ends. Gives its token and its instant."""
+        unknown = asked.keys() - {"at", "author", "reason"}
+        if unknown:
+            raise InvalidError.choice("argument", min(unknown), ("at", "author", "reason"))
+        told = self._loop.create_future()
+
+        def opening() -> Any:
+            return self.line(apart).transaction(**{"author": apart.author, **asked})
+
+        self._hand_over()
+        turn = self.serving.begin(
+            opening,
+            lambda token: (token, iso(self.line(apart)._coordinate()[1])),
+            told=told,
+            until=monotonic() + self.limits.write,
+        )
+        self._late[turn] = None
+        await told
+        if turn.error is not None:
+            raise turn.error
+        return turn.value  # type: ignore[no-any-return]
+
+    async def end(self, token: str, *, commit: bool) -> None:
+        """Commit a transaction, or abort it. Raises what the commit raises; ConflictError when it is over."""
+        turn = Turn(lambda: None, told=self._loop.create_future())
+        (self.serving.commit if commit else self.serving.abort)(token, turn)
+        await turn.told
+        if turn.error is not None:
+            raise turn.error
+
+    async def write(self, call: Call, args: dict[str, Any], apart: Apart, kind: bytes) -> Answer:
+        """Do a call that writes."""
+        if self.read_only:
+            raise Refused(403, "the server is read only.")
+        author, encode = apart.author, encoder(kind)
+        store = self.store
+
+        def work() -> bytes:
+            line = store if apart.branch is None else store.on(apart.branch)
+            if author is None or author == line._author:
+                return encode(contract.run(call, line, args, line))
+            with line._writer:
+                before, line._author = line._author, author
+                try:
+                    return encode(contract.run(call, line, args, line))
+                finally:
+                    line._author = before
+
+        alone = call.name not in GROUPED or apart.branch is not None
+        body = await self.turn(work, alone=alone, within=apart.transaction)
+        return Answer(200, body, (), kind)
+
+    async def batch(self, asked: Mapping[str, Any], apart: Apart, *, ids: bool, kind: bytes) -> Answer:
+        """Many calls in one transaction, all or nothing. Gives the list of their answers, or of the ids alone. `asked["calls"]` is what `prepared` gives."""
+        if self.read_only:
+            raise Refused(403, "the server is read only.")
+        prepared = asked["calls"]
+        author, reason = asked.get("author") or apart.author, asked.get("reason")
+        encode = encoder(kind)
+        store = self.store
+
+        def work() -> bytes:
+            line = store if apart.branch is None else store.on(apart.branch)
+            block = (
+                line.transaction(author=author, reason=reason) if apart.transaction is None else line._verb()
+            )
+            with block:
+                values = _each(line, prepared)
+                if ids:
+                    return encode([_id_of(value) for value in values])
+                return b"[" + b",".join([encode(value) for value in values]) + b"]"
+
+        body = await self.turn(
+            partial(self._in_time, work), alone=apart.branch is not None, within=apart.transaction
+        )
+        return Answer(200, body, (), kind)
+
+    # ------------------------------------------------------------------ reading
+
+    def line(self, apart: Apart) -> GraphStore:
+        """The trunk, or the branch that is asked."""
+        return self.store if apart.branch is None else self.store.on(apart.branch)
+
+    def _reader(self, call: Call, apart: Apart) -> Reader:
+        line = self.line(apart)
+        if call.on == "branch" and apart.branch is None:
+            raise InvalidError(f"{call.name} is asked of a branch. Name one: branch=.")
+        if apart.valid is None and apart.tx is None and apart.as_of is None:
+            return line
+        if call.on != "view":
+            raise InvalidError(
+                f"{call.name} is asked of the store, not at a coordinate. Leave valid, tx and as_of out."
+            )
+        return line.as_of(apart.as_of, valid=apart.valid, tx=apart.tx)
+
+    def _read(self, call: Call, args: dict[str, Any], apart: Apart, kind: bytes) -> Answer:
+        line = self.line(apart)
+        reader = self._reader(call, apart)
+        valid, tx = reader._coordinate()
+        if reader is line and apart.transaction is None:
+            if _is_of_any_view(line, call.name):
+                reader = line._pinned(valid, tx)  # exactly what is said, whatever is written meanwhile
+            # what is written next may have the instant that is now: said is one that nothing more can have
+            tx = min(tx, line._last_tx)
+        body = encoder(kind)(contract.run(call, reader, args, line))
+        return Answer(200, body, _coordinate(valid, tx), kind)
+
+    async def read(self, call: Call, args: dict[str, Any], apart: Apart, kind: bytes) -> Answer:
+        """Answer a call that reads, with the coordinate it was answered at."""
+        work = _timed(partial(self._read, call, args, apart, kind), apart.seconds, self.limits.query)
+        if apart.transaction is not None:
+            within: Answer = await self.turn(
+                partial(self._in_time, work), alone=True, within=apart.transaction
+            )
+            return within
+        if call.name in AT_ONCE and apart.branch is None:
+            lock = self.store._lock
+            if lock.acquire(blocking=False):
+                try:
+                    return work()
+                finally:
+                    lock.release()
+        return await self.aside(partial(self._in_time, work))  # type: ignore[no-any-return]
+
+    def _in_time(self, work: Callable[[], Any]) -> Any:
+        with engine.time_limit(self.limits.query):
+            return work()
+
+    async def aside(self, work: Callable[[], Any]) -> Any:
+        """What some reading gives, done by one of the readers. Raises Refused when too many wait, or when it takes too long."""
+        if self._reading >= self.limits.waiting_reads:
+            raise Refused(503, "too many reads are waiting. Try again.", after=1)
+        self._reading += 1
+        pending = self._loop.run_in_executor(self._pool, work)
+        pending.add_done_callback(self._done_reading)
+        done, _ = await asyncio.wait((pending,), timeout=self.limits.read)
+        if not done:
+            pending.cancel()
+            raise Refused(504, f"the answer took longer than {self.limits.read:g} s.", after=10)
+        return pending.result()
+
+    def _done_reading(self, pending: asyncio.Future[Any]) -> None:
+        self._reading -= 1
+        if not pending.cancelled():
+            pending.exception()
+
+    @property
+    def reading(self) -> int:
+        """How many reads are under way or wait for a thread."""
+        return self._reading
+
+    # ------------------------------------------------------------------ sent again
+
+    async def once(self, request: bytes, doing: Callable[[], Any]) -> Answer:
+        """The outcome of a request that may be sent again: it is done the first time, and answered alike every time."""
+        known = self._outcomes.get(request)
+        if known is not None:
+            return await asyncio.shield(known)
+        outcome: asyncio.Future[Answer] = self._loop.create_future()
+        self._outcomes[request] = outcome
+        try:
+            found: Answer = await doing()
+        except BaseException as error:
+            # not done, or not known here: another try is a first one
+            self._outcomes.pop(request, None)
+            if not outcome.done():
+                outcome.set_exception(error if isinstance(error, Exception) else _stopped())
+                outcome.exception()
+            raise
+        outcome.set_result(found)
+        self._outcome_bytes += len(found.body)
+        while len(self._outcomes) > _OUTCOMES or self._outcome_bytes > _OUTCOME_BYTES:
+            first = next(iter(self._outcomes))
+            gone = self._outcomes[first]
+            if not gone.done() or first == request:
+                break
+            del self._outcomes[first]
+            self._outcome_bytes -= len(gone.result().body)
+        return found
+
+    # ------------------------------------------------------------------ the end
+
+    def stop(self, seconds: float) -> None:
+        """End the writer, the transaction that is open with it, and the readers. Blocks for so long at most."""
+        self._sweeper.cancel()
+        self._hand_over()
+        self.serving.stop(seconds)
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _coordinate(valid: int, tx: int) -> tuple[tuple[bytes, bytes], ...]:
+    return ((b"graphstore-valid", _iso(valid)), (b"graphstore-tx", _iso(tx)))
+
+
+def _is_of_any_view(line: GraphStore, name: str) -> bool:
+    """Whether a store answers a read as any view does: no room, and nothing that is more to a store."""
+    own = getattr(type(line), name, None)
+    return own is not None and own is getattr(View, name, None)
+
+
+def _iso(at: int) -> bytes:
+    return iso(at).encode()
+
+
+def encoder(kind: bytes) -> Callable[[Any], bytes]:
+    """What turns a value into the kind of answer that is wanted."""
+    return _ENCODERS[kind]
+
+
+def kind_of(accept: bytes) -> bytes:
+    """The kind of answer a client wants: JSON unless it says otherwise."""
+    for kind in (EXACT, ARROW):
+        if kind in accept:
+            return kind
+    return b"application/json"
+
+
+def _arrow(value: Any) -> bytes:
+    import pyarrow
+
+    table = value.to_arrow() if hasattr(value, "to_arrow") else value
+    if not isinstance(table, pyarrow.Table):
+        raise InvalidError("this answer is no table. Ask for it as JSON.")
+    sink = pyarrow.BufferOutputStream()
+    with pyarrow.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
+
+
+_ENCODERS: dict[bytes, Callable[[Any], bytes]] = {
+    b"application/json": contract.encode,
+    EXACT: partial(contract.encode, exact=True),
+    ARROW: _arrow,
+}
+
+
+def _timed(work: Callable[[], Answer], seconds: str | None, most: float) -> Callable[[], Answer]:
+    """Work in which a query runs no longer than who asks said."""
+    if seconds is None:
+        return work
+    limit = _seconds(seconds, most)
+
+    def timed() -> Answer:
+        with engine.time_limit(limit):
+            return work()
+
+    return timed
+
+
+def _seconds(said: str, most: float) -> float:
+    """How long a query may run: as long as who asks will wait, and no longer than the server lets it. Raises InvalidError."""
+    try:
+        seconds = float(said)
+    except ValueError:
+        seconds = -1
+    if not seconds > 0:
+        raise InvalidError(f"{said!r} is no time. Give seconds= as a number above 0.")
+    return min(seconds, most)
+
+
+def _stopped() -> Refused:
+    return Refused(
+        503, "the server was stopped before it was known how this ended. Look whether it was done."
+    )
+
+
+Prepared = list[tuple[int, Call, dict[str, Any]]]
+
+
+def prepared(calls: Any) -> Prepared:
+    """The calls of a batch, numbered, with their arguments. Raises InvalidError for the first that is none."""
+    if not isinstance(calls, list):
+        raise InvalidError('calls is no list. Give [["add_node", {"kind": …}], …].')
+    return [_prepared(number, each) for number, each in enumerate(calls)]
+
+
+def _prepared(number: int, each: Any) -> tuple[int, Call, dict[str, Any]]:
+    if not (
+        isinstance(each, list) and len(each) == 2 and isinstance(each[0], str) and isinstance(each[1], dict)
+    ):
+        raise InvalidError(f'call {number} is no call. Give ["add_node", {{"kind": …}}].')
+    name, args = each
+    call = contract.CALLS.get(name)
+    if call is None:
+        raise InvalidError(f"call {number}: there is no call {name!r}.")
+    try:
+        return number, call, contract.prepare(call, args)
+    except GraphStoreError as error:
+        raise type(error)(f"call {number}, {name}: {error}") from None
+
+
+def _each(line: GraphStore, prepared: Prepared) -> Iterator[Any]:
+    for number, call, args in prepared:
+        try:
+            value = contract.run(call, line, args, line)
+        except GraphStoreError as error:
+            raise type(error)(f"call {number}, {call.name}: {error} Nothing of the batch was kept.") from None
+        yield value
+
+
+def _id_of(value: Any) -> Any:
+    """The id of what a verb gives, a list of them, or None where it gives nothing that has one."""
+    if isinstance(value, list):
+        return [_id_of(each) for each in value]
+    if isinstance(value, Recorded):
+        return value.event.id
+    return getattr(value, "id", None)

@@ -1,0 +1,346 @@
+"""Many clients, one writer: what they ask to be written is done by one thread in turn, and becomes durable by the group.
+
+The way of a write: it queues → the thread takes all that have queued → each is a transaction of its own, one line of the journal →
+one sync for all of them → all are answered. One that raises fails alone; a sync that fails fails all of them.
+A transaction that a client holds open has the thread for itself: the others wait, and so it has an end in any case.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Any
+
+from graphstore.errors import ConflictError, EngineError, GraphStoreError
+
+if TYPE_CHECKING:
+    from graphstore.store.store import GraphStore
+
+__all__ = ["Groups", "Patience", "Serving", "Turn"]
+
+_log = logging.getLogger("graphstore")
+_MOST = 256  # turns in a group
+_GATHER = 0.0001  # seconds waited for those of the last group: half the syncs, a fifth less work a write
+_LONGEST = 0.05  # seconds a group may take before it is made durable
+_REMEMBERED = 1_000  # transactions that are over, by the reason why
+
+
+class Turn:
+    """One thing to be done by the writer. `work` is called in its thread; afterwards `value` or `error` is the answer."""
+
+    __slots__ = ("_claim", "alone", "answered", "error", "told", "until", "value", "work")
+
+    def __init__(
+        self, work: Callable[[], Any], *, alone: bool = False, told: Any = None, until: float = float("inf")
+    ) -> None:
+        self.work, self.alone = work, alone
+        self.told = told
+        """What the asker needs to find who waits for it."""
+        self.until = until
+        """A turn that has not begun by then (by the monotonic clock) is given up."""
+        self.value: Any = None
+        self.error: BaseException | None = None
+        self.answered = False
+        self._claim = threading.Lock()
+
+    def claim(self) -> bool:
+        """Whether the caller is the first: then it does the turn, or gives it up."""
+        return self._claim.acquire(blocking=False)
+
+
+@dataclass(slots=True)
+class Groups:
+    """How the writer's work went: groups by how many turns shared their sync, seconds it worked."""
+
+    sizes: list[int] = field(default_factory=lambda: [0] * 10)  # at most 1, 2, 4, … 256, more
+    count: int = 0
+    turns: int = 0
+    seconds: float = 0.0
+    failed: int = 0
+
+    def took(self, turns: int, seconds: float) -> None:
+        self.sizes[min((turns - 1).bit_length(), len(self.sizes) - 1)] += 1
+        self.count += 1
+        self.turns += turns
+        self.seconds += seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long a transaction over the network may take, in seconds: without a call, after its client has gone, and in all."""
+
+    idle: float = 30.0
+    gone: float = 3.0
+    whole: float = 300.0
+
+
+class _Held:
+    """A transaction that a client holds open."""
+
+    def __init__(self, patience: Patience) -> None:
+        self.token = secrets.token_urlsafe(18)
+        self.turns: SimpleQueue[Turn | None] = SimpleQueue()  # None: its client has gone
+        self.commit: Turn | None = None
+        self.abort: Turn | None = None
+        self.patience = patience
+
+
+class _Aborted(Exception):
+    """Leaves the block of a transaction, so that nothing of it is kept."""
+
+
+class Serving:
+    """The thread that writes to a store. `answered` is told in that thread which turns are done, those of a group together."""
+
+    def __init__(
+        self,
+        store: GraphStore,
+        answered: Callable[[Sequence[Turn]], None],
+        *,
+        patience: Patience | None = None,
+    ) -> None:
+        self._store, self._answered = store, answered
+        self._patience = patience or Patience()
+        self._queue: SimpleQueue[Turn | None] = SimpleQueue()
+        self._held: _Held | None = None
+        self._over: dict[str, str] = {}
+        self._gate = threading.Lock()  # nothing is asked of a transaction that is just ending
+        self._stopping = False
+        self._last = 0  # how many shared the last sync: so many clients are about to ask again
+        self.groups = Groups()
+        self._thread = threading.Thread(target=self._work, name="graphstore writer", daemon=True)
+        self._thread.start()
+
+    # ------------------------------------------------------------------ from any thread
+
+    @property
+    def waiting(self) -> int:
+        """How many turns have queued."""
+        return self._queue.qsize()
+
+    @property
+    def in_transaction(self) -> bool:
+        """Whether a client holds a transaction open."""
+        return self._held is not None
+
+    def ask(self, turn: Turn) -> None:
+        """Queue a turn."""
+        self._queue.put(turn)
+
+    def ask_within(self, token: str, turn: Turn) -> None:
+        """Queue a turn of an open transaction. Raises ConflictError when it is over, saying why, or was never begun."""
+        with self._gate:
+            self._of(token).turns.put(turn)
+
+    def begin(
+        self, opening: Callable[[], Any], answer: Callable[[str], Any], *, told: Any, until: float
+    ) -> Turn:
+        """Queue the beginning of a transaction: `opening` gives the context manager, `answer` what its client is told of its token.
+
+        The turn that is given is answered when the transaction is open.
+        """
+        held = _Held(self._patience)
+        turn = Turn(lambda: self._hold(held, opening, answer, turn), alone=True, told=told, until=until)
+        self._queue.put(turn)
+        return turn
+
+    def commit(self, token: str, turn: Turn) -> None:
+        """Queue the end of a transaction; `turn.value` stays what it is. Raises ConflictError when it is over."""
+        with self._gate:
+            held = self._of(token)
+            held.commit = turn
+            held.turns.put(turn)
+
+    def abort(self, token: str, turn: Turn) -> None:
+        """Have nothing of a transaction kept. Raises ConflictError when it is over."""
+        with self._gate:
+            held = self._of(token)
+            held.abort = turn
+            held.turns.put(turn)
+
+    def gone(self, token: str) -> None:
+        """The client of a transaction may have gone: it has not long to come back."""
+        held = self._held
+        if held is not None and held.token == token:
+            held.turns.put(None)
+
+    def hold_no_more(self) -> None:
+        """Abort the transaction that is open after what was asked of it, and begin none any more: others wait for it, and all is to end."""
+        self._stopping = True
+        held = self._held
+        if held is not None:
+            held.turns.put(None)
+
+    def stop(self, wait: float | None = None) -> bool:
+        """Do what has queued, abort the transaction that is open, and end. Whether it has ended within so many seconds."""
+        self.hold_no_more()
+        self._queue.put(None)
+        self._thread.join(wait)
+        return not self._thread.is_alive()
+
+    def _of(self, token: str) -> _Held:
+        held = self._held
+        if held is not None and held.token == token:
+            return held
+        why = self._over.get(token)
+        if why is None:
+            raise ConflictError("no transaction by that token. Begin one: POST /transaction.")
+        raise ConflictError(f"the transaction is over: {why}")
+
+    # ------------------------------------------------------------------ in the writer's thread
+
+    def _work(self) -> None:
+        queue = self._queue
+        ahead: deque[Turn] = deque()
+        while True:
+            if not ahead:
+                turn = queue.get()
+                if turn is None:
+                    return
+                ahead.append(turn)
+                if self._last > 1 + queue.qsize():
+                    time.sleep(_GATHER)
+            while len(ahead) < _MOST:
+                try:
+                    turn = queue.get_nowait()
+                except Empty:
+                    break
+                if turn is None:
+                    queue.put(None)  # after what is ahead
+                    break
+                ahead.append(turn)
+            try:
+                if ahead[0].alone:
+                    self._alone(ahead.popleft())
+                else:
+                    self._together(ahead)
+            except Exception:
+                _log.exception("the writer failed beside its work")
+
+    def _together(self, ahead: deque[Turn]) -> None:
+        """The turns ahead that may share a sync, until it has taken long enough."""
+        start = time.monotonic()
+        turns: list[Turn] = []
+        try:
+            with self._store._together():
+                while ahead and not ahead[0].alone and time.monotonic() - start < _LONGEST:
+                    turn = ahead.popleft()
+                    if turn.claim():
+                        turns.append(turn)
+                        _do(turn)
+        except Exception as error:
+            self.groups.failed += 1
+            if not turns and ahead:  # it could not even begin
+                turns.append(ahead.popleft())
+            for turn in turns:
+                if turn.error is None:
+                    turn.value, turn.error = None, _again(error)
+        if turns:
+            self.groups.took(len(turns), time.monotonic() - start)
+            self._last = len(turns)
+            self._tell(turns)
+
+    def _alone(self, turn: Turn) -> None:
+        if turn.claim():
+            _do(turn)
+            if not turn.answered:
+                self._tell((turn,))
+
+    def _tell(self, turns: Sequence[Turn]) -> None:
+        for turn in turns:
+            turn.answered = True
+        self._answered(turns)
+
+    def _hold(
+        self, held: _Held, opening: Callable[[], Any], answer: Callable[[str], Any], first: Turn
+    ) -> None:
+        """The whole of a client's transaction."""
+        why = "it was committed."
+        last: Turn | None = None
+        told = False
+        try:
+            with opening():
+                if self._stopping:
+                    raise _Aborted("the server is stopping.")
+                first.value = answer(held.token)
+                self._held = held
+                self._tell((first,))
+                told = True
+                last = self._calls(held)
+                if last is not held.commit:
+                    raise _Aborted("it was aborted.")
+        except _Aborted as aborted:
+            why = str(aborted)
+        except Exception as error:
+            why = f"it could not be committed: {error}"
+            if not told:
+                raise
+            if last is not None:
+                last.error = error
+        finally:
+            with self._gate:
+                self._held = None
+            if told:
+                self._end(held, why, last)
+        if not told:
+            raise EngineError(f"no transaction was begun: {why}")
+
+    def _end(self, held: _Held, why: str, last: Turn | None) -> None:
+        self._over[held.token] = why
+        while len(self._over) > _REMEMBERED:
+            del self._over[next(iter(self._over))]
+        late: list[Turn] = [] if last is None else [last]
+        while True:
+            try:
+                turn = held.turns.get_nowait()
+            except Empty:
+                break
+            if turn is not None and turn.claim():
+                turn.error = ConflictError(f"the transaction is over: {why}")
+                late.append(turn)
+        if late:
+            self._tell(late)
+
+    def _calls(self, held: _Held) -> Turn:
+        """Do what the client asks within its transaction, until it ends it. Raises _Aborted when it takes too long."""
+        patience = held.patience
+        end = time.monotonic() + patience.whole
+        idle, why = patience.idle, f"nothing came for {patience.idle:g} s, so it was aborted."
+        while True:
+            left = end - time.monotonic()
+            try:
+                turn = held.turns.get(timeout=max(0.0, min(idle, left)))
+            except Empty:
+                if left <= idle:
+                    why = f"it took longer than {patience.whole:g} s, so it was aborted."
+                raise _Aborted(f"{why} Nothing of it was kept.") from None
+            if turn is None:
+                if self._stopping:
+                    raise _Aborted("the server was stopped. Nothing of it was kept.")
+                idle, why = patience.gone, "its client has gone, so it was aborted."
+                continue
+            idle, why = patience.idle, f"nothing came for {patience.idle:g} s, so it was aborted."
+            if not turn.claim():
+                continue
+            if turn is held.commit or turn is held.abort:
+                return turn
+            _do(turn)
+            self._tell((turn,))
+
+
+def _do(turn: Turn) -> None:
+    try:
+        turn.value = turn.work()
+    except Exception as error:
+        turn.error = error
+
+
+def _again(error: Exception) -> Exception:
+    """The same for each of a group: a traceback grows with each that raises it."""
+    return type(error)(*error.args) if isinstance(error, GraphStoreError) else error

@@ -1,0 +1,545 @@
+"""A store over HTTP, for many processes at once: every call of the contract under its name, with FastAPI's description of them all.
+
+`POST /{name}` takes the arguments as a JSON object, `GET` those of a read in the query. FastAPI tells of them, in `/docs` and `/openapi.json`; the
+answers are given before its router is asked, for that would cost more than a write does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from functools import partial
+from pathlib import Path
+from time import monotonic, perf_counter
+from typing import Any
+
+import orjson
+from fastapi import FastAPI
+from fastapi.responses import HTMLResponse, JSONResponse
+
+import graphstore
+from graphstore.core.folder.access_tokens import Tokens
+from graphstore.errors import GraphStoreError, InvalidError, NotFoundError
+from graphstore.remote import calls
+from graphstore.remote.calls import Call
+from graphstore.server.agents import PATH as AGENTS
+from graphstore.server.agents import Agents
+from graphstore.server.dispatch import ARROW, Calling, Limits, encoder, kind_of, prepared
+from graphstore.server.docs_page import page
+from graphstore.server.group_commit import Patience
+from graphstore.server.metrics import KIND as METRICS
+from graphstore.server.metrics import Metrics, gauges_of
+from graphstore.server.openapi import described
+from graphstore.server.requests import (
+    LOOPBACK,
+    Answer,
+    Apart,
+    ClientGone,
+    Gate,
+    Headers,
+    Heads,
+    Receive,
+    Refused,
+    Scope,
+    Send,
+    answer,
+    apart,
+    arguments,
+    leave_unread,
+)
+from graphstore.store.store import GraphStore
+from graphstore.values.period import TimeLike, instant, iso
+
+__all__ = ["Door", "Limits", "Patience", "app"]
+
+_log = logging.getLogger("graphstore")
+_HEARTBEAT = 15.0  # seconds after which a stream with no news says that it is there
+_LOOK = 1.0  # seconds after which a stream looks by itself: not everything is written by way of the server
+_OPEN = frozenset({"/health", "/docs", "/openapi.json"})  # they say nothing of the store
+_UNREAD = frozenset({401, 403, 404, 405, 413, 504})  # may come before the body of a request has been read
+_PAGE = {
+    "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
+    "x-content-type-options": "nosniff",
+}
+_FORWARDED = frozenset({b"forwarded", b"x-forwarded-for", b"x-real-ip", b"via"})
+_OF_WRITES = ("branch", "author", "transaction")
+_CHUNK = 1 << 18
+_AT_ONCE = (
+    500  # changes that a stream reads and keeps until they have gone out; others read and write between
+)
+_TABLES = ("nodes", "versions", "events", "links")
+
+
+class Door:
+    """Lets requests in, and sees that each is answered. An ASGI app around another, which has what is not answered here."""
+
+    def __init__(
+        self,
+        inner: FastAPI,
+        store: GraphStore,
+        tokens: Tokens | None,
+        *,
+        limits: Limits,
+        patience: Patience,
+        gate: Gate,
+        read_only: bool,
+    ) -> None:
+        self.inner = inner
+        self._store, self._tokens = store, tokens
+        self._limits, self._patience, self._gate, self._read_only = limits, patience, gate, read_only
+        self._calls: dict[str, Call] = {path_of(call): call for call in calls.CALLS.values()}
+        self._others: dict[tuple[str, str], Callable[..., Awaitable[Answer | None]]] = {
+            ("GET", "/health"): self._health,
+            ("GET", "/metrics"): self._metrics,
+            ("GET", "/changes"): self._changes,
+            ("GET", "/export"): self._export,
+            ("POST", "/batch"): self._batch,
+            ("POST", "/transaction"): self._begin,
+        }
+        self.agents: Agents | None = None
+        self.metrics = Metrics()
+        self.calling: Calling | None = None
+        self.stopping = asyncio.Event()
+        self.heads = Heads(limits.upload, limits.head)
+        self._streams = self._active = self._connections = 0
+        self._holders: dict[Any, str] = {}  # the connection that last used a transaction, and its token
+        self._beginning: set[Any] = set()  # the connections that wait for one
+
+    # ------------------------------------------------------------------ its life
+
+    @contextlib.asynccontextmanager
+    async def open(self) -> AsyncIterator[Calling]:
+        """Answers calls within the block. At its end nothing is being written any more; the store stays open."""
+        self.calling = Calling(
+            self._store, self._limits, self._patience, self.metrics, read_only=self._read_only
+        )
+        self.calling.looks.append(self.heads.look)
+        try:
+            yield self.calling
+        finally:
+            self.end()
+            calling, self.calling = self.calling, None
+            await asyncio.get_running_loop().run_in_executor(None, calling.stop, 30.0)
+
+    def end(self) -> None:
+        """No new requests; streams end, and a transaction that is open: who waits for it is to be answered."""
+        self.stopping.set()
+        if self.calling is not None:
+            self.calling.serving.hold_no_more()
+            self.calling.news()
+
+    def come(self, client: Any) -> bool:
+        """A connection has begun. Whether there is room for it; it is told of its end in any case."""
+        self._connections += 1
+        return self._connections <= self._limits.connections
+
+    def gone(self, client: Any) -> None:
+        """A connection has ended. Whoever held a transaction open by it may have died."""
+        self._connections -= 1
+        self._beginning.discard(client)
+        token = self._holders.pop(client, None)
+        if token is not None and self.calling is not None and token not in self._holders.values():
+            self.calling.serving.gone(token)
+
+    # ------------------------------------------------------------------ one request
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.inner(scope, receive, send)
+            return
+        start = perf_counter()
+        path: str = scope["path"]
+        call = self._calls.get(path)
+        name, found = (call.name if call else "other"), None
+        self._active += 1
+        try:
+            headers: Headers = dict(scope["headers"])
+            try:
+                scoped = self._let_in(path, headers)
+            except Refused:
+                if b"content-length" in headers or b"transfer-encoding" in headers:
+                    await leave_unread(receive)
+                raise
+            found = await self._answer(call, scoped, headers, scope, receive, send)
+            status = 200 if found is None else found.status
+        except (Refused, GraphStoreError) as error:
+            found = _refusal(error)
+            status = found.status
+        except ClientGone:
+            status = 499
+        except Exception as error:
+            _log.exception("%s failed", path)
+            found = _refusal(error)
+            status = found.status
+        finally:
+            self._active -= 1
+        if found is not None:
+            await answer(send, found)
+        self.metrics.answered(name if call or status != 404 else "unknown", status, perf_counter() - start)
+
+    def _let_in(self, path: str, headers: Headers) -> str:
+        """What the one who asks may do: `read` or `write`, or nothing but what is open to all."""
+        self._gate.check(headers)
+        if self.calling is None or self.stopping.is_set():
+            raise Refused(503, "the server is stopping.", after=2)
+        if self._tokens is None:
+            return "write"
+        if path in _OPEN:
+            return ""
+        said = headers.get(b"authorization")
+        if said is None:
+            raise Refused(401, "no token. Send the header Authorization: Bearer TOKEN.")
+        scheme, _, shown = said.partition(b" ")
+        scoped = self._tokens.scope(shown.strip()) if scheme.lower() == b"bearer" else None
+        if scoped is None:
+            raise Refused(
+                401, "that token is not known here. It lies in the store's folder, where it was served first."
+            )
+        return scoped
+
+    async def _answer(
+        self, call: Call | None, scoped: str, headers: Headers, scope: Scope, receive: Receive, send: Send
+    ) -> Answer | None:
+        method: str = scope["method"]
+        other = self._others.get((method, scope["path"]))
+        if other is not None:
+            return await other(scoped, headers, scope, receive, send)
+        if call is None:
+            if scope["path"].startswith("/transaction/") and method == "POST":
+                apart(scope["query_string"]).only("branch", "author")
+                return await self._end_of(scope["path"], scoped, headers, receive)
+            if scope["path"] == AGENTS and self.agents is not None:
+                await self.agents.answer(scoped, self.stopping, scope, receive, send)
+            elif scope["path"] in _OPEN:
+                await self.inner(scope, receive, send)
+            else:
+                raise Refused(404, str(NotFoundError.nearest("call", scope["path"], self._calls)))
+            return None
+        if call.scope == "write":
+            _want_write(scoped, call.name)
+        asked = apart(scope["query_string"])
+        if method == "POST":
+            return await self._posted(call, scoped, asked, headers, scope, receive)
+        if method in ("GET", "HEAD") and call.scope == "read":
+            args = calls.from_query(call, list(asked.others))
+            self._check_files(call, args, scoped, headers, scope)
+            return await self._calling().read(call, args, asked, kind_of(headers.get(b"accept", b"")))
+        raise Refused(405, f"{method} {scope['path']}: ask by POST, with the arguments as a JSON object.")
+
+    async def _posted(
+        self, call: Call, scoped: str, asked: Apart, headers: Headers, scope: Scope, receive: Receive
+    ) -> Answer:
+        calling, limits = self._calling(), self._limits
+        kind = kind_of(headers.get(b"accept", b""))
+        if call.name == "bulk_load" and ARROW in headers.get(b"content-type", b""):
+            body = await self._calling().bodies.read(headers, receive, limits.load)
+            args = await calling.aside(partial(_tables, body, asked))
+            asked = asked._replace(others=()).only(*_OF_WRITES)
+        else:
+            body = await self._calling().bodies.read(headers, receive, limits.body)
+            asked.only(*(_OF_WRITES if call.scope == "write" else Apart._fields))
+            args = calls.prepare(call, arguments(body))
+        if call.files:
+            self._check_files(call, args, scoped, headers, scope)
+        if asked.transaction is not None:
+            self._holders[scope["client"]] = asked.transaction
+        if call.scope == "read":
+            return await calling.read(call, args, asked, kind)
+        request = _request(scope["path"], headers)
+        if request is None:
+            return await calling.write(call, args, asked, kind)
+        return await calling.once(request, lambda: calling.write(call, args, asked, kind))
+
+    def _check_files(
+        self, call: Call, args: dict[str, Any], scoped: str, headers: Headers, scope: Scope
+    ) -> None:
+        """A path is one on this machine: only who is on it, and may write, may name one. Rows instead of a path are the caller's own."""
+        named = sorted(name for name in call.files & args.keys() if isinstance(args[name], str))
+        if not named:
+            return
+        client = scope.get("client")
+        far = client is not None and client[0] not in LOOPBACK
+        if far or not _FORWARDED.isdisjoint(headers):  # a proxy on this machine asks for whoever asks it
+            raise Refused(
+                403, f"{named[0]} names a file on the server's machine. Ask from there, or send the contents."
+            )
+        _want_write(scoped, f"{call.name}, which touches files here,")
+
+    def _calling(self) -> Calling:
+        assert self.calling is not None
+        return self.calling
+
+    # ------------------------------------------------------------------ what is no call by name
+
+    async def _health(self, *_: Any) -> Answer:
+        said = {"status": "ok", "name": "graphstore", "version": graphstore.__version__}
+        return Answer(200, orjson.dumps(said))
+
+    async def _metrics(self, *_: Any) -> Answer:
+        calling = self._calling()
+        stats = await calling.aside(self._store.stats)
+        gauges = {
+            "writes_waiting": calling.serving.waiting,
+            "reads_under_way": calling.reading,
+            "requests_under_way": self._active,
+            "connections": self._connections,
+            "streams": self._streams,
+            "transaction_open": int(calling.serving.in_transaction),
+            **gauges_of(stats),
+        }
+        return Answer(200, self.metrics.text(calling.serving.groups, gauges), (), METRICS)
+
+    async def _batch(self, scoped: str, headers: Headers, scope: Scope, receive: Receive, __: Send) -> Answer:
+        _want_write(scoped, "batch")
+        if self._read_only:
+            raise Refused(403, "the server is read only.")
+        calling, asked = self._calling(), apart(scope["query_string"])
+        if asked.others not in ((), (("answers", "ids"),)):
+            raise InvalidError(
+                f"{'='.join(asked.others[0])} is not known here. Leave it out, or say answers=ids."
+            )
+        ids = bool(asked.others)
+        asked = asked._replace(others=()).only("branch", "author", "transaction")
+        body = arguments(await self._calling().bodies.read(headers, receive, self._limits.body))
+        unknown = body.keys() - {"calls", "author", "reason"}
+        if unknown:
+            raise InvalidError.choice("argument", min(unknown), ("calls", "author", "reason"))
+        body["calls"] = prepared(body.get("calls"))
+        for _, call, args in body["calls"]:
+            self._check_files(call, args, scoped, headers, scope)
+        kind = kind_of(headers.get(b"accept", b""))
+        request = _request(scope["path"], headers)
+        if request is None:
+            return await calling.batch(body, asked, ids=ids, kind=kind)
+        return await calling.once(request, lambda: calling.batch(body, asked, ids=ids, kind=kind))
+
+    async def _begin(self, scoped: str, headers: Headers, scope: Scope, receive: Receive, _: Send) -> Answer:
+        _want_write(scoped, "transaction")
+        if self._read_only:
+            raise Refused(403, "the server is read only.")
+        asked = apart(scope["query_string"]).only("branch", "author")
+        body = arguments(await self._calling().bodies.read(headers, receive, self._limits.body))
+        client = scope["client"]
+        self._beginning.add(client)
+        token, tx = await self._calling().begin(body, asked)
+        if client not in self._beginning:  # nobody will ever know of it
+            await self._calling().end(token, commit=False)
+            raise ClientGone
+        self._beginning.discard(client)
+        self._holders[client] = token
+        return Answer(200, orjson.dumps({"transaction": token, "tx": tx}))
+
+    async def _end_of(self, path: str, scoped: str, headers: Headers, receive: Receive) -> Answer:
+        _want_write(scoped, "transaction")
+        await self._calling().bodies.read(headers, receive, self._limits.body)
+        token, _, word = path.removeprefix("/transaction/").partition("/")
+        if word not in ("commit", "abort"):
+            raise InvalidError.choice("end of a transaction", word, ("commit", "abort"))
+
+        async def end() -> Answer:
+            await self._calling().end(token, commit=word == "commit")
+            for client in [client for client, held in self._holders.items() if held == token]:
+                del self._holders[client]
+            return Answer(200, b"null")
+
+        request = _request(path, headers)
+        return await (end() if request is None else self._calling().once(request, end))
+
+    async def _export(
+        self, scoped: str, headers: Headers, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        calling = self._calling()
+        with tempfile.TemporaryDirectory(prefix="graphstore-") as folder:
+            dump = Path(folder) / "dump.jsonl"
+            await calling.aside(partial(self._store.export, dump))
+            with open(dump, "rb") as source:
+                size = dump.stat().st_size
+                head = [(b"content-type", b"application/jsonl"), (b"content-length", b"%d" % size)]
+                await send({"type": "http.response.start", "status": 200, "headers": head})
+                while data := source.read(_CHUNK):
+                    await send({"type": "http.response.body", "body": data, "more_body": True})
+                await send({"type": "http.response.body", "body": b""})
+
+    async def _changes(
+        self, scoped: str, headers: Headers, scope: Scope, receive: Receive, send: Send
+    ) -> Answer | None:
+        asked = apart(scope["query_string"])
+        if b"text/event-stream" not in headers.get(b"accept", b""):
+            call = calls.CALLS["changes"]
+            args = calls.from_query(call, list(asked.others))
+            return await self._calling().read(call, args, asked, kind_of(headers.get(b"accept", b"")))
+        unknown = dict(asked.others).keys() - {"since"}
+        if unknown:
+            raise InvalidError.choice("argument", min(unknown), ("since",))
+        if self._streams >= self._limits.streams:
+            raise Refused(503, "too many streams are open.", after=30)
+        since: str | None = headers.get(b"last-event-id", b"").decode("latin-1") or dict(asked.others).get(
+            "since"
+        )
+        if since is not None:
+            at = self._calling().line(asked)._time(since, "since", "tx")
+            if since.strip().lower() == "now":  # what is being written now may have an earlier instant
+                at = min(self._store._coordinate()[1], self._store._last_tx)
+            since = iso(at)
+        self._streams += 1
+        try:
+            await self._stream(since, asked, receive, send)
+        finally:
+            self._streams -= 1
+        return None
+
+    async def _stream(self, since: TimeLike | None, asked: Apart, receive: Receive, send: Send) -> None:
+        """Server-sent events: one for each transaction, with its tx for an id, so that a client can go on where it was."""
+        calling = self._calling()
+        left = asyncio.ensure_future(_until_left(receive))
+        kind = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"cache-control", b"no-store")]
+        await send({"type": "http.response.start", "status": 200, "headers": kind})
+        quiet = monotonic() + _HEARTBEAT
+        try:
+            while not (self.stopping.is_set() or left.done()):
+                written = calling.written
+                found, since = await calling.aside(partial(_news, calling, asked, since))
+                if found:
+                    await send({"type": "http.response.body", "body": found, "more_body": True})
+                    continue
+                waiting = asyncio.ensure_future(written.wait())
+                done, _ = await asyncio.wait(
+                    (waiting, left), timeout=_LOOK, return_when=asyncio.FIRST_COMPLETED
+                )
+                waiting.cancel()
+                if not done and monotonic() >= quiet:
+                    quiet = monotonic() + _HEARTBEAT
+                    await send({"type": "http.response.body", "body": b": here\n\n", "more_body": True})
+        except Exception as error:  # the head has gone out: what is wrong can only be the last event
+            _log.exception("a stream of changes failed")
+            await send({"type": "http.response.body", "body": _last(error), "more_body": True})
+        finally:
+            left.cancel()
+            await send({"type": "http.response.body", "body": b""})
+
+
+def app(
+    store: GraphStore,
+    *,
+    tokens: Tokens | None = None,
+    limits: Limits | None = None,
+    patience: Patience | None = None,
+    hosts: Iterable[str] = (),
+    origins: Iterable[str] = (),
+    read_only: bool = False,
+    started: Callable[[Calling], contextlib.AbstractAsyncContextManager[None]] | None = None,
+) -> Door:
+    """The ASGI app that serves a store: the `Door` before a FastAPI app, `inner`. It does not close the store.
+
+    `tokens=None` lets everybody do everything: for tests, and where something else keeps the door. `hosts` and `origins`: those let in beside this machine's own.
+    `started`: what goes on beside the answers while it serves.
+    """
+
+    @contextlib.asynccontextmanager
+    async def life(_: FastAPI) -> AsyncIterator[None]:
+        async with door.open() as calling, contextlib.AsyncExitStack() as stack:
+            if started is not None:
+                await stack.enter_async_context(started(calling))
+            yield
+
+    made = FastAPI(
+        title="graphstore",
+        version=graphstore.__version__,
+        description=graphstore.__doc__ or "",
+        openapi_url=None,  # below: not in the loop, and no page that fetches itself from elsewhere
+        lifespan=life,
+    )
+    made.openapi = partial(described, made, calls.CALLS, path_of)  # type: ignore[method-assign]
+
+    @made.get("/openapi.json")
+    def openapi() -> JSONResponse:
+        return JSONResponse(made.openapi())
+
+    @made.get("/docs")
+    def docs() -> HTMLResponse:
+        return HTMLResponse(page(made.openapi()), headers=_PAGE)
+
+    door = Door(
+        made,
+        store,
+        tokens,
+        limits=limits or Limits(),
+        patience=patience or Patience(),
+        gate=Gate(hosts, origins),
+        read_only=read_only or store.read_only,
+    )
+    return door
+
+
+def path_of(call: Call) -> str:
+    """Where a call is asked for: `/node`, `/topics/latest_on`."""
+    return "/" + call.name.replace(".", "/")
+
+
+def _request(path: str, headers: Headers) -> bytes | None:
+    """What makes a request the same as one before: its id, and what it asked for."""
+    said = headers.get(b"graphstore-request")
+    return None if said is None else path.encode() + b" " + said
+
+
+def _want_write(scoped: str, what: str) -> None:
+    if scoped != "write":
+        raise Refused(403, f"{what} wants the token for writing; this one is for reading.")
+
+
+def _refusal(error: Exception) -> Answer:
+    if isinstance(error, Refused):
+        found = error.answer()
+        if error.status in _UNREAD:  # a body that nobody reads may have no end
+            return found._replace(headers=(*found.headers, (b"connection", b"close")))
+        return found
+    status, said = calls.error_out(error)
+    return Answer(status, orjson.dumps(said))
+
+
+def _tables(body: bytes, asked: Apart) -> dict[str, Any]:
+    """The tables of a bulk load: one Arrow stream after the other."""
+    import pyarrow
+
+    named = [name for key, value in asked.others if key == "tables" for name in value.split(",")]
+    if not named or len(set(named)) != len(named) or not set(named) <= set(_TABLES):
+        raise InvalidError(
+            f"tables={','.join(named)!r} does not say which tables come. Name each once: {', '.join(_TABLES)}."
+        )
+    source = pyarrow.BufferReader(body)
+    found = {}
+    for name in named:
+        try:
+            with pyarrow.ipc.open_stream(source) as stream:
+                found[name] = stream.read_all()
+        except (pyarrow.ArrowException, OSError) as error:
+            raise InvalidError(f"the stream of {name} cannot be read: {error}") from None
+    return found
+
+
+def _news(calling: Calling, asked: Apart, since: TimeLike | None) -> tuple[bytes, TimeLike | None]:
+    """What the next transactions after `since` did, as events, and where those after them begin. Nothing that is not durable yet."""
+    line = calling.line(asked)
+    parts: list[bytes] = []
+    encode = encoder(b"application/json")
+    together: list[Any] = []
+    for change in [*line._changes(since, _AT_ONCE), None]:
+        if together and (change is None or change.tx != together[0].tx):
+            since = together[0].tx
+            parts.append(b"id: %b\ndata: %b\n\n" % (iso(instant(since)).encode(), encode(together)))
+            together = []
+        if change is not None:
+            together.append(change)
+    return b"".join(parts), since
+
+
+def _last(error: Exception) -> bytes:
+    return b"event: error\ndata: %b\n\n" % _refusal(error).body
+
+
+async def _until_left(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

@@ -1,0 +1,317 @@
+"""A request as it comes over the wire: who asks, from where, how much; and the answer as it goes back. Nothing of the store is known here.
+
+Written against ASGI itself: what a framework makes of each request would cost more than the write it asks for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from functools import lru_cache
+from time import monotonic
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl
+
+import orjson
+
+from graphstore.errors import InvalidError
+from graphstore.values.inputs import text_of
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Headers = dict[bytes, bytes]
+
+JSON = b"application/json"
+_LET_GO, _LET_GO_SECONDS = 64 << 20, 2.0  # of a body that is refused: so many bytes, so many seconds
+LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+_APART = ("valid", "tx", "as_of", "branch", "author", "transaction", "seconds")
+
+
+class Answer(NamedTuple):
+    """What goes back: whole, and small enough to be kept for when it is asked for again."""
+
+    status: int
+    body: bytes
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+    kind: bytes = JSON
+
+
+class Refused(Exception):
+    """A request that never comes to the store."""
+
+    def __init__(self, status: int, message: str, *, after: int | None = None) -> None:
+        super().__init__(message)
+        self.status, self.after = status, after
+
+    def answer(self) -> Answer:
+        """It as an answer; `after` says in how many seconds another try makes sense."""
+        headers: tuple[tuple[bytes, bytes], ...] = ()
+        if self.after is not None:
+            headers = ((b"retry-after", str(self.after).encode()),)
+        if self.status == 401:
+            headers = ((b"www-authenticate", b"Bearer"),)
+        told = {"error": _WORDS.get(self.status, "InvalidError"), "message": str(self)}
+        return Answer(self.status, orjson.dumps(told), headers)
+
+
+_WORDS = {
+    401: "Unauthorized",
+    403: "Forbidden",
+    404: "NotFoundError",
+    405: "Forbidden",
+    408: "TooLate",
+    413: "TooLarge",
+    429: "Busy",
+    431: "TooLarge",
+    503: "Busy",
+    504: "TooLate",
+}
+
+
+class ClientGone(Exception):
+    """Nobody is there to be answered."""
+
+
+class Apart(NamedTuple):
+    """What a query says apart from the arguments: the coordinate, the line of belief, who writes, within which transaction, how long a
+    query may run; and the rest of it."""
+
+    valid: str | None = None
+    tx: str | None = None
+    as_of: str | None = None
+    branch: str | None = None
+    author: str | None = None
+    transaction: str | None = None
+    seconds: str | None = None
+    others: tuple[tuple[str, str], ...] = ()
+
+    def only(self, *names: str) -> Apart:
+        """It, when it says nothing but this. Raises InvalidError: what would not be heeded is refused."""
+        allowed = {*names, "others"}
+        for name, value in zip(self._fields, self, strict=True):
+            if value is not None and name not in allowed:
+                raise InvalidError(f"{name} is not heeded here. Leave it out.")
+        if self.others:
+            raise InvalidError.choice("parameter", self.others[0][0], names)
+        return self
+
+
+_NOTHING_APART = Apart()
+
+
+def apart(query: bytes) -> Apart:
+    """What a query string says. Raises Refused (422) for one that says a thing twice, or is no text."""
+    if not query:
+        return _NOTHING_APART
+    return _apart(query) if len(query) <= _REMEMBERED else _apart.__wrapped__(query)
+
+
+_REMEMBERED = 512  # bytes of a query that is worth while to be known again
+
+
+@lru_cache(maxsize=1024)  # a client's author, branch and coordinate are the same in all it asks
+def _apart(query: bytes) -> Apart:
+    named: dict[str, str] = {}
+    others: list[tuple[str, str]] = []
+    try:
+        pairs = parse_qsl(query.decode(), keep_blank_values=True, errors="strict")
+    except UnicodeDecodeError:
+        raise Refused(422, "the query is no UTF-8. Write what is not ASCII as %XX of its UTF-8.") from None
+    for name, value in pairs:
+        if name not in _APART:
+            others.append((name, value))
+        elif name in named:
+            raise Refused(422, f"{name} is said twice. Say it once.")
+        else:
+            named[name] = text_of(name, value, empty=name in ("valid", "tx"))  # refused where it is read
+    return Apart(**named, others=tuple(others))
+
+
+class Gate:
+    """Which Host and Origin are let in: those of this machine, and those that were named.
+
+    A page in a browser can be made to send requests here under a name of its own (DNS rebinding); its Host and Origin give it away.
+    """
+
+    def __init__(self, hosts: Iterable[str] = (), origins: Iterable[str] = ()) -> None:
+        self._hosts = LOOPBACK | {host.lower() for host in hosts}
+        self._origins = {origin.encode().lower().rstrip(b"/") for origin in origins}
+        self._known: set[bytes] = set()
+
+    def check(self, headers: Headers) -> None:
+        """Raises Refused (403)."""
+        host = headers.get(b"host", b"")
+        if host not in self._known:
+            self._admit(host)
+        origin = headers.get(b"origin")
+        if origin is None or origin.lower() in self._origins:
+            return
+        if origin in (b"http://" + host, b"https://" + host):
+            return
+        raise Refused(
+            403, f"origin {origin.decode('latin-1')!r} may not ask here. Name it with --allow-origin."
+        )
+
+    def _admit(self, host: bytes) -> None:
+        name = host.decode("latin-1").lower()
+        if name.startswith("["):
+            name = name[1:].partition("]")[0]
+        else:
+            name = name.partition(":")[0]
+        if "*" not in self._hosts and name not in self._hosts:
+            raise Refused(
+                403, f"host {name!r} is not served here. Name it with --allow-host {name or 'NAME'}."
+            )
+        if len(self._known) < 100:
+            self._known.add(host)
+
+
+class Bodies:
+    """Reads the bodies of requests, and waits for none too long. One clock for all: a timer for each would cost as much as the reading."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._awaited: dict[asyncio.Task[Any], float] = {}
+        self._late: set[asyncio.Task[Any]] = set()
+
+    async def read(self, headers: Headers, receive: Receive, most: int) -> bytes:
+        """The body of a request. Raises Refused for one above so many bytes (413), or that takes too long to come (504); ClientGone."""
+        length = headers.get(b"content-length")
+        if length is not None and (not length.isdigit() or int(length) > most):
+            await leave_unread(receive)
+            raise Refused(413, _too_large(most))
+        task = asyncio.current_task()
+        assert task is not None
+        self._awaited[task] = monotonic() + self._seconds
+        try:
+            return await _body(receive, most)
+        except asyncio.CancelledError:
+            if task not in self._late:
+                raise
+            self._late.discard(task)
+            task.uncancel()
+            raise Refused(504, f"the request did not come whole within {self._seconds:g} s.") from None
+        finally:
+            self._awaited.pop(task, None)
+
+    def look(self) -> None:
+        """Give up those that are late. To be called now and then."""
+        now = monotonic()
+        for task, until in list(self._awaited.items()):
+            if until > now:
+                break
+            del self._awaited[task]
+            self._late.add(task)
+            task.cancel()
+
+
+class Heads:
+    """Requests whose head has not come whole. Who sends it slowly, or without an end, is let go: nobody has been asked for a token yet."""
+
+    def __init__(self, seconds: float, most: int) -> None:
+        self._seconds, self._most = seconds, most
+        self._awaited: dict[Any, list[float]] = {}  # by transport: until when, and how much has come of it
+
+    def begin(self, transport: Any) -> None:
+        """The first of a request is awaited, or there."""
+        if transport not in self._awaited:
+            self._awaited[transport] = [monotonic() + self._seconds, 0]
+
+    def end(self, transport: Any) -> None:
+        """The head is there, or its connection has gone."""
+        self._awaited.pop(transport, None)
+
+    def grow(self, transport: Any, size: int) -> None:
+        """So much has come. What of it was not of the head has ended it before."""
+        awaited = self._awaited.get(transport)
+        if awaited is not None:
+            awaited[1] += size
+            if awaited[1] > self._most:
+                self._refuse(transport, 431, f"the head of the request is larger than {self._most:,} bytes.")
+
+    def look(self) -> None:
+        """Let go those that are late. To be called now and then."""
+        now = monotonic()
+        while self._awaited:
+            transport, (until, size) = next(iter(self._awaited.items()))
+            if until > now:
+                break
+            if size:
+                self._refuse(transport, 408, f"the request did not come whole within {self._seconds:g} s.")
+            else:
+                self.end(transport)
+                transport.abort()
+
+    def _refuse(self, transport: Any, status: int, message: str) -> None:
+        self.end(transport)
+        found = Refused(status, message).answer()
+        head = f"HTTP/1.1 {status} {_REASONS[status]}\r\ncontent-type: application/json\r\ncontent-length: {len(found.body)}\r\nconnection: close\r\n\r\n"
+        transport.write(head.encode() + found.body)
+        transport.close()
+
+
+_REASONS = {408: "Request Timeout", 431: "Request Header Fields Too Large"}
+
+
+async def _body(receive: Receive, most: int) -> bytes:
+    parts: list[bytes] = []
+    size = 0
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientGone
+        data: bytes = message.get("body", b"")
+        size += len(data)
+        if size > most:
+            if message.get("more_body"):
+                await leave_unread(receive)
+            raise Refused(413, _too_large(most))
+        if not message.get("more_body"):
+            return b"".join([*parts, data]) if parts else data
+        parts.append(data)
+
+
+async def leave_unread(receive: Receive) -> None:
+    """Let go by what still comes of a body that is refused, for a while: who is cut off while it sends never reads why."""
+    size = 0
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_LET_GO_SECONDS):
+            while size < _LET_GO:
+                message = await receive()
+                if not message.get("more_body"):
+                    return
+                size += len(message["body"])
+
+
+def _too_large(most: int) -> str:
+    return f"the request is larger than {most:,} bytes. Send it in parts, or as bulk_load."
+
+
+def arguments(body: bytes) -> dict[str, Any]:
+    """The JSON object of a body; nothing is an empty one. Raises Refused (422)."""
+    if not body:
+        return {}
+    try:
+        found = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise Refused(
+            422, f"the body is no JSON: {error}. Give an object of the arguments by name."
+        ) from None
+    if not isinstance(found, dict):
+        raise Refused(422, "the body is no JSON object. Give the arguments by name.")
+    return found
+
+
+async def answer(send: Send, found: Answer) -> None:
+    """Send an answer."""
+    status, body, headers, kind = found
+    await send(
+        {
+            "type": "http.response.start",
+            "status": status,
+            "headers": [(b"content-type", kind), (b"content-length", b"%d" % len(body)), *headers],
+        }
+    )
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,314 @@
+"""A server as a process: it holds the store, says where it is, ticks, and ends without losing anything."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import logging
+import os
+import signal
+import socket
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+
+import graphstore
+from graphstore.context.scheduler import Ticking
+from graphstore.core.folder import access_tokens as tokens
+from graphstore.core.folder import server_file
+from graphstore.errors import EngineError
+from graphstore.server.agents import Agents
+from graphstore.server.dispatch import Calling
+from graphstore.server.http_app import Limits, Patience, app
+from graphstore.server.requests import LOOPBACK
+from graphstore.store.store import GraphStore
+
+_log = logging.getLogger("graphstore")
+PORT = 7464
+_COLLECT = (20_000, 50, 100)
+_BACKLOG = 1024
+_LAST = 10  # seconds that open requests have to finish
+_KEEP_ALIVE = 300  # seconds a connection may be silent: clients keep theirs
+_FOLLOW = 0.25  # seconds between two looks of a reader at the journal
+
+
+@dataclass(frozen=True, slots=True)
+class Listening:
+    """Where a server listens and who is let in."""
+
+    host: str = "127.0.0.1"
+    port: int = PORT
+    hosts: tuple[str, ...] = ()
+    origins: tuple[str, ...] = ()
+    limits: Limits = field(default_factory=Limits)
+    patience: Patience = field(default_factory=Patience)
+
+
+def serve(
+    folder: Path,
+    *,
+    listening: Listening,
+    read_only: bool = False,
+    prepared: Callable[[GraphStore], Ticking | None] | None = None,
+    every: float = 60.0,
+    told: Callable[[str], None] = print,
+    driver: str = "kuzu",
+) -> None:
+    """Serve the store of a folder until a signal ends it. `prepared` is told the store that was opened, and gives what is done beside the
+    answers: what is due is looked for every so many seconds.
+
+    Raises LockedError when another holds the store, InvalidError for a store in memory, EngineError for an address that cannot be had.
+    """
+    server_file.refuse_memory(folder)
+    if folder.is_dir() and not read_only:
+        server_file.refuse_served(folder)
+    with contextlib.ExitStack() as stack:
+        if (folder / "journal").is_dir() and not read_only and not server_file.is_held(folder):
+            server_file.announce(folder, None)
+            stack.callback(server_file.withdraw, folder)
+        _make_room(listening.limits.connections)
+        sockets = _listen(listening)
+        stack.callback(sockets.close)
+        store = stack.enter_context(graphstore.open(folder, read_only=read_only, driver=driver))  # type: ignore[arg-type]
+        _tell_notices(store, told)
+        ticking = prepared(store) if prepared is not None else None
+        keys = tokens.kept(folder)
+        url = _url(listening.host, sockets.getsockname()[1])
+
+        @contextlib.asynccontextmanager
+        async def beside(calling: Calling) -> AsyncIterator[None]:
+            if not read_only:
+                server_file.announce(folder, url)
+            told(f"serving {folder} on {url} (token in {folder / tokens.TOKEN})")
+            made.agents = Agents(store, hosts=(*listening.hosts, listening.host), read_only=read_only)
+            working = [made.agents.run(), *([follow(calling)] if read_only else [])]
+            if ticking is not None and not read_only:
+                working.append(tick(calling, ticking, every))
+            async with together(working):
+                yield
+
+        stack.callback(server_file.withdraw, folder)
+        made = app(
+            store,
+            tokens=keys,
+            limits=listening.limits,
+            patience=listening.patience,
+            hosts=(*listening.hosts, listening.host),
+            origins=listening.origins,
+            read_only=read_only,
+            started=beside,
+        )
+        gc.freeze()  # what was opened lives as long as the server: no need to look through it again and again
+        gc.set_threshold(*_COLLECT)
+        _Server(made, folder).run([sockets])
+        _tell_notices(store, told)
+
+
+def _tell_notices(store: GraphStore, told: Callable[[str], None]) -> None:
+    while store.notices:
+        told(f"note: {store.notices.pop(0)}")
+
+
+class _Server(uvicorn.Server):
+    """uvicorn that tells the door of connections that end and of the signal to stop."""
+
+    def __init__(self, made: Any, folder: Path) -> None:
+        self._door, self._folder = made, folder
+        super().__init__(config(made))
+
+    def handle_exit(self, sig: int, frame: Any) -> None:
+        """The first signal: finish what was begun. The second: at once; what was acknowledged is durable."""
+        if self.should_exit:
+            server_file.withdraw(self._folder)
+            os._exit(128 + sig)
+        self.should_exit = True
+        self._door.end()
+
+    def run(self, sockets: list[socket.socket] | None = None) -> None:
+        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+            runner.run(self._until_stopped(sockets))
+
+    async def _until_stopped(self, sockets: list[socket.socket] | None) -> None:
+        loop = asyncio.get_running_loop()
+        for sig in (signal.SIGINT, signal.SIGTERM):
+            try:
+                loop.add_signal_handler(sig, self.handle_exit, sig, None)
+            except (NotImplementedError, RuntimeError):  # another platform, or not the main thread
+                with contextlib.suppress(ValueError):
+                    signal.signal(sig, self.handle_exit)
+        await self._serve(sockets)
+
+
+def config(made: Any) -> uvicorn.Config:
+    """How uvicorn is to serve an app that `server.app` made."""
+    return uvicorn.Config(
+        made,
+        http=_protocol(made),
+        ws="none",
+        lifespan="on",
+        access_log=False,
+        log_level="warning",
+        server_header=False,
+        date_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=_KEEP_ALIVE,
+        timeout_graceful_shutdown=_LAST,
+        backlog=_BACKLOG,
+    )
+
+
+def _protocol(door: Any) -> Any:
+    """uvicorn's protocol, that tells the door when a connection begins and ends, and waits neither long nor for much before a request is known."""
+    try:
+        from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol as Protocol
+    except ImportError:
+        from uvicorn.protocols.http.h11_impl import H11Protocol as Protocol  # type: ignore[assignment]
+
+    heads = door.heads
+
+    class Told(Protocol):
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(_Whole(transport))  # type: ignore[arg-type]
+            if door.come(self.client):
+                heads.begin(self.transport)
+            else:
+                transport.abort()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            super().connection_lost(exc)
+            heads.end(self.transport)
+            door.gone(self.client)
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            heads.grow(self.transport, len(data))
+
+        # called by httptools alone; h11 has a limit of its own for the size
+        def on_message_begin(self) -> None:
+            heads.begin(self.transport)
+            super().on_message_begin()
+
+        def on_headers_complete(self) -> None:
+            heads.end(self.transport)
+            super().on_headers_complete()
+
+    return Told
+
+
+class _Whole:
+    """A transport that sends the head of an answer with what follows at once, not before it: half the system calls, and the client wakes up once."""
+
+    def __init__(self, transport: Any) -> None:
+        self._transport, self._head = transport, b""
+        self._loop = asyncio.get_running_loop()
+        self.is_closing = transport.is_closing
+
+    def write(self, data: bytes) -> None:
+        if self._head:
+            data, self._head = self._head + data, b""
+        elif data.startswith(b"HTTP/") and not data.startswith(b"HTTP/1.1 100"):
+            self._head = data
+            self._loop.call_soon(self._flush)
+            return
+        self._transport.write(data)
+
+    def _flush(self) -> None:
+        if self._head:
+            self._transport.write(self._head)
+            self._head = b""
+
+    def close(self) -> None:
+        self._flush()
+        self._transport.close()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+
+def _loop_factory() -> Any:
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    return uvloop.new_event_loop
+
+
+def _listen(listening: Listening) -> socket.socket:
+    family = socket.AF_INET6 if ":" in listening.host else socket.AF_INET
+    made = socket.socket(family, socket.SOCK_STREAM)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        made.bind((listening.host, listening.port))
+        made.listen(_BACKLOG)  # who comes before it answers waits
+    except (OSError, OverflowError) as error:
+        made.close()
+        raise EngineError(
+            f"cannot listen on {listening.host} port {listening.port}: {error}. Choose another with --port, or --port 0 for any that is free."
+        ) from error
+    made.set_inheritable(True)
+    return made
+
+
+def _make_room(connections: int) -> None:
+    """Be allowed to have as many files open as there may be connections, and some of the store's own; as far as the system has it."""
+    try:
+        import resource
+    except ImportError:  # another platform
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 2 * connections
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+
+
+def _url(host: str, port: int) -> str:
+    if host in ("0.0.0.0", "::"):
+        host = "127.0.0.1"  # for those on this machine; others know its name
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach an address."""
+    return host in LOOPBACK or host.startswith("127.")
+
+
+@contextlib.asynccontextmanager
+async def together(working: Iterable[Coroutine[Any, Any, None]]) -> AsyncIterator[None]:
+    """What goes on while the block does."""
+    tasks = [asyncio.ensure_future(each) for each in working]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+
+
+async def tick(calling: Calling, ticking: Ticking, every: float) -> None:
+    """Look every so many seconds what is due, and do it in the writer's turn. What fails is told and counted; it is tried again when it is due."""
+    while True:
+        for name in ticking.names:
+            try:
+                if await calling.turn(partial(ticking.do, name), alone=True):
+                    calling.metrics.count("ticks", name)
+            except Exception as error:
+                calling.metrics.count("tick_errors", name)
+                _log.error("tick %s failed: %s", name, error)
+        await asyncio.sleep(every)
+
+
+async def follow(calling: Calling) -> None:
+    """Move a reader on with the journal of the one who writes."""
+    while True:
+        try:
+            if await calling.aside(calling.store.refresh):
+                calling.news()
+        except Exception as error:
+            _log.error("the journal could not be followed: %s", error)
+        await asyncio.sleep(_FOLLOW)

@@ -1,0 +1,504 @@
+"""Session files into the graph: a node for each session and each segment, and the links between them.
+
+The way of a file: read → what of it is new → analysed, with no transaction open → one transaction for the session. What a file leads to depends on
+the files alone and not on the order in which they are told: ids are derived, and what waits for a missing parent moves when that arrives.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from graphstore.errors import ConflictError, EngineError, InvalidError, NotFoundError
+from graphstore.sessions import revisions
+from graphstore.sessions.catalog import EVER, Catalog, Known, taken_back_by_reading
+from graphstore.sessions.joints import begins, has_entry, segment_node, session_node, strays
+from graphstore.sessions.segments.analysing import Analyser, Work, builtin
+from graphstore.sessions.segments.nodes import SCHEMA_VERSION, SessionNode
+from graphstore.sessions.transcripts import transcript as transcripts
+from graphstore.sessions.transcripts.transcript import Transcript
+from graphstore.sessions.writing import OwnSegment, Plan, Writing
+from graphstore.store import registry
+from graphstore.values.inputs import json_object
+from graphstore.values.models import UPRIGHT, Json, Node, Value
+from graphstore.values.period import instant, iso
+from graphstore.values.time_range import plural
+
+if TYPE_CHECKING:
+    from graphstore.store.store import GraphStore
+
+Progress = Callable[[int, int], None]
+Ended = Callable[[Transcript], bool]
+"""Whether a session has ended, so that its last segment is whole."""
+FORMATS = ("pi", "claude")
+_REFUSED = (InvalidError, ConflictError, NotFoundError)
+
+
+class SessionIngested(Value):
+    """What became of one session file. `new`, `revised`, `unchanged`, `retracted`: how many segments. With an `error` nothing of it was written."""
+
+    file: str
+    session: str | None = None
+    """The id of the session's node."""
+    new: int = 0
+    revised: int = 0
+    unchanged: int = 0
+    retracted: int = 0
+    open: bool = False
+    """Its last segment may still grow and was left for later."""
+    warnings: tuple[str, ...] = ()
+    error: str | None = None
+
+
+class Ingested(Value):
+    """What an ingest did, session by session."""
+
+    sessions: tuple[SessionIngested, ...]
+
+    @property
+    def new(self) -> int:
+        """How many segments were told for the first time."""
+        return sum(each.new for each in self.sessions)
+
+    @property
+    def revised(self) -> int:
+        """How many segments were described anew."""
+        return sum(each.revised for each in self.sessions)
+
+    @property
+    def unchanged(self) -> int:
+        """How many segments were known as they are."""
+        return sum(each.unchanged for each in self.sessions)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What was noticed, each with its file."""
+        return tuple(f"{each.file}: {words}" for each in self.sessions for words in each.warnings)
+
+    @property
+    def damaged(self) -> tuple[str, ...]:
+        """The files of which nothing was written, each with the reason."""
+        return tuple(f"{each.file}: {each.error}" for each in self.sessions if each.error is not None)
+
+    def __str__(self) -> str:
+        new = plural(self.new, "new segment")
+        told = f"{plural(len(self.sessions), 'session')}: {new}, {self.revised:,} revised, {self.unchanged:,} unchanged"
+        taken = sum(each.retracted for each in self.sessions)
+        told += f", {taken:,} taken back" if taken else ""
+        failed = len(self.damaged)
+        return f"{told}; {failed} left out" if failed else told
+
+
+@registry.write("sessions", files=("path",))
+def ingest(
+    store: GraphStore,
+    path: str | Path,
+    *,
+    analyze: Analyser = builtin,
+    computer: str | None = None,
+    format: str | None = None,
+    progress: Progress | None = None,
+) -> Ingested:
+    """Tell the store a session file, or every `.jsonl` below a folder: one transaction for each session. The same again writes nothing.
+
+    `computer`: where the sessions ran (default: this one's name, for those not known yet). `format`: `pi` or `claude`, refuses others. `progress` is called
+    with bytes done and in all. What fails is reported with its file, and the others go on. Raises InvalidError when there is no such file or folder.
+    """
+    files = session_files(path, but=store.path)
+    ingesting = Ingesting(store, analyze=analyze, computer=computer, format=format)
+    done, total = 0, sum(size_of(file) for file in files)
+    reports: list[SessionIngested] = []
+    for file in files:
+        reports += ingesting.take(file)
+        done += size_of(file)
+        if progress is not None:
+            progress(min(done, total), total)
+    return Ingested(sessions=tuple(reports))
+
+
+@registry.write("sessions")
+def reanalyze(
+    store: GraphStore, *, analyze: Analyser = builtin, progress: Progress | None = None
+) -> Ingested:
+    """Describe anew what another version of the analyser, or an older schema, wrote, from the session files. What a user corrected stays corrected.
+
+    `progress` is called with sessions done and in all. A session whose file is gone is reported and left as it is.
+    """
+    ingesting = Ingesting(store, analyze=analyze)
+    due = [known for known in ingesting.catalog.sessions.values() if ingesting.outdated(known)]
+    reports: list[SessionIngested] = []
+    for number, known in enumerate(due, 1):
+        reports += ingesting.again(known)
+        if progress is not None:
+            progress(number, len(due))
+    return Ingested(sessions=tuple(reports))
+
+
+def session_files(path: str | Path, *, but: Path | None) -> list[Path]:
+    """The session files at a path, in order, `but` those below a store's folder. Raises InvalidError when there is nothing there."""
+    place = Path(path).expanduser().absolute()
+    if place.is_dir():
+        own = None if but is None else but.absolute()
+        found = (file for file in place.rglob("*.jsonl") if own not in file.parents)
+        return sorted(file for file in found if file.is_file())
+    if place.is_file():
+        return [place]
+    raise InvalidError(
+        f"there is nothing at {str(place)!r}. Give a session file, or a folder with .jsonl files."
+    )
+
+
+def size_of(file: Path) -> int:
+    """Its bytes; 0 when it is gone."""
+    try:
+        return file.stat().st_size
+    except OSError:
+        return 0
+
+
+# ---- one file ------------------------------------------------------------------------------------
+
+
+class Ingesting:
+    """Takes session files one by one."""
+
+    def __init__(
+        self, store: GraphStore, *, analyze: Analyser, computer: str | None = None, format: str | None = None
+    ) -> None:
+        if not callable(analyze) or not isinstance(getattr(analyze, "version", None), str):
+            raise InvalidError(
+                f"analyze {analyze!r} is no analyser. Give a callable with a `version` that is text."
+            )
+        if format is not None and format not in FORMATS:
+            raise InvalidError.choice("format", format, FORMATS)
+        self._store, self._analyze, self._computer, self._format = store, analyze, computer, format
+        self.catalog = Catalog(store)
+
+    def take(self, file: Path, *, ended: Ended | None = None) -> list[SessionIngested]:
+        """Tell one file; and those forked from it anew, where it says better than before what they copied. `ended`: whether its last segment is whole."""
+        report, plan, awaited = self._one(file, None, ended)
+        if plan is None:
+            return [report]
+        again = [self._one(place, file, None)[0] for place in self._misread(plan, awaited)]
+        return [report, *(each for each in again if each.error or each.new or each.revised or each.retracted)]
+
+    def _one(
+        self, file: Path, parent: Path | None, ended: Ended | None
+    ) -> tuple[SessionIngested, Plan | None, bool]:
+        """Tell one file. Gives what became of it, the plan that was carried out, and whether others had named it before."""
+        try:
+            transcript = self._read(file, parent)
+        except (*_REFUSED, EngineError, OSError) as error:
+            return SessionIngested(file=str(file), error=str(error)), None, False
+        if not transcript.entries:
+            words = "it has no entries yet"
+            return SessionIngested(file=str(file), open=True, warnings=(words,)), None, False
+        try:
+            plan = self._planned(transcript, ended)
+            known = self.catalog.sessions.get(plan.id)
+            return self._told(plan), plan, known is None or known.missing
+        except _REFUSED as error:
+            return SessionIngested(file=str(file), error=str(error)), None, False
+
+    def _misread(self, plan: Plan, awaited: bool) -> list[Path]:
+        """The files forked from this one that were read without it, or with less of it: it says for certain what they copied."""
+        children = self.catalog.children(plan.id)
+        if not awaited:
+            children = [
+                each for each in children if each.nodes and self._is_in(plan.transcript, each.nodes[0])
+            ]
+        children += self.catalog.waiting_for(plan.transcript.path)
+        places = [Path(child.content["file"]) for child in children]
+        return [place for place in places if place.is_file()]
+
+    def outdated(self, known: Known) -> bool:
+        """Whether another version of the analyser, or an older schema, wrote any of its segments."""
+        if known.missing:
+            return False
+        nodes = [self._node(id) for id in known.nodes]
+        return any(
+            revisions.outdated(node.content, self._analyze.version) is not None
+            for node in nodes
+            if node is not None and node.standing in UPRIGHT
+        )
+
+    def again(self, known: Known) -> list[SessionIngested]:
+        """Tell a session anew from the file it is known by."""
+        file = Path(known.content["file"])
+        reports: list[SessionIngested] = []
+        if not file.is_file():
+            error = "its file is gone, so it stays as it was analysed. Import it from where it is now."
+        else:
+            reports = self.take(file)
+            if reports[0].session in (known.id, None):
+                return reports
+            error = (
+                f"its file is another session's now ({reports[0].session}), so it stays as it was analysed."
+            )
+        return [SessionIngested(file=str(file), session=known.id, error=error)]
+
+    # ---- reading
+
+    def _read(self, file: Path, parent: Path | None) -> Transcript:
+        transcript = transcripts.read(file, parent=parent)
+        header = transcript.header
+        if self._format is not None and header.format != self._format:
+            raise InvalidError(f"it is a session of {header.format}, not of {self._format}.")
+        if not header.raw and not any(entry.role for entry in transcript.entries):
+            raise InvalidError("it is no session file: it has neither a header nor a message.")
+        there = None if parent is not None else self._parent_elsewhere(transcript)
+        return transcript if there is None else transcripts.read(file, parent=there)
+
+    def _parent_elsewhere(self, transcript: Transcript) -> Path | None:
+        """Where the parent's file is, when it is known and not where reading looked for it."""
+        header = transcript.header
+        if header.parent_session_id is None:
+            return None
+        known = self.catalog.parent_of(header, transcript.path)
+        if known is None:
+            return None
+        there = Path(known.content["file"])
+        named = header.parent_session
+        if named is not None and (Path(named).is_file() or there.parent == transcript.path.parent):
+            return None
+        return there if there.is_file() and there != transcript.path else None
+
+    def _planned(self, transcript: Transcript, ended: Ended | None) -> Plan:
+        segments = transcripts.segments(transcript)
+        session_id = transcript.header.session_id
+        pieces = [
+            OwnSegment(
+                segment, segment_node(session_id, segment.start_entry_id), transcript.digest(segment), at
+            )
+            for segment, at in zip(segments, begins(transcript, segments), strict=True)
+            if not segment.copied and segment.entry_count
+        ]
+        open = ended is not None and not ended(transcript)
+        if open and pieces:
+            pieces.pop()
+        plan = Plan(transcript, session_node(session_id), pieces, segments, open)
+        known = self.catalog.sessions.get(plan.id)
+        plan.content = self._content(plan, known)
+        if known is not None and not known.missing:
+            self._compare(plan, known)
+        else:
+            for piece in pieces:
+                piece.trigger = self._wanted(plan, piece, here=True)
+        return plan
+
+    def _content(self, plan: Plan, known: Known | None) -> Json:
+        """What the session's node will say."""
+        transcript, pieces = plan.transcript, plan.pieces
+        header = transcript.header
+        stop = plan.segments[-1].stop
+        if plan.open:
+            stop = pieces[-1].segment.stop if pieces else transcript.copied
+        counts = transcript.warning_counts
+        if plan.open:
+            counts = transcript.warnings_until(transcript.entries[stop - 1].line if stop else 0)
+        began = header.timestamp or next((piece.begins for piece in pieces if piece.begins), None)
+        ended = pieces[-1].segment.end_timestamp if pieces else None
+        computer = (
+            self._computer or (known.content.get("computer") if known else None) or socket.gethostname()
+        )
+        above = self.catalog.parent_of(header, transcript.path)
+        said: dict[str, Any] = {
+            "sessionId": header.session_id,
+            "file": str(transcript.path),
+            "computer": computer,
+            "project": header.cwd,
+            "name": transcript.name,
+            "format": header.format,
+            "startedAt": None if began is None else iso(instant(began)),
+            "endedAt": None if ended is None else iso(instant(ended)),
+            "entries": stop,
+            "copiedEntries": transcript.copied,
+            "lastShared": transcript.last_shared,
+            "digest": _digest(plan),
+            "parentSession": header.parent_session,
+            "parentSessionId": header.parent_session_id if above is None else above.content["sessionId"],
+            "analyzerVersion": self._analyze.version,
+            "schemaVersion": SCHEMA_VERSION,
+            "nodes": [piece.id for piece in pieces],
+            "strays": strays(transcript, [piece.segment for piece in pieces]) or None,
+            "warnings": dict(sorted(counts.items())),
+            "missing": False,
+        }
+        return {name: value for name, value in said.items() if value is not None}
+
+    def _compare(self, plan: Plan, known: Known) -> None:
+        """Decide for each segment what is to be done, against what the graph has."""
+        transcript = plan.transcript
+        if self._same(plan.content, known.content):
+            if Path(known.content["file"]) == transcript.path or Path(known.content["file"]).is_file():
+                plan.content = known.content  # the same, or a copy of it
+            for piece in plan.pieces:
+                piece.trigger = self._outdated(piece)
+            return
+        here = known.content["file"] == str(transcript.path) or not Path(known.content["file"]).is_file()
+        for piece in plan.pieces:
+            piece.trigger = self._wanted(plan, piece, here)
+        length, before = plan.content["entries"], known.content.get("entries", 0)
+        other = length == before and not here and plan.content["digest"] != known.content.get("digest")
+        plan.older = length < before or other
+        if plan.older and not plan.open:
+            words = "differs from" if other else "holds less than"
+            plan.warnings.append(
+                f"it {words} what is known of its session ({length} entries; known are {before}, from {known.content['file']}); what is known was kept"
+            )
+
+    @staticmethod
+    def _same(one: Json, other: Json) -> bool:
+        names = ("digest", "analyzerVersion", "schemaVersion", "copiedEntries", "entries", "parentSessionId")
+        return all(one.get(name) == other.get(name) for name in names)
+
+    def _wanted(self, plan: Plan, piece: OwnSegment, here: bool) -> str | None:
+        """Why a segment is to be written; None when it is to be left. `here`: the file is where the session is known to be."""
+        node = self._node(piece.id)
+        if node is None:
+            return revisions.INITIAL
+        if self._taken_back(node):
+            return revisions.INITIAL
+        if node.standing not in UPRIGHT:
+            plan.warnings.append(f"segment {piece.id} is {node.standing}; it was left so")
+            return None
+        digest, count = revisions.known_as(node.content)
+        if digest == piece.digest:
+            return revisions.outdated(node.content, self._analyze.version)
+        if piece.segment.entry_count < count or (piece.segment.entry_count == count and not here):
+            return None
+        return revisions.GROWN
+
+    def _taken_back(self, node: Node) -> bool:
+        return node.standing == "retracted" and taken_back_by_reading(self._store, node.id)
+
+    def _outdated(self, piece: OwnSegment) -> str | None:
+        """Why a segment whose session has not changed is to be written all the same."""
+        node = self._node(piece.id)
+        if node is None or node.standing not in UPRIGHT:
+            return None
+        digest, _ = revisions.known_as(node.content)
+        return revisions.outdated(node.content, self._analyze.version) if digest == piece.digest else None
+
+    def _node(self, id: str) -> Node | None:
+        """What the graph has by this id, with any standing."""
+        if not self._store.knows(id):
+            return None
+        found = self._store.as_of(valid=EVER).inspect(id).node
+        if not isinstance(found, Node):
+            raise ConflictError(
+                f"{id!r} is an event here, and would be a session's node. Import into another store."
+            )
+        return found
+
+    # ---- writing
+
+    def _told(self, plan: Plan) -> SessionIngested:
+        """Write what is to be written of a session, in one transaction; none when there is nothing."""
+        known = self.catalog.sessions.get(plan.id)
+        there = self._node(plan.id) if known is None else None
+        if there is not None and not self._taken_back(there):
+            plan.warnings.append(f"session {plan.id} is {there.standing}; it was left so")
+            return self._report(plan, [], 0)
+        if known is None and plan.open and not plan.pieces:
+            return self._report(plan, [], 0)  # it has just begun
+        stale = self._stale(plan, known)
+        plan.content = self._joined(plan, known, stale)
+        due = [piece for piece in plan.pieces if piece.trigger is not None]
+        if known is not None and not due and not stale and plan.content == known.content:
+            return self._report(plan, [], 0)
+        for piece in due:
+            piece.analysed = self._analysed(plan, piece)
+        try:
+            with self._store.transaction(reason=f"ingested from {plan.transcript.path.name}"):
+                Writing(self._store, self.catalog, plan).write(known, due, stale)
+        except BaseException:
+            self.catalog = Catalog(self._store)
+            raise
+        return self._report(plan, due, len(stale))
+
+    def _report(self, plan: Plan, due: list[OwnSegment], retracted: int) -> SessionIngested:
+        new = sum(piece.trigger == revisions.INITIAL for piece in due)
+        read = [
+            f"{reason} ({count} ×)" if count > 1 else reason
+            for reason, count in plan.transcript.warning_counts.items()
+        ]
+        return SessionIngested(
+            file=str(plan.transcript.path),
+            session=plan.id,
+            new=new,
+            revised=len(due) - new,
+            unchanged=len(plan.pieces) - len(due),
+            retracted=retracted,
+            open=plan.open,
+            warnings=(*read, *plan.warnings),
+        )
+
+    def _stale(self, plan: Plan, known: Known | None) -> list[str]:
+        """Segments that are known and, with what the file says now, begin nowhere: their entries are the parent's, or another segment's."""
+        if known is None or plan.older:
+            return []
+        session_id = plan.transcript.header.session_id
+        begin = {segment_node(session_id, each.start_entry_id) for each in plan.segments if not each.copied}
+        return [id for id in known.nodes if id not in begin and self._is_in(plan.transcript, id)]
+
+    def _is_in(self, transcript: Transcript, id: str) -> bool:
+        node = self._node(id)
+        if node is None or node.standing not in UPRIGHT:
+            return False
+        start = node.content.get("source", {}).get("segment", {}).get("startEntryId")
+        return isinstance(start, str) and has_entry(transcript, start)
+
+    @staticmethod
+    def _joined(plan: Plan, known: Known | None, stale: list[str]) -> Json:
+        """What the session's node will say, with the segments that only another copy of its file has."""
+        own = [piece.id for piece in plan.pieces]
+        before = [] if known is None else [id for id in known.nodes if id not in stale]
+        if known is None:
+            return plan.content
+        nodes = dict.fromkeys([*before, *own] if plan.older else [*own, *before])
+        session_id = known.content["sessionId"]
+        elsewhere = {
+            entry: start
+            for entry, start in known.strays.items()
+            if segment_node(session_id, start) in nodes.keys() - set(own)
+        }
+        aside = {**elsewhere, **plan.content.get("strays", {})}
+        content = {**(known.content if plan.older else plan.content), "nodes": list(nodes)}
+        content.pop("strays", None)
+        return {**content, "strays": aside} if aside else content
+
+    def _analysed(self, plan: Plan, piece: OwnSegment) -> SessionNode:
+        """What the analyser says of a segment, checked. Raises InvalidError for one that raises, or says what is no node."""
+        transcript, segment = plan.transcript, piece.segment
+        work = Work(transcript, segment, plan.content["computer"], transcript.header.cwd or "")
+        who = f"the analyser {self._analyze.version!r} failed on the segment at {segment.start_entry_id}"
+        try:
+            given = self._analyze(work)
+        except Exception as error:
+            raise InvalidError(
+                f"{who}: {type(error).__name__}: {error}. Nothing of the session was written."
+            ) from error
+        try:
+            said = given.json_object() if isinstance(given, SessionNode) else dict(given)
+            source, metadata = said.get("source", {}), said.get("metadata", {})
+            if source.get("digest") != piece.digest:
+                said["source"] = {**source, **work.source()}
+            if metadata.get("analyzerVersion") != self._analyze.version:
+                said["metadata"] = {**metadata, "analyzerVersion": self._analyze.version}
+            return SessionNode.of(json_object("the node", said))
+        except (InvalidError, TypeError, ValueError, AttributeError) as error:
+            raise InvalidError(
+                f"{who}: what it gave is no node. {error} Nothing of the session was written."
+            ) from error
+
+
+def _digest(plan: Plan) -> str:
+    """32 hex characters of the own part of a session, as far as it is told."""
+    found = blake2b(digest_size=16)
+    for piece in plan.pieces:
+        found.update(f"{piece.id} {piece.digest}\n".encode())
+    return found.hexdigest()

@@ -1,0 +1,510 @@
+"""The questions about agents' sessions: what was done, decided and learned, what failed again, what was forked from what, and what it cost.
+
+Each is a function of a view, so it is answered as of any coordinate; each answer reads well as text, and is a tuple of plain values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from math import fsum
+from typing import Any, NamedTuple, TypeVar
+
+from graphstore.core.read.view import Reader
+from graphstore.errors import InvalidError
+from graphstore.sessions.segments.likeness import plain
+from graphstore.sessions.segments.nodes import LEVELS
+from graphstore.sessions.segments_read import Met, Piece, Taught, number, of_project, pieces
+from graphstore.store import registry
+from graphstore.values.inputs import at_least_one, ids
+from graphstore.values.models import Json, Value
+from graphstore.values.period import OPEN, TimeLike, end_moment, instant, moment
+from graphstore.values.text import line, when
+from graphstore.values.time_range import plural
+
+BY = ("project", "model", "session", "day")
+CONFIDENCES = ("high", "medium", "low")
+_LINE = 100
+_CENTS = 6  # decimals of a sum of money: more are noise of the sums
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Answer(Value):
+    """What was found, one line each as text."""
+
+    def _found(self) -> tuple[Value, ...]:
+        raise NotImplementedError
+
+    def _nothing(self) -> str:
+        return "Nothing is known of that here."
+
+    def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
+        return iter(self._found())
+
+    def __len__(self) -> int:
+        return len(self._found())
+
+    def __bool__(self) -> bool:
+        return bool(self._found())
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self._found())) or self._nothing()
+
+
+# ---- what was done --------------------------------------------------------------------------------
+
+
+class Worked(Value):
+    """One piece of work: what a segment of a session was about, how it went and what it took. `node`: the segment's id."""
+
+    node: str
+    session: str
+    started_at: datetime
+    minutes: float
+    type: str
+    outcome: str
+    summary: str
+    files: tuple[str, ...]
+    cost: float
+    tokens: int
+
+    def __str__(self) -> str:
+        how = " ".join(filter(None, (self.type, self.outcome)))
+        return f"{when(self.started_at)}  {how}: {line(self.summary or '(no summary)', _LINE)}  [{self.node}]"
+
+
+class WorkOn(Answer):
+    """What was done on a project, the oldest first."""
+
+    project: str
+    since: datetime | None
+    until: datetime | None
+    work: tuple[Worked, ...]
+    sessions: int
+    minutes: float
+    cost: float
+    tokens: int
+    unpriced: int = 0
+    """Of how many no cost is known: their sessions say tokens only."""
+
+    def _found(self) -> tuple[Value, ...]:
+        return self.work
+
+    def __str__(self) -> str:
+        time = _span(self.since, self.until)
+        if not self.work:
+            return f"{self.project}{time}: nothing."
+        told = f"{plural(len(self.work), 'piece')} of work in {plural(self.sessions, 'session')}"
+        spent = f"{self.minutes:,.0f} minutes, {_priced(self.cost, self.unpriced, len(self.work))}, {plural(self.tokens, 'token')}"
+        return "\n".join([f"{self.project}{time}: {told}, {spent}.", *map(str, self.work)])
+
+
+@registry.read("sessions")
+def work_on(
+    view: Reader, project: str, since: TimeLike | None = None, until: TimeLike | None = None
+) -> WorkOn:
+    """What was done on a project: each piece of work that began in [since, until).
+
+    `project`: its path, or the end of it. Raises NotFoundError for a project that no work is known of here, InvalidError when several are meant.
+    """
+    begin = -OPEN if since is None else view._time(since, "since")
+    end = OPEN if until is None else view._time(until, "until")
+    there = of_project(pieces(view), project)
+    found = [piece for piece in there if begin <= piece.since < end]
+    work = tuple(map(_worked, found))
+    return WorkOn(
+        project=there[0].project,
+        since=None if since is None else moment(begin),
+        until=end_moment(end),
+        work=work,
+        sessions=len({each.session for each in work}),
+        minutes=round(fsum(each.minutes for each in work), 2),
+        cost=_sum(each.cost for each in work),
+        tokens=sum(each.tokens for each in work),
+        unpriced=sum(piece.unpriced for piece in found),
+    )
+
+
+def _worked(piece: Piece) -> Worked:
+    return Worked(
+        node=piece.id,
+        session=piece.session,
+        started_at=moment(piece.since),
+        minutes=piece.number("metadata", "durationMinutes"),
+        type=piece.text("classification", "type"),
+        outcome=piece.text("content", "outcome"),
+        summary=piece.summary,
+        files=tuple(piece.texts("content", "filesTouched")),
+        cost=piece.number("metadata", "cost"),
+        tokens=int(piece.number("metadata", "tokensUsed")),
+    )
+
+
+# ---- what was decided -----------------------------------------------------------------------------
+
+
+class Decided(Value):
+    """A decision that stands: that of a segment that stands. Said again in the same words it is the same; `why` and `node` are the latest."""
+
+    what: str
+    why: str
+    alternatives: tuple[str, ...]
+    project: str
+    node: str
+    first_at: datetime
+    last_at: datetime
+    times: int
+
+    def __str__(self) -> str:
+        why = f" because {self.why}" if self.why else ""
+        return f"{when(self.first_at)}  {line(self.what + why, 2 * _LINE)}  [{self.node}]"
+
+
+class Decisions(Answer):
+    """The decisions that stand, the latest first."""
+
+    project: str | None
+    decisions: tuple[Decided, ...]
+
+    def _found(self) -> tuple[Value, ...]:
+        return self.decisions
+
+    def _nothing(self) -> str:
+        return "No decision is known here."
+
+
+@registry.read("sessions")
+def decisions(view: Reader, project: str | None = None) -> Decisions:
+    """The decisions that stand, on one project or all, the latest first. What a retracted or superseded segment decided does not stand.
+
+    `project`: as for `work_on`.
+    """
+    there = of_project(pieces(view), project)
+    said: dict[tuple[str, str], list[tuple[Piece, Json]]] = {}
+    for piece in there:
+        for each in piece.objects("content", "keyDecisions"):
+            what = each.get("what")
+            if isinstance(what, str) and what:
+                said.setdefault((piece.project, what), []).append((piece, each))
+    found = [_decided(what, told) for (_, what), told in said.items()]
+    found.sort(key=lambda each: (-instant(each.last_at), each.project, each.what))
+    return Decisions(project=there[0].project if project is not None else None, decisions=tuple(found))
+
+
+def _decided(what: str, told: list[tuple[Piece, Json]]) -> Decided:
+    latest, said = told[-1]
+    why, others = said.get("why"), said.get("alternativesConsidered")
+    return Decided(
+        what=what,
+        why=why if isinstance(why, str) else "",
+        alternatives=tuple(each for each in others if isinstance(each, str))
+        if isinstance(others, list)
+        else (),
+        project=latest.project,
+        node=latest.id,
+        first_at=moment(told[0][0].since),
+        last_at=moment(latest.since),
+        times=len(told),
+    )
+
+
+# ---- what was learned -----------------------------------------------------------------------------
+
+
+class Learned(Value):
+    """A lesson. Learned again in the same words at the same level on the same project it is the same; all but the words are the latest's."""
+
+    id: str
+    level: str
+    summary: str
+    details: str
+    confidence: str
+    actionable: str | None
+    tags: tuple[str, ...]
+    project: str
+    node: str
+    first_at: datetime
+    last_at: datetime
+    times: int
+
+    def __str__(self) -> str:
+        todo = f" → {self.actionable}" if self.actionable else ""
+        return f"{self.confidence:<6} {self.level}: {line(self.summary + todo, 2 * _LINE)}  [{self.node}]"
+
+
+class Lessons(Answer):
+    """The lessons that apply, the surest first, of equally sure ones the latest."""
+
+    tags: tuple[str, ...]
+    lessons: tuple[Learned, ...]
+
+    def _found(self) -> tuple[Value, ...]:
+        return self.lessons
+
+    def _nothing(self) -> str:
+        return f"No lesson is known here{f' for {self._tags()}' if self.tags else ''}."
+
+    def _tags(self) -> str:
+        return ", ".join(self.tags)
+
+
+@registry.read("sessions")
+def lessons(
+    view: Reader, tags: Iterable[str] | str = (), *, level: str | None = None, project: str | None = None
+) -> Lessons:
+    """The lessons with any of these tags (whatever their case), or all without: by confidence, then the latest first.
+
+    `level`: of that level only. `project`: learned on it, as for `work_on`. Raises InvalidError for an unknown level.
+    """
+    if level is not None and level not in LEVELS:
+        raise InvalidError.choice("level", level, LEVELS)
+    asked = ids("tags", tags)
+    wanted = plain(asked)
+    told: dict[tuple[str, str, str], list[tuple[Piece, Taught]]] = {}
+    for piece in of_project(pieces(view), project):
+        for lesson in piece.lessons():
+            if level in (None, lesson.level) and (not wanted or wanted & plain(lesson.tags)):
+                told.setdefault((piece.project, lesson.level, lesson.summary), []).append((piece, lesson))
+    found = [_learned(each) for each in told.values()]
+    found.sort(
+        key=lambda each: (
+            _rank(each.confidence),
+            -instant(each.last_at),
+            each.summary,
+            each.level,
+            each.project,
+        )
+    )
+    return Lessons(tags=tuple(asked), lessons=tuple(found))
+
+
+def _learned(told: list[tuple[Piece, Taught]]) -> Learned:
+    latest, lesson = told[-1]
+    words = {name: lesson.said.get(name) for name in ("details", "confidence", "actionable")}
+    texts = {name: value for name, value in words.items() if isinstance(value, str)}
+    return Learned(
+        id=lesson.id,
+        level=lesson.level,
+        summary=lesson.summary,
+        details=texts.get("details", ""),
+        confidence=texts.get("confidence", ""),
+        actionable=texts.get("actionable"),
+        tags=tuple(lesson.tags),
+        project=latest.project,
+        node=latest.id,
+        first_at=moment(told[0][0].since),
+        last_at=moment(latest.since),
+        times=len(told),
+    )
+
+
+def _rank(confidence: str) -> int:
+    return CONFIDENCES.index(confidence) if confidence in CONFIDENCES else len(CONFIDENCES)
+
+
+# ---- what failed again ----------------------------------------------------------------------------
+
+
+class RecurringError(Value):
+    """An error that came in several sessions. Errors that differ only in ids, instants, addresses and long numbers are one, named by `pattern`;
+    the words are the latest's, and so is `resolved`.
+    """
+
+    pattern: str
+    type: str
+    message: str
+    sessions: tuple[str, ...]
+    nodes: tuple[str, ...]
+    first_at: datetime
+    last_at: datetime
+    resolved: bool
+
+    def __str__(self) -> str:
+        lasted = f"{when(self.first_at)} to {when(self.last_at)}"
+        end = "resolved the last time" if self.resolved else "not resolved the last time"
+        return f"{plural(len(self.sessions), 'session')}, {lasted}, {end}: {line(f'{self.type}: {self.message}', _LINE)}"
+
+
+class RecurringErrors(Answer):
+    """The errors that recur, those of the most sessions first, then the latest."""
+
+    at_least: int
+    errors: tuple[RecurringError, ...]
+
+    def _found(self) -> tuple[Value, ...]:
+        return self.errors
+
+    def _nothing(self) -> str:
+        return f"No error is known here that came in {self.at_least} sessions or more."
+
+
+@registry.read("sessions")
+def recurring_errors(view: Reader, at_least: int = 2) -> RecurringErrors:
+    """The errors that came in `at_least` sessions or more."""
+    at_least_one("at_least", at_least)
+    met: dict[str, list[tuple[Piece, Met]]] = {}
+    for piece in pieces(view):
+        for error in piece.errors():
+            met.setdefault(error.pattern, []).append((piece, error))
+    found = [_recurring(each) for each in met.values()]
+    found = [each for each in found if len(each.sessions) >= at_least]
+    found.sort(key=lambda each: (-len(each.sessions), -instant(each.last_at), each.pattern))
+    return RecurringErrors(at_least=at_least, errors=tuple(found))
+
+
+def _recurring(met: list[tuple[Piece, Met]]) -> RecurringError:
+    last, error = met[-1]
+    return RecurringError(
+        pattern=error.pattern,
+        type=error.type,
+        message=error.message,
+        sessions=tuple(dict.fromkeys(piece.session for piece, _ in met)),
+        nodes=tuple(dict.fromkeys(piece.id for piece, _ in met)),
+        first_at=moment(met[0][0].since),
+        last_at=moment(last.since),
+        resolved=error.resolved,
+    )
+
+
+# ---- what it cost ---------------------------------------------------------------------------------
+
+
+class Cost(Value):
+    """What one project, model (`provider/model`), session or day took: US dollars, and tokens in and out; of how many pieces of work,
+    and of how many of them no cost is known.
+
+    `cache_read`, `cache_write`: tokens that came from and went into a cache, not among `tokens`.
+    """
+
+    key: str
+    cost: float
+    tokens: int
+    cache_read: int
+    cache_write: int
+    pieces: int
+    unpriced: int = 0
+
+    def __str__(self) -> str:
+        cached = (
+            f", {self.cache_read + self.cache_write:,} cached" if self.cache_read + self.cache_write else ""
+        )
+        cost = _priced(self.cost, self.unpriced, self.pieces)
+        return f"{cost:>10}  {plural(self.tokens, 'token')}{cached}  {self.key or '(unknown)'}"
+
+
+class Costs(Answer):
+    """What it took: the dearest first, days in their order."""
+
+    by: str
+    rows: tuple[Cost, ...]
+    cost: float
+    tokens: int
+    unpriced: int = 0
+    """Of how many pieces of work no cost is known: their sessions say tokens only."""
+
+    def _found(self) -> tuple[Value, ...]:
+        return self.rows
+
+    def __str__(self) -> str:
+        pieces = sum(row.pieces for row in self.rows)
+        total = f"{_priced(self.cost, self.unpriced, pieces):>10}  {plural(self.tokens, 'token')} in all, by {self.by}"
+        total += f"; no cost is known of {plural(self.unpriced, 'piece')} of work" if self.unpriced else ""
+        return "\n".join([*map(str, self.rows), total])
+
+
+class _Spent(NamedTuple):
+    key: str
+    cost: float
+    tokens: float
+    cache_read: float
+    cache_write: float
+    node: str
+    unpriced: bool
+
+
+@registry.read("sessions")
+def costs(view: Reader, by: str = "project") -> Costs:
+    """What the sessions took, by `project`, `model`, `session` or `day` (UTC, of the start of a piece of work). What a fork copied counts once.
+
+    Raises InvalidError for another `by`.
+    """
+    if by not in BY:
+        raise InvalidError.choice("by", by, BY)
+    by_key: dict[str, list[_Spent]] = {}
+    there = pieces(view)
+    for piece in there:
+        for spent in _by_model(piece) if by == "model" else [_spent(piece, by)]:
+            by_key.setdefault(spent.key, []).append(spent)
+    rows = [_cost(key, spent) for key, spent in by_key.items()]
+    rows.sort(key=lambda row: (row.key,) if by == "day" else (-row.cost, -row.tokens, row.key))
+    return Costs(
+        by=by,
+        rows=tuple(rows),
+        cost=_sum(row.cost for row in rows),
+        tokens=sum(row.tokens for row in rows),
+        unpriced=sum(piece.unpriced for piece in there),
+    )
+
+
+def _spent(piece: Piece, by: str) -> _Spent:
+    key = {"project": piece.project, "session": piece.session, "day": f"{moment(piece.since):%Y-%m-%d}"}[by]
+    used = _by_model(piece)
+    return _Spent(
+        key,
+        piece.number("metadata", "cost"),
+        piece.number("metadata", "tokensUsed"),
+        sum(each.cache_read for each in used),
+        sum(each.cache_write for each in used),
+        piece.id,
+        piece.unpriced,
+    )
+
+
+def _by_model(piece: Piece) -> list[_Spent]:
+    return [
+        _Spent(
+            "/".join(
+                name for name in (each.get("provider"), each.get("model")) if isinstance(name, str) and name
+            ),
+            number(each.get("cost")),
+            number(each.get("tokensInput")) + number(each.get("tokensOutput")),
+            number(each.get("cacheRead")),
+            number(each.get("cacheWrite")),
+            piece.id,
+            piece.unpriced and not number(each.get("cost")),
+        )
+        for each in piece.objects("observations", "modelsUsed")
+    ]
+
+
+def _cost(key: str, spent: list[_Spent]) -> Cost:
+    return Cost(
+        key=key,
+        cost=_sum(each.cost for each in spent),
+        tokens=int(sum(each.tokens for each in spent)),
+        cache_read=int(sum(each.cache_read for each in spent)),
+        cache_write=int(sum(each.cache_write for each in spent)),
+        pieces=len({each.node for each in spent}),
+        unpriced=len({each.node for each in spent if each.unpriced}),
+    )
+
+
+def _sum(amounts: Iterable[float]) -> float:
+    return round(fsum(amounts), _CENTS)
+
+
+def _priced(amount: float, unpriced: int, all: int) -> str:
+    """An amount of money; with "+" where it is not all that was paid, for some of it has no price."""
+    if not unpriced:
+        return _money(amount)
+    return "unknown" if unpriced == all and not amount else f"{_money(amount)}+"
+
+
+def _money(amount: float) -> str:
+    return f"${amount:,.2f}" if amount >= 1 or not amount else f"${amount:,.4f}"
+
+
+def _span(since: datetime | None, until: datetime | None) -> str:
+    return "".join(f" {word} {when(at)}" for word, at in (("since", since), ("until", until)) if at)

@@ -1,0 +1,348 @@
+"""The room that connects sessions: finds which segments have to do with each other, without a model, and says so in links that are marked as inferred.
+
+The way of a connect: the segments that stand → what is found of them (likeness.py) → held against the links there are → one transaction,
+or none. What is found depends on the segments alone, so whatever the order they were told in, the links of now are the same.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from hashlib import blake2b
+from itertools import count, takewhile
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import orjson
+
+from graphstore.core.read.sight import Sight
+from graphstore.errors import ConflictError, InvalidError
+from graphstore.sessions.segments.likeness import (
+    Connection,
+    Lesson,
+    Limits,
+    Subject,
+    connections,
+    names_in,
+    plain,
+    telling,
+)
+from graphstore.sessions.segments.nodes import Trigger
+from graphstore.sessions.segments_read import Piece, pieces
+from graphstore.store import registry
+from graphstore.values.inputs import at_least_one
+from graphstore.values.models import Json, Value
+from graphstore.values.period import Instant, TimeLike, instant, iso, moment
+from graphstore.values.time_range import plural
+from graphstore.values.vocabulary import KINDS
+
+if TYPE_CHECKING:
+    from graphstore.store.store import GraphStore
+
+FOUND: tuple[str, ...] = (
+    "semantic", "reference", "lesson_application", "failure_pattern", "technique_shared", "project_related",
+)  # fmt: skip
+"""The kinds of link that are found."""
+GROUNDLESS = "connect: no ground for it is found any more"
+RENEWED = "connect: it is found otherwise now"
+
+_OWN = "con_"  # the ids of links that are made here, and may be taken back here
+_TRIGGER: Trigger = "connection_found"
+_CLOSER = tuple(kind.name for kind in KINDS.values() if kind.group in ("structural", "semantic"))
+_READ = ("content", "lessons", "observations")  # the parts of a content that are text about the work
+_DAY = 86_400 * 1_000_000
+
+_Key = tuple[str, str, str]  # kind, source, target; of a symmetric kind the ends in order
+
+
+class Connected(Value):
+    """What `connect` did: the links made, by kind; those that were renewed, because they are found with another reason or likeness, and those taken
+    back, because nothing speaks for them any more; the nodes revised. `left`: links found that somebody had taken back, and that stay so.
+    """
+
+    segments: int
+    links: dict[str, int]
+    renewed: int
+    taken_back: int
+    left: int
+    revised: tuple[str, ...]
+
+    def __str__(self) -> str:
+        if not (self.links or self.renewed or self.taken_back or self.revised):
+            return f"{plural(self.segments, 'segment')}: nothing new."
+        kinds = ", ".join(f"{count:,} {kind}" for kind, count in self.links.items())
+        words = [f"{plural(sum(self.links.values()), 'link')} made{f' ({kinds})' if kinds else ''}"]
+        words += [f"{self.renewed:,} renewed"] if self.renewed else []
+        words += [f"{self.taken_back:,} taken back"] if self.taken_back else []
+        words += [f"{self.left:,} left as somebody took them back"] if self.left else []
+        return f"{plural(self.segments, 'segment')}: {', '.join(words)}; {plural(len(self.revised), 'node')} revised."
+
+
+@registry.write("sessions")
+def connect(
+    store: GraphStore,
+    *,
+    now: TimeLike | None = None,
+    window_days: float = 30,
+    threshold: float = 0.2,
+    most: int = 50,
+) -> Connected:
+    """Link the segments that have to do with each other, and revise each that is linked, in one transaction; in none when nothing is new.
+
+    Held against each other is each segment and those that began up to `window_days` before it. `semantic`: at least `threshold` of
+    0.4 · Jaccard(tags) + 0.3 · Jaccard(topics) + 0.3 · Jaccard(words of the summary). `most`: so many links of a kind from a segment to earlier ones.
+    `now`: the instant written beside each connection, by default that of the transaction. Raises InvalidError for a number out of range.
+    """
+    limits = Limits(_window(window_days), _share("threshold", threshold), at_least_one("most", most))
+    said_at = None if now is None else store._time(now, "now")
+    with store.transaction(reason="connect"):
+        work = _Connecting(store, said_at)
+        work.links(limits)
+        work.nodes()
+        return work.done()
+
+
+class _Connecting:
+    """One connect, inside its transaction."""
+
+    def __init__(self, store: GraphStore, said_at: Instant | None) -> None:
+        self._store = store
+        self._at = iso(instant(store.at.tx) if said_at is None else said_at)
+        self._pieces = pieces(store)
+        self._known = _known(store, self._pieces)
+        self._made: Counter[str] = Counter()
+        self._renewed = self._taken_back = self._left = 0
+        self._revised: list[str] = []
+        self._held: list[Connection] = []
+        self._refused: frozenset[str] | None = None
+
+    def links(self, limits: Limits) -> None:
+        """Make the links that are found, and take back those of this command that are found no more."""
+        found = connections(map(subject, self._pieces), limits, self._known.joined)
+        wanted = {_key(each.kind, each.source, each.target): each for each in found}
+        for key, id in self._known.own.items():
+            if key not in wanted:
+                self._store.unlink(id, reason=GROUNDLESS)
+                self._taken_back += 1
+        since = {piece.id: piece.since for piece in self._pieces}
+        for key, connection in wanted.items():
+            if key not in self._known.others:
+                self._hold(key, connection, max(since[connection.source], since[connection.target]))
+
+    def _hold(self, key: _Key, connection: Connection, since: Instant) -> None:
+        """Make one link, unless it is there, or somebody said that it is not so."""
+        own = self._known.own.get(key)
+        if own is None:
+            if self._known.past.get(key) in self._unwanted() or not self._make(connection, since):
+                self._left += 1
+                return
+            self._made[connection.kind] += 1
+        elif own not in takewhile(self._is_known, _ids(connection)):
+            self._store.unlink(own, reason=RENEWED)
+            self._make(connection, since)
+            self._renewed += 1
+        self._held.append(connection)
+
+    def _make(self, connection: Connection, since: Instant) -> bool:
+        """Whether the link could be made: somebody may say otherwise of another time."""
+        try:
+            self._store.link(
+                connection.source,
+                connection.kind,
+                connection.target,
+                id=next(id for id in _ids(connection) if not self._is_known(id)),
+                reason=connection.reason,
+                confidence="inferred",
+                created_by="daemon",
+                metadata=connection.metadata,
+                valid_from=moment(since),
+            )
+        except ConflictError:
+            return False
+        return True
+
+    def _is_known(self, id: str) -> bool:
+        with self._store.reading() as sight:
+            return sight.knows_link(id)
+
+    def _unwanted(self) -> frozenset[str]:
+        """The links of this command that somebody else took back."""
+        if self._refused is None:
+            self._refused = frozenset(
+                change.subject
+                for change in (self._store.changes() if self._known.past else ())
+                if change.verb == "unlink"
+                and change.subject.startswith(_OWN)
+                and change.reason not in (GROUNDLESS, RENEWED)
+            )
+        return self._refused
+
+    def nodes(self) -> None:
+        """Write each connection into the nodes at its ends, once."""
+        entries: dict[str, list[Json]] = {}
+        projects: dict[str, set[str]] = {}
+        project_of = {piece.id: piece.project for piece in self._pieces}
+        for each in self._held:
+            kind = KINDS[each.kind]
+            for here, name, there in (
+                (each.source, kind.name, each.target),
+                (each.target, kind.inverse, each.source),
+            ):
+                entries.setdefault(here, []).append(
+                    {
+                        "timestamp": self._at,
+                        "decision": f"connected: {name.replace('_', ' ')} {there}",
+                        "reasoning": each.reason,
+                    }
+                )
+                if project_of[there] and project_of[there] != project_of[here]:
+                    projects.setdefault(here, set()).add(project_of[there])
+        for piece in self._pieces:
+            content = connected(piece.content, entries.get(piece.id, []), projects.get(piece.id, set()))
+            if content is not piece.content:
+                self._revise(piece, content)
+
+    def _revise(self, piece: Piece, content: Json) -> None:
+        node = piece.node
+        self._store.revise(
+            node.id, content, text=node.text, source=node.source, trigger=_TRIGGER, reason="connected"
+        )
+        self._revised.append(node.id)
+
+    def done(self) -> Connected:
+        """What was done."""
+        return Connected(
+            segments=len(self._pieces),
+            links={kind: self._made[kind] for kind in FOUND if self._made[kind]},
+            renewed=self._renewed,
+            taken_back=self._taken_back,
+            left=self._left,
+            revised=tuple(self._revised),
+        )
+
+
+def subject(piece: Piece) -> Subject:
+    """What of a piece of work is held against others. Nothing of it is written by `connect`."""
+    content = piece.content
+    return Subject(
+        id=piece.id,
+        since=piece.since,
+        session=piece.session,
+        project=piece.project,
+        tags=plain(piece.texts("semantic", "tags")),
+        topics=plain(piece.texts("semantic", "topics")),
+        words=telling(piece.summary),
+        techniques=plain(
+            [*piece.texts("semantic", "concepts"), *piece.texts("classification", "frameworks")]
+        ),
+        lessons=tuple(
+            Lesson(each.id, each.level, telling(each.summary) | plain(each.tags), each.summary)
+            for each in piece.lessons()
+        ),
+        errors={each.pattern: f"{each.type}: {each.message}" for each in piece.errors()},
+        names=names_in(_texts([content.get(name) for name in _READ])),
+    )
+
+
+def connected(content: Json, entries: list[Json], projects: Iterable[str]) -> Json:
+    """A content with these decisions and related projects; the very same when it has them all."""
+    meta, semantic = _object(content.get("daemonMeta")), _object(content.get("semantic"))
+    decisions = _list(meta.get("decisions"))
+    said = {str(each.get("decision")) for each in decisions if isinstance(each, dict)}
+    new = [each for each in entries if each["decision"] not in said]
+    related = _list(semantic.get("relatedProjects"))
+    more = sorted(set(projects) - {each for each in related if isinstance(each, str)})
+    if not new and not more:
+        return content
+    changed = dict(content)
+    if new:
+        changed["daemonMeta"] = {**meta, "decisions": [*decisions, *new]}
+    if more:
+        changed["semantic"] = {**semantic, "relatedProjects": [*related, *more]}
+    return changed
+
+
+class _Known(NamedTuple):
+    """The links between segments: those of this command by what they say, what others say, the pairs that others' links join closely; and those
+    that this command made once and that are held no more, each by its latest id.
+    """
+
+    own: dict[_Key, str]
+    others: frozenset[_Key]
+    pairs: frozenset[frozenset[str]]
+    past: dict[_Key, str]
+
+    def joined(self, one: str, other: str) -> bool:
+        return frozenset((one, other)) in self.pairs
+
+
+def _known(store: GraphStore, there: list[Piece]) -> _Known:
+    own: dict[_Key, str] = {}
+    past: dict[_Key, str] = {}
+    others: set[_Key] = set()
+    pairs: set[frozenset[str]] = set()
+    ids = {piece.id for piece in there}
+    with store.reading() as sight:
+        for edge in sight.edges_of(_CLOSER):
+            source, target = sight.id(edge.source), sight.id(edge.target)
+            if source not in ids or target not in ids:
+                continue
+            key, row = _key(edge.kind, source, target), sight.held(edge.link)
+            if row >= 0 and not (edge.id.startswith(_OWN) and _found(sight, row)):
+                others.add(key)
+                if edge.kind != "project_related":
+                    pairs.add(frozenset((source, target)))
+            elif edge.id.startswith(_OWN):
+                (own if row >= 0 else past)[key] = edge.id
+    return _Known(own, frozenset(others), frozenset(pairs), past)
+
+
+def _found(sight: Sight, row: int) -> bool:
+    """Whether a link still says what was found, and nobody has said it since."""
+    claim = sight.claim(row)
+    return claim.inferred and claim.created_by == "daemon"
+
+
+def _key(kind: str, source: str, target: str) -> _Key:
+    if KINDS[kind].symmetric and target < source:
+        source, target = target, source
+    return kind, source, target
+
+
+def _ids(connection: Connection) -> Iterator[str]:
+    """The ids a link may have, made of what it says: the first, and those for when it is said again after it was taken back."""
+    key = _key(connection.kind, connection.source, connection.target)
+    said = orjson.dumps([*key, connection.reason, connection.metadata], option=orjson.OPT_SORT_KEYS)
+    for number in count():
+        yield _OWN + blake2b(b"%d %b" % (number, said), digest_size=8).hexdigest()
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Every text in a value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for each in value.values():
+            yield from _texts(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _texts(each)
+
+
+def _object(value: Any) -> Json:
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _window(days: float) -> Instant:
+    if isinstance(days, bool) or not isinstance(days, (int, float)) or not 0 < days <= 3_650_000:
+        raise InvalidError(f"window_days {days!r} is out of range. Give a number of days above 0.")
+    return int(days * _DAY)
+
+
+def _share(what: str, value: float) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= 1:
+        raise InvalidError(f"{what} {value!r} is out of range. Give a number above 0 and at most 1.")
+    return value

@@ -1,0 +1,71 @@
+"""When a segment is described anew, and what of its older descriptions lives on: a person's corrections, and the connections that were found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+from graphstore.sessions.segments.nodes import SCHEMA_VERSION, carry_corrections
+from graphstore.values.models import Json, Version
+
+_ITS_OWN = {"source": ("segment", "digest"), "metadata": ("analyzedAt", "analyzerVersion", "schemaVersion")}
+"""What only an analysis can say of itself: nobody corrects it."""
+Outdated = Literal["prompt_update", "schema_migration"]
+INITIAL, GROWN, EARLIER = "initial", "session_grown", "earlier_session"
+CORRECTED, CONNECTED = "user_feedback", "connection_found"
+
+
+def outdated(content: Json, version: str) -> Outdated | None:
+    """Why what was written of a segment is to be written anew, by the analyser of this version; None when it is not."""
+    metadata = _part(content, "metadata")
+    schema, by = metadata.get("schemaVersion"), metadata.get("analyzerVersion")
+    if isinstance(schema, int) and schema < SCHEMA_VERSION:
+        return "schema_migration"
+    return "prompt_update" if isinstance(by, str) and by != version else None
+
+
+def known_as(content: Json) -> tuple[str | None, int]:
+    """The digest of the bytes a segment was read from, and how many entries with content it had."""
+    source = _part(content, "source")
+    count = _part(source, "segment").get("entryCount")
+    return source.get("digest"), count if isinstance(count, int) else 0
+
+
+def carried(versions: Iterable[Version], fresh: Json) -> Json:
+    """A fresh description with what people corrected of the earlier ones, and with the connections that were found. `versions`: all there were."""
+    before: Json | None = None
+    analysed = fresh
+    for version in sorted(versions, key=lambda version: version.number):
+        if before is not None and version.trigger == CORRECTED:
+            fresh = carry_corrections(before, version.content, fresh)
+        elif before is not None and version.trigger == CONNECTED:
+            fresh = _connected(before, version.content, fresh)
+        before = version.content
+    for part, names in _ITS_OWN.items():
+        if part in fresh:
+            own = {name: analysed[part][name] for name in names if name in analysed[part]}
+            fresh = {**fresh, part: {**_part(fresh, part), **own}}
+    return fresh
+
+
+def _connected(before: Json, after: Json, fresh: Json) -> Json:
+    """`fresh` with the decisions and the related projects that were added between two versions."""
+    carried = dict(fresh)
+    for part, name in (("daemonMeta", "decisions"), ("semantic", "relatedProjects")):
+        was = _part(before, part).get(name) or []
+        here = _part(fresh, part)
+        there = here.get(name) or []
+        added = [each for each in _part(after, part).get(name) or [] if each not in was and each not in there]
+        if added:
+            carried[part] = {**here, name: [*there, *added]}
+    return carried
+
+
+def in_new_project(content: Json, new: bool) -> Json:
+    """A description that says whether its session was the first of the project."""
+    return {**content, "classification": {**_part(content, "classification"), "isNewProject": new}}
+
+
+def _part(content: Json, name: str) -> Json:
+    found = content.get(name)
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,170 @@
+"""Reading a segment of a session into what is known of it. An analyser is a callable; the one built in needs no model.
+
+What the built-in one says it says by rules that anyone can check against the segment; where a rule has no ground, it
+says so among its decisions and asks for review.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Protocol
+
+from graphstore.errors import InvalidError
+from graphstore.sessions.segments import rules
+from graphstore.sessions.segments.nodes import LEVELS, SessionNode
+from graphstore.sessions.transcripts.steps import Said, Step, Stopped, Summed, steps
+from graphstore.values.models import Json
+from graphstore.values.period import instant, iso
+
+if TYPE_CHECKING:
+    from graphstore.sessions.transcripts.transcript import Entry, Header, Segment, Transcript
+
+__all__ = ["Analyser", "Work", "builtin"]
+
+
+class Analyser(Protocol):
+    """Says what a segment was about. `version` changes when its answers do: what an older one said is then analysed again."""
+
+    version: str
+
+    def __call__(self, work: Work) -> SessionNode | Json: ...
+
+
+@dataclass(frozen=True)
+class Work:
+    """A segment to be analysed: its entries, and where it is from."""
+
+    transcript: Transcript
+    segment: Segment
+    computer: str
+    project: str
+
+    @property
+    def header(self) -> Header:
+        """The header of the session."""
+        return self.transcript.header
+
+    def entries(self) -> Iterator[tuple[Entry, Json]]:
+        """The segment's entries with their bodies, as they lie in the file."""
+        return self.transcript.bodies(self.segment)
+
+    def steps(self) -> Iterator[Step]:
+        """What the entries say, in order. Of a sub-agent at work beside the session, only what it did and took: its words are nobody's here."""
+        within = self.transcript.entries[self.segment.start : self.segment.stop]
+        beside = any(entry.is_content and not entry.sidechain for entry in within)
+        for entry, body in self.entries():
+            for step in steps(body):
+                if not (beside and entry.sidechain and isinstance(step, Said | Stopped | Summed)):
+                    yield step
+
+    def started(self) -> datetime:
+        """When the segment began; where none of its entries says, when the session did. Raises InvalidError where nothing says."""
+        found = self.segment.start_timestamp or self.header.timestamp
+        if found is None:
+            raise InvalidError(
+                f"no entry of the segment at {self.segment.start_entry_id} and no header says when it was. Give one a timestamp."
+            )
+        return found
+
+    def minutes(self) -> float:
+        """How long it took by the clock on the wall, to two decimals."""
+        ended = self.segment.end_timestamp or self.started()
+        return max(0.0, round((ended - self.started()).total_seconds() / 60, 2))
+
+    def request(self) -> str | None:
+        """The first text of the user, without the wrappers of commands and reminders; None where there is none."""
+        said = (step for step in self.steps() if isinstance(step, Said))
+        return next((each.text for each in said if each.who == "user" and rules.asks(each.text)), None)
+
+    def text(self, limit: int | None = None) -> str:
+        """What was said and summed up, a paragraph each with who said it; for an analyser that reads. At most `limit` characters: its beginning and its end."""
+        said = "\n\n".join(_paragraphs(self))
+        if limit is None or len(said) <= limit:
+            return said
+        gap = "\n\n[…]\n\n"
+        half = max(0, (limit - len(gap)) // 2)
+        return said[:half] + gap + said[len(said) - half :] if half else said[:limit]
+
+    def source(self) -> Json:
+        """The `source` of the node."""
+        header, segment = self.header, self.segment
+        source: Json = {
+            "sessionFile": str(self.transcript.path),
+            "segment": {
+                "startEntryId": segment.start_entry_id,
+                "endEntryId": segment.end_entry_id,
+                "entryCount": segment.entry_count,
+            },
+            "computer": self.computer,
+            "sessionId": header.session_id,
+            "digest": self.transcript.digest(segment),
+            "format": header.format,
+        }
+        if header.parent_session:
+            source["parentSession"] = header.parent_session
+        return source
+
+
+def _paragraphs(work: Work) -> Iterator[str]:
+    for step in work.steps():
+        if isinstance(step, Said):
+            yield f"{step.who}: {step.text}"
+        elif isinstance(step, Summed):
+            yield f"{step.how} summary: {step.text}"
+
+
+class _Builtin:
+    """The analyser without a model."""
+
+    version = "builtin-1"
+
+    def __call__(self, work: Work) -> SessionNode:
+        """What the segment says of itself. The same segment gives the same node, always."""
+        found = rules.Findings(work.project)
+        for step in work.steps():
+            found.take(step)
+        size = sum(each.length for each in work.transcript.entries[work.segment.start : work.segment.stop])
+        at = iso(instant(work.segment.end_timestamp or work.started()))
+        used = found.models_used()
+        verdict = found.outcome()
+        doubts = [*verdict.doubts, *found.doubts()]
+        node: dict[str, Any] = {
+            "source": work.source(),
+            "classification": found.classification(),
+            "content": {
+                "summary": found.summary(),
+                "outcome": verdict.outcome,
+                "keyDecisions": found.key_decisions(),
+                "filesTouched": found.files_touched(),
+                "toolsUsed": found.tools_used(),
+                "errorsSeen": found.errors_seen(),
+            },
+            "lessons": {level: [] for level in LEVELS},
+            "observations": {
+                "modelsUsed": used,
+                "promptingWins": [],
+                "promptingFailures": [],
+                "modelQuirks": [],
+                "toolUseErrors": found.tool_use_errors(),
+            },
+            "metadata": {
+                "tokensUsed": sum(model["tokensInput"] + model["tokensOutput"] for model in used),
+                "cost": rules.total(model["cost"] for model in used),
+                "durationMinutes": work.minutes(),
+                "timestamp": iso(instant(work.started())),
+                "analyzedAt": at,
+                "analyzerVersion": self.version,
+            },
+            "semantic": found.semantic(),
+            "daemonMeta": {
+                "decisions": [{"timestamp": at, **doubt} for doubt in doubts],
+                "rlmUsed": False,
+                "segmentTokenCount": size // rules.BYTES_A_TOKEN,
+            },
+        }
+        return SessionNode.of(node)
+
+
+builtin: Analyser = _Builtin()

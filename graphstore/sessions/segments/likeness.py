@@ -1,0 +1,322 @@
+"""Which pieces of work have to do with each other: what they are about, what they name, what they learned and where they failed.
+
+No store and no model: sets of words are held against each other, by way of who has which word, so that most pairs are never looked at.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from heapq import nsmallest
+from typing import NamedTuple
+
+from graphstore.sessions.segments.words import STOP_WORDS
+from graphstore.values.models import Json
+from graphstore.values.period import Instant
+from graphstore.values.sameness import tokens
+
+TAGS, TOPICS, WORDS = 0.4, 0.3, 0.3
+"""What each Jaccard weighs in the score of two pieces of work."""
+LESSON_LEAST = 0.3
+"""Two lessons of one level that share so much of their words are one lesson, applied again."""
+TECHNIQUES_LEAST = 2
+"""So many concepts and frameworks two projects share, at least."""
+SHORTEST_ID = 6
+"""What is shorter is a word, not the name of a node."""
+
+_TOLD = 3  # shared things that a reason names
+_NAME = re.compile(r"[\w-]+")
+_REF = re.compile(r"-v\d+\Z")
+_NEARLY = 1e-9  # sums of thirds and fifths miss a threshold by less
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """A lesson as its words: those of its summary and its tags."""
+
+    id: str
+    level: str
+    words: frozenset[str]
+    summary: str
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What is held against others of one piece of work. `errors`: by pattern, as met."""
+
+    id: str
+    since: Instant
+    session: str = ""
+    project: str = ""
+    tags: frozenset[str] = frozenset()
+    topics: frozenset[str] = frozenset()
+    words: frozenset[str] = frozenset()
+    techniques: frozenset[str] = frozenset()
+    lessons: tuple[Lesson, ...] = ()
+    errors: Mapping[str, str] = field(default_factory=dict)
+    names: frozenset[str] = frozenset()
+
+
+class Connection(NamedTuple):
+    """A link to be: `source kind target`, why, and by how much. What is symmetric reads from the later to the earlier."""
+
+    source: str
+    kind: str
+    target: str
+    reason: str
+    metadata: Json
+
+
+class Limits(NamedTuple):
+    """How far back is looked (microseconds), how alike is alike, and how many of a kind one piece leads to."""
+
+    window: Instant
+    threshold: float
+    most: int
+
+
+class _Found(NamedTuple):
+    """An earlier piece of work found for a later one, by its place."""
+
+    place: int
+    reason: str
+    metadata: Json
+
+
+def plain(words: Iterable[str]) -> frozenset[str]:
+    """Tags and the like as they are compared: whatever their case."""
+    return frozenset(word.strip().casefold() for word in words) - {""}
+
+
+def telling(text: str) -> frozenset[str]:
+    """The words of a text that say what it is about."""
+    return tokens(text) - STOP_WORDS
+
+
+def names_in(texts: Iterable[str]) -> frozenset[str]:
+    """What may be the id of a node in these texts; `{id}-v3` names the node `{id}`."""
+    return frozenset(
+        _REF.sub("", name)
+        for text in texts
+        for name in _NAME.findall(text)
+        if len(name) >= SHORTEST_ID
+    )  # fmt: skip
+
+
+def connections(
+    subjects: Iterable[Subject], limits: Limits, joined: Callable[[str, str], bool] = lambda one, other: False
+) -> list[Connection]:
+    """Every connection among the subjects, the same whatever their order. `joined`: whether two have a closer link already."""
+    ordered = sorted(subjects, key=lambda subject: (subject.since, subject.id))
+    found = list(_references(ordered))
+    for kind, finder in (
+        ("semantic", _semantic),
+        ("lesson_application", _lessons),
+        ("failure_pattern", _failures),
+        ("technique_shared", _techniques),
+    ):
+        for place, near in finder(ordered, limits):
+            found += [
+                Connection(ordered[place].id, kind, ordered[each.place].id, each.reason, each.metadata)
+                for each in near
+            ]
+    close = {(each.source, each.target) for each in found}
+    for each in _projects(ordered, limits):
+        one, other = each.source, each.target
+        if (one, other) not in close and (other, one) not in close and not joined(one, other):
+            found.append(each)
+    return found
+
+
+class _Places:
+    """Who has which term: their places, the earliest first."""
+
+    def __init__(self) -> None:
+        self._having: defaultdict[str, list[int]] = defaultdict(list)
+
+    def add(self, place: int, terms: Iterable[str]) -> None:
+        for term in terms:
+            self._having[term].append(place)
+
+    def counts(self, terms: Iterable[str], first: int) -> Counter[int]:
+        """How many of the terms each has that lies at `first` or later."""
+        shared: Counter[int] = Counter()
+        for term in terms:
+            having = self._having.get(term)
+            if having:
+                shared.update(having[bisect_left(having, first) :])
+        return shared
+
+
+def _firsts(ordered: Sequence[Subject], window: Instant) -> Iterator[tuple[int, Subject, int]]:
+    """Each with its place, and the place of the earliest one in the window before it."""
+    first = 0
+    for place, subject in enumerate(ordered):
+        while ordered[first].since < subject.since - window:
+            first += 1
+        yield place, subject, first
+
+
+Near = Iterator[tuple[int, list[_Found]]]
+"""The place of each, and the best that were found for it before that."""
+
+
+def _references(ordered: Sequence[Subject]) -> Iterator[Connection]:
+    known = {subject.id for subject in ordered}
+    for subject in ordered:
+        for name in sorted((subject.names & known) - {subject.id}):
+            yield Connection(subject.id, "reference", name, f"its text names {name}", {})
+
+
+def _semantic(ordered: Sequence[Subject], limits: Limits) -> Near:
+    tags, topics, words = _Places(), _Places(), _Places()
+    tags_of, topics_of = [len(each.tags) for each in ordered], [len(each.topics) for each in ordered]
+    words_of = [len(each.words) for each in ordered]
+    alone = (limits.threshold - _NEARLY) / WORDS  # so much of their words two share that share nothing else
+    for place, subject, first in _firsts(ordered, limits.window):
+        size = len(subject.tags)
+        # sums of what many pairs share: written out, as calls would cost more than all else
+        scores = {
+            other: TAGS * shared / (size + tags_of[other] - shared)
+            for other, shared in tags.counts(subject.tags, first).items()
+        }
+        size = len(subject.topics)
+        for other, shared in topics.counts(subject.topics, first).items():
+            scores[other] = scores.get(other, 0.0) + TOPICS * shared / (size + topics_of[other] - shared)
+        size = len(subject.words)
+        by_word = words.counts(subject.words, first)
+        if alone <= 1:
+            least = alone * size
+            for other in [other for other, shared in by_word.items() if shared >= least]:
+                scores.setdefault(other, 0.0)
+        found = []
+        for other, score in scores.items():
+            shared = by_word.get(other, 0)
+            if shared:
+                score += WORDS * shared / (size + words_of[other] - shared)
+            if score >= limits.threshold - _NEARLY:
+                found.append((-round(score, 6), -other))
+        yield (
+            place,
+            [
+                _alike(-score, subject, ordered[-other], -other)
+                for score, other in nsmallest(limits.most, found)
+            ],
+        )
+        tags.add(place, subject.tags)
+        topics.add(place, subject.topics)
+        words.add(place, subject.words)
+
+
+def _part(shared: int, one: frozenset[str], other: frozenset[str]) -> float:
+    """The Jaccard of two sets of which the number of shared members is known."""
+    return shared / (len(one) + len(other) - shared) if shared else 0.0
+
+
+def _alike(score: float, later: Subject, earlier: Subject, place: int) -> _Found:
+    shared = [
+        f"{what} {_some(one & other)}"
+        for what, one, other in (
+            ("tags", later.tags, earlier.tags),
+            ("topics", later.topics, earlier.topics),
+            ("words", later.words, earlier.words),
+        )
+        if one & other
+    ]
+    return _Found(place, f"they share {'; '.join(shared)}", {"similarity": score})
+
+
+def _lessons(ordered: Sequence[Subject], limits: Limits) -> Near:
+    by_level: defaultdict[str, _Places] = defaultdict(_Places)
+    told: list[tuple[int, Lesson]] = []  # each lesson with the place of its piece of work
+    begins: list[int] = []  # the place among lessons where those of a piece begin
+    for place, subject, first in _firsts(ordered, limits.window):
+        since = begins[first] if first < place else len(told)
+        best: dict[int, tuple[float, str, Lesson]] = {}
+        for lesson in subject.lessons:
+            for number, shared in by_level[lesson.level].counts(lesson.words, since).items():
+                where, other = told[number]
+                score = round(_part(shared, lesson.words, other.words), 6)
+                if score >= LESSON_LEAST:
+                    said = (-score, other.id, other)
+                    best[where] = min(best.get(where, said), said, key=lambda each: each[:2])
+        near = sorted(best, key=lambda where: (best[where][0], -where))[: limits.most]
+        yield place, [_applied(where, *best[where]) for where in near]
+        begins.append(len(told))
+        for lesson in subject.lessons:
+            by_level[lesson.level].add(len(told), lesson.words)
+            told.append((place, lesson))
+
+
+def _applied(place: int, below: float, id: str, lesson: Lesson) -> _Found:
+    reason = f"it applies a {lesson.level} lesson: {lesson.summary}"
+    return _Found(place, reason, {"similarity": -below, "lessonId": id})
+
+
+def _failures(ordered: Sequence[Subject], limits: Limits) -> Near:
+    meeting = _Places()
+    for place, subject, first in _firsts(ordered, limits.window):
+        found = [(-shared, -other) for other, shared in meeting.counts(subject.errors, first).items()]
+        yield place, [_failed(subject, ordered[-other], -other) for _, other in nsmallest(limits.most, found)]
+        meeting.add(place, subject.errors)
+
+
+def _failed(later: Subject, earlier: Subject, place: int) -> _Found:
+    same = sorted(later.errors.keys() & earlier.errors.keys())
+    metadata: Json = {"patternId": same[0]}
+    if same[1:]:
+        metadata["otherPatternIds"] = same[1:]
+    said = "; ".join(later.errors[pattern] for pattern in same[:_TOLD])
+    return _Found(place, f"the same failure: {said}", metadata)
+
+
+def _techniques(ordered: Sequence[Subject], limits: Limits) -> Near:
+    using = _Places()
+    for place, subject, first in _firsts(ordered, limits.window):
+        found = []
+        for other, shared in using.counts(subject.techniques, first).items():
+            earlier = ordered[other]
+            if shared >= TECHNIQUES_LEAST and "" != subject.project != earlier.project != "":
+                found.append((-_part(shared, subject.techniques, earlier.techniques), -other))
+        yield (
+            place,
+            [
+                _shared(-score, subject, ordered[-other], -other)
+                for score, other in nsmallest(limits.most, found)
+            ],
+        )
+        using.add(place, subject.techniques)
+
+
+def _shared(score: float, later: Subject, earlier: Subject, place: int) -> _Found:
+    reason = f"both use {_some(later.techniques & earlier.techniques)}"
+    return _Found(place, reason, {"similarity": round(score, 6)})
+
+
+def _projects(ordered: Sequence[Subject], limits: Limits) -> Iterator[Connection]:
+    """The first piece of each session with the last one before it of another session on the same project: so a project is a chain."""
+    last: dict[
+        str, list[Subject]
+    ] = {}  # of a project the latest piece of work, and the latest of another session than that
+    begun: set[tuple[str, str]] = set()
+    for subject in ordered:
+        if not subject.project:
+            continue
+        before = last.get(subject.project, [])
+        others = [each for each in before if each.session != subject.session]
+        if (subject.project, subject.session) not in begun:
+            begun.add((subject.project, subject.session))
+            if others and subject.since - others[0].since <= limits.window:
+                reason = f"another session on {subject.project}"
+                yield Connection(subject.id, "project_related", others[0].id, reason, {})
+        last[subject.project] = [subject, *others[:1]]
+
+
+def _some(shared: Iterable[str]) -> str:
+    """A few of what is shared, as words."""
+    names = sorted(shared)
+    more = f" and {len(names) - _TOLD} more" if len(names) > _TOLD else ""
+    return ", ".join(names[:_TOLD]) + more

@@ -1,0 +1,658 @@
+"""The rules of the built-in analyser, as pure decisions over the steps of one segment.
+
+`Findings` takes the steps one by one, keeps little of them, and is asked for each part of the node at the end.
+"""
+
+from __future__ import annotations
+
+import math
+import posixpath
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from graphstore.sessions.segments import words as known
+from graphstore.sessions.segments.nodes import UNPRICED
+from graphstore.sessions.transcripts.steps import (
+    Answered,
+    Call,
+    Ran,
+    Said,
+    Spending,
+    Step,
+    Stopped,
+    Summed,
+    Took,
+)
+from graphstore.values.models import Json
+from graphstore.values.sameness import words
+
+BYTES_A_TOKEN = 4
+SUMMARY_MOST, SENTENCES_MOST = 300, 3
+MESSAGE_MOST, LINE_MOST = 200, 500
+TAGS_MOST = 12
+TOPIC_TIMES = 3
+"""A word said so often names a topic; so do the tags and the words of the first request."""
+CLEAR_WORDS = 4
+"""A goal is clear from so many words on."""
+
+_ASKED_WITHIN = 2_000  # characters from the beginning of a request on
+_TEXT_KEPT = 20_000  # of what the user says in all: more changes no rule
+_SENTENCE = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n\s*\n|\n(?=\x1e)")
+_FENCE = re.compile(r"```.*?(?:```|\Z)|^[ \t]*[-=*_]{3,}[ \t]*$", re.DOTALL | re.MULTILINE)  # and rulers
+_LIST_MARK = re.compile(r"^[ \t]*(?:[-*•]|\d{1,4}[.)]|#{1,6})[ \t]+", re.MULTILINE)
+_COMMAND = re.compile(r"\A/[\w:.-]+\Z")
+_ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_DRIVE = re.compile(r"\A[A-Za-z]:[\\/]")
+_TAG = re.compile(r"</?tool_use_error>")
+_EXIT_LINE = re.compile(r"Command exited with code \d+|Exit code \d+")
+_FOUND_NOTHING = re.compile(r"\s*(?:\(no output\))?\s*(?:Command exited with code 1|Exit code 1)?\s*")
+_QUOTED = re.compile(r"'[^']*'|\"(?:\\.|[^\"\\])*\"")
+_LAST_COMMAND = re.compile(r".*(?:\|\|?|&&|;|\n)\s*", re.DOTALL)
+_DECISIONS = re.compile(r"\s*(?:#+\s*|\*\*)(?:key )?decisions\b", re.IGNORECASE)
+_HEADING = re.compile(r"\s*(?:#+\s|\*\*[^*]+\*\*:?\s*\Z)")
+_BULLET = re.compile(r"^(?:[-*•]|\d+[.)])\s+(.*)$")
+_WHY = re.compile(r"\s*(?::\*\*|\*\*:|:)\s+|\s+[—–]\s+|\s+-\s+|\s*\bbecause\b\s*")
+_INSTEAD = re.compile(r"\b(?:instead of|rather than|over)\s+([^.;,()]+)", re.IGNORECASE)
+_ANSWER = ("", "")  # an answer of the model, among what can fail
+_NAME = re.compile(r"[^\W_]")
+_HASH = re.compile(r"(?=.*\d)[0-9a-f]{6,}")
+
+
+class Verdict(NamedTuple):
+    """How it came out, and where that was a guess."""
+
+    outcome: str
+    doubts: list[Json]
+
+
+@dataclass(slots=True)
+class _Error:
+    type: str
+    message: str
+    tool: str
+    about: str
+    model: str
+    misuse: bool
+    resolved: bool = False
+
+
+@dataclass(slots=True)
+class _Touch:
+    """What was done to one file."""
+
+    read: int = 0
+    written: int = 0
+    named: int = 0  # by a summary
+
+
+class Findings:
+    """What the steps of a segment add up to."""
+
+    def __init__(self, project: str) -> None:
+        self.project = _posix(project)
+        self.requests: list[str] = []  # what the user said
+        self.answers = 0
+        self.last_answer = ""
+        self.summaries: list[Summed] = []
+        self.commands: list[str] = []
+        self.looked = 0
+        self.tools: dict[str, None] = {}
+        self.files: dict[str, _Touch] = {}
+        self.errors: list[_Error] = []
+        self.stopped: Stopped | None = None
+        self.last: Step | None = None
+        self.since_request: list[Answered] = []
+        self.was_broken = False  # before anything was written
+        self._open: dict[tuple[str, str], list[_Error]] = {}  # errors not resolved, by tool and what about
+        self._pending: dict[str, Call] = {}
+        self._spending = Spending()
+        self._kept = 0
+
+    # ------------------------------------------------------------------ taking steps
+
+    def take(self, step: Step) -> None:
+        """Add one step."""
+        if isinstance(step, Took):
+            if step.model or step.provider:
+                self._spending.take(step)
+            return
+        self.stopped = None  # why the last answer stopped, while nothing came after it
+        if isinstance(step, Said):
+            self._take_text(step)
+        elif isinstance(step, Call):
+            self._pending[step.id] = step
+            self.tools.setdefault(step.tool)
+        elif isinstance(step, Answered):
+            self._take_answer(step)
+        elif isinstance(step, Ran):
+            self.commands.append(step.command)
+            self._judge("bash", step.command, step.output, "", step.failed)
+        elif isinstance(step, Summed):
+            self.summaries.append(step)
+        elif isinstance(step, Stopped):
+            self._take_stop(step)
+        self.last = step
+
+    def _take_text(self, said: Said) -> None:
+        if said.who == "assistant":
+            self.answers += 1
+            self.last_answer = said.text
+            return
+        if not asks(said.text):
+            return
+        room = _TEXT_KEPT - self._kept
+        self.requests.append(said.text[: max(room, SUMMARY_MOST)])
+        self._kept += len(self.requests[-1])
+        self.since_request = []
+
+    def _take_answer(self, answer: Answered) -> None:
+        call = self._pending.pop(answer.call, None)
+        tool = call.tool if call else answer.tool or ""
+        if tool:
+            self.tools.setdefault(tool)
+        self.since_request.append(answer)
+        about = main_argument(call.arguments) if call else ""
+        failed = answer.failed and not found_nothing(tool, about, answer.text)
+        if call is not None and not failed:
+            self._touch(call)
+        if not answer.refused:
+            self._judge(tool, about, answer.text, call.model if call else "", failed)
+
+    def _take_stop(self, stop: Stopped) -> None:
+        self.stopped = stop
+        if stop.why == "error":
+            message = _line(stop.message) or "the model's answer failed"
+            self._add(_Error("model_error", message, "", "", "", misuse=False))
+        elif stop.why != "aborted":
+            for error in self._open.pop(_ANSWER, ()):
+                error.resolved = True
+
+    def _touch(self, call: Call) -> None:
+        name = _plain_name(call.tool)
+        if name in known.RUNNING:
+            self.commands.append(main_argument(call.arguments))
+        elif name in known.LOOKING or name.startswith("mcp"):
+            self.looked += 1
+        if name not in known.READING and name not in known.WRITING:
+            return
+        given = next(
+            (
+                call.arguments[each]
+                for each in known.FILE_ARGUMENTS
+                if isinstance(call.arguments.get(each), str)
+            ),
+            "",
+        )
+        path = self._relative(given, call.folder)
+        if path:
+            touch = self.files.setdefault(path, _Touch())
+            if name in known.READING:
+                touch.read += 1
+            else:
+                if not any(each.written for each in self.files.values()):
+                    self.was_broken = any(error.type in known.BROKEN for error in self.errors)
+                touch.written += 1
+
+    def _judge(self, tool: str, about: str, text: str, model: str, failed: bool) -> None:
+        """Keep an error; or see what a success of the same about the same resolves."""
+        if not failed:
+            for error in self._open.pop((tool, about), ()) if about else ():
+                error.resolved = True
+            return
+        type, message = _error(text)
+        if about and _EXIT_LINE.fullmatch(
+            message
+        ):  # it says nothing but that: the command tells one from another
+            message = _cut(f"{message}: {about}", MESSAGE_MOST)
+        misuse = type in known.MISUSE or _plain_name(tool) not in known.RUNNING
+        self._add(_Error(type, message, tool, about, model, misuse))
+
+    def _add(self, error: _Error) -> None:
+        self.errors.append(error)
+        self._open.setdefault((error.tool, error.about), []).append(error)
+
+    def _relative(self, path: str, folder: str | None) -> str:
+        """The path from the project on; outside the project, as it is."""
+        path = _posix(path.removeprefix("@"))
+        if not path:
+            return ""
+        if not path.startswith(("/", "~")) and not _DRIVE.match(path):
+            path = posixpath.join(_posix(folder or self.project), path)
+        path = posixpath.normpath(path)
+        root = posixpath.normpath(self.project) if self.project else ""
+        if root and path.startswith(root.rstrip("/") + "/"):
+            return path[len(root.rstrip("/")) + 1 :]
+        return path
+
+    # ------------------------------------------------------------------ what happened
+
+    @property
+    def silent(self) -> bool:
+        """Whether it holds no word and no work."""
+        return not (self.requests or self.answers or self.tools or self.summaries or self.commands)
+
+    def summary(self) -> str:
+        """The first request, in one to three sentences; without one, what a summary or the assistant said, or what was done."""
+        found = self._words()
+        if found:
+            return found
+        done = f" with {', '.join(self.tools)}" if self.tools else ""
+        return f"No words, only work{done}." if done else "Nothing was said."
+
+    def _words(self) -> str:
+        texts = (*self.requests, *(each.text for each in self.summaries), self.last_answer)
+        return next((found for text in texts if (found := sentences(text))), "")
+
+    def outcome(self) -> Verdict:
+        """How it came out, by the first of these rules that has ground:
+
+        aborted, or a call refused, and nothing after it → abandoned; the last answer failed → failed; the user's last words say that it was dropped, that
+        it is right, or that it is wrong → abandoned, success, partial; a request without any answer → abandoned; the last result of a tool is an
+        unresolved error → partial where files were written, else failed; the assistant finished → success, or partial with unresolved
+        errors. Anything else is partial, and to be reviewed.
+        """
+        stopped = self.stopped.why if self.stopped is not None else None
+        refused = isinstance(self.last, Answered) and self.last.refused
+        if stopped == "aborted" or refused:
+            return Verdict("abandoned", [])
+        if stopped == "error":
+            return Verdict("failed", [])
+        verdict = self._in_their_words()
+        if verdict:
+            return Verdict(verdict, [])
+        if self.requests and not self.answers and not self.tools:
+            return Verdict("abandoned", [])
+        open_errors = [error for error in self.errors if not error.resolved and not _only_looked(error)]
+        written = any(touch.written for touch in self.files.values())
+        if isinstance(self.last, Answered) and self.last.failed:
+            return Verdict("partial" if written else "failed", [])
+        if stopped == "done" or (isinstance(self.last, Said) and self.last.who == "assistant"):
+            return Verdict("partial" if open_errors else "success", [])
+        if self.silent:
+            return Verdict("partial", [])
+        why = (
+            "the segment ends in the middle of the work"
+            if self.tools
+            else "the segment does not say how it ended"
+        )
+        return Verdict("partial", [_doubt("Outcome set to partial", why)])
+
+    def _in_their_words(self) -> str | None:
+        """What the user's last words say of the work, where there was any before them."""
+        if len(self.requests) < 2:
+            return None
+        text = self.requests[-1][:SUMMARY_MOST]
+        if known.DROPPED.search(text):
+            return "abandoned"
+        worse, better = known.DISPLEASED.search(text), known.PLEASED.search(text)
+        if worse and not better:
+            return "partial" if not self.since_request else None
+        if better and not worse and not any(answer.failed for answer in self.since_request[-1:]):
+            return "success"
+        return None
+
+    def files_touched(self) -> list[str]:
+        """The files that tools read or wrote, in the order of the first time; then those that summaries name."""
+        found = dict.fromkeys(self.files)
+        for summary in self.summaries:
+            for file in summary.files:
+                path = self._relative(file, None)
+                if path:
+                    found.setdefault(path)
+        return list(found)
+
+    def tools_used(self) -> list[str]:
+        """The tools that the agent called, in the order of the first time."""
+        return [tool for tool in self.tools if tool]
+
+    def errors_seen(self) -> list[Json]:
+        """The errors, each kind of message once; resolved when the last of them was."""
+        seen: dict[tuple[str, str], bool] = {}
+        for error in self.errors:
+            seen[error.type, error.message] = error.resolved
+        return [
+            {"type": type, "message": message, "resolved": done} for (type, message), done in seen.items()
+        ]
+
+    def tool_use_errors(self) -> list[Json]:
+        """Calls that a tool refused, each kind once; a command that fails is work, no misuse."""
+        seen: dict[tuple[str, str, str], Json] = {}
+        for error in self.errors:
+            if error.misuse and error.tool:
+                seen[error.tool, error.type, error.about] = {
+                    "tool": error.tool,
+                    "errorType": error.type,
+                    "context": _cut(error.about, MESSAGE_MOST),
+                    "model": error.model,
+                    "wasRetried": error.resolved,
+                }
+        return list(seen.values())
+
+    def models_used(self) -> list[Json]:
+        """What each model took, in the order of the first time."""
+        return [
+            {
+                "provider": provider,
+                "model": model,
+                "tokensInput": sum(took.tokens_input for took in messages),
+                "tokensOutput": sum(took.tokens_output for took in messages),
+                "cacheRead": sum(took.cache_read for took in messages),
+                "cacheWrite": sum(took.cache_write for took in messages),
+                "cost": total(took.cost or 0.0 for took in messages),
+            }
+            for provider, model, messages in self._spending
+        ]
+
+    def key_decisions(self) -> list[Json]:
+        """The bullets below "Key Decisions" in the summaries."""
+        return [decision for summary in self.summaries for decision in decisions_in(summary.text)]
+
+    # ------------------------------------------------------------------ what kind of work it was
+
+    def classification(self) -> Json:
+        """Type, language, frameworks, whether the goal was clear. `isNewProject` is not for one segment to say."""
+        found: Json = {
+            "type": self._type(),
+            "project": self.project,
+            "isNewProject": False,
+            "hadClearGoal": has_clear_goal(self.requests[0]) if self.requests else False,
+        }
+        language = self._language()
+        if language:
+            found["language"] = language
+        frameworks = self._frameworks()
+        if frameworks:
+            found["frameworks"] = frameworks
+        return found
+
+    def _type(self) -> str:
+        asked = asked_for(self.requests[0] if self.requests else "")
+        written = [path for path, touch in self.files.items() if touch.written]
+        if "handoff" in asked or (written and all(known.HANDOFF_FILE.search(path) for path in written)):
+            return "handoff"
+        if written:
+            return self._type_of_writing(written, asked)
+        for type in ("planning", "brainstorm", "qa"):
+            if type in asked:
+                return type
+        if self.commands:
+            tests, system = (
+                sum(1 for command in self.commands if pattern.search(command))
+                for pattern in (known.TEST_COMMANDS, known.SYSTEM_COMMANDS)
+            )
+            if 2 * tests >= len(self.commands):
+                return "qa"
+            if 2 * system >= len(self.commands):
+                return "sysadmin"
+            if "debugging" in asked:
+                return "debugging"
+        if self.files or self.commands or self.looked:
+            return "research"
+        return asked[0] if asked else "other"
+
+    def _type_of_writing(self, written: list[str], asked: list[str]) -> str:
+        """By what was written most; for source, by what was asked, then by whether running it failed before."""
+        kinds: Counter[str] = Counter()
+        for path in written:
+            kinds[_kind_of_file(path)] += self.files[path].written
+        most, times = kinds.most_common(1)[0]
+        if most != "source" and 3 * times >= 2 * kinds.total():
+            return most
+        for type in ("refactoring", "debugging", "coding"):
+            if type in asked:
+                return type
+        return "debugging" if self.was_broken else "coding"
+
+    def _language(self) -> str | None:
+        """That of most of the files written; of those read, when none was written; a manifest's where no file has one."""
+        for done in ("written", "read"):
+            counts = Counter(
+                {path: getattr(touch, done) for path, touch in self.files.items() if getattr(touch, done)}
+            )
+            for table in (known.LANGUAGES, known.MANIFESTS):
+                found: Counter[str] = Counter()
+                for path, times in counts.items():
+                    name = posixpath.basename(path).lower()
+                    language = table.get(name if table is known.MANIFESTS else _extension(name))
+                    if language:
+                        found[language] += times
+                if found:
+                    return min(found, key=lambda each: (-found[each], each))
+        return None
+
+    def _frameworks(self) -> list[str]:
+        found: dict[str, None] = {}
+        for path in self.files:
+            name = posixpath.basename(path).lower()
+            stem = name.rpartition(".")[0] or name
+            for framework in (
+                known.FRAMEWORKS_BY_NAME.get(stem),
+                known.FRAMEWORKS_BY_NAME.get(name),
+                known.FRAMEWORKS_BY_EXTENSION.get(_extension(name)),
+            ):
+                if framework:
+                    found.setdefault(framework)
+        return sorted(found)
+
+    # ------------------------------------------------------------------ by what it is found
+
+    def semantic(self) -> Json:
+        """Tags: language, frameworks, tools of others, the words said most. Topics and concepts: by the tables of words."""
+        said = Counter(significant("\n".join(self.requests)))
+        texts = (*self.requests, *(each.text for each in self.summaries))
+        first = dict.fromkeys(significant(self.requests[0] if self.requests else self._words()))
+        common = sorted((word for word in said if said[word] > 1), key=lambda word: (-said[word], word))
+        language = self._language()
+        tags = dict.fromkeys([language] if language else [])
+        tags.update(dict.fromkeys(self._frameworks()))
+        tags.update(dict.fromkeys(tool.lower() for tool in self.tools if tool.lower().startswith("mcp__")))
+        for word in (*common, *first):
+            if len(tags) >= TAGS_MOST:
+                break
+            tags.setdefault(word)
+        often = Counter(words(without_paths("\n".join(texts))))
+        spoken = {word for word in often if often[word] >= TOPIC_TIMES}
+        spoken.update(tags, words(without_paths(texts[0][:SUMMARY_MOST]) if texts else ""))
+        found: Json = {"tags": list(tags), "topics": _by_words(known.TOPICS, spoken)}
+        concepts = _by_words(known.CONCEPTS, spoken)
+        if concepts:
+            found["concepts"] = concepts
+        return found
+
+    def doubts(self) -> list[Json]:
+        """Where an answer was given without ground, beside the outcome."""
+        doubts: list[Json] = []
+        if self.silent:
+            return [{"decision": "Nothing to analyse", "reasoning": "nobody said or did anything"}]
+        if not self.requests:
+            doubts.append(_doubt("Summary taken from elsewhere", "the segment holds no request of the user"))
+        if self._type() == "other":
+            doubts.append(
+                _doubt("Type set to other", "neither the request nor the tools say what kind of work it was")
+            )
+        took = [each for _, _, messages in self._spending for each in messages]
+        if any(each.cost is None and each.tokens_input + each.tokens_output for each in took):
+            doubts.append({"decision": UNPRICED, "reasoning": "the session says tokens and no cost"})
+        return doubts
+
+
+# ---- words and numbers ---------------------------------------------------------------------------------
+
+
+def total(amounts: Iterable[float]) -> float:
+    """The sum, whatever the order."""
+    return math.fsum(amounts)
+
+
+def sentences(text: str) -> str:
+    """The first one to three sentences, in one line; code left out, cut at a word when it is long."""
+    found: list[str] = []
+    for raw in _SENTENCE.split(_LIST_MARK.sub("\x1e", _FENCE.sub("\n\n", text))):
+        sentence = " ".join(raw.replace("\x1e", " ").split())
+        if not _NAME.search(sentence):
+            continue
+        if found and len(" ".join([*found, sentence])) > SUMMARY_MOST:
+            break
+        found.append(sentence)
+        if len(found) == SENTENCES_MOST:
+            break
+    return _cut(" ".join(found), SUMMARY_MOST).rstrip(" ,;:")
+
+
+def asks(text: str) -> bool:
+    """Whether a text of the user asks for anything: a command of the agent's own, such as /clear, does not."""
+    return _COMMAND.match(text) is None
+
+
+def has_clear_goal(request: str) -> bool:
+    """Whether it says what to do: some words, with a verb or something named."""
+    said = request[:_ASKED_WITHIN]
+    return len(said.split()) >= CLEAR_WORDS and known.CLEAR.search(said) is not None
+
+
+def asked_for(request: str) -> list[str]:
+    """The types of work a request names, in the order of the table."""
+    said = request[:_ASKED_WITHIN]
+    return [type for type, pattern in known.REQUESTS if pattern.search(said)]
+
+
+def significant(text: str) -> list[str]:
+    """The words of a text that mean something: three characters or more, no stop words, no numbers, no paths."""
+    return [
+        word
+        for word in words(without_paths(_FENCE.sub(" ", text)))
+        if 3 <= len(word) <= 30
+        and word not in known.STOP_WORDS
+        and word[0].isalpha()
+        and not _HASH.fullmatch(word)
+    ]
+
+
+def without_paths(text: str) -> str:
+    """The parts of a text that are no paths."""
+    return " ".join(part for part in text.split() if "/" not in part and "\\" not in part)
+
+
+def found_nothing(tool: str, command: str, output: str) -> bool:
+    """Whether what failed is a search that found nothing: it ends with 1 and prints nothing, as it should."""
+    if _plain_name(tool) not in known.RUNNING or _FOUND_NOTHING.fullmatch(output) is None:
+        return False
+    return known.SEARCHES.match(_LAST_COMMAND.sub("", _QUOTED.sub("''", command), count=1)) is not None
+
+
+def _only_looked(error: _Error) -> bool:
+    """Whether it is about what is not there where somebody looked."""
+    if error.type != "not_found":
+        return False
+    name = _plain_name(error.tool)
+    return name in known.READING | known.LOOKING or known.LOOKS.match(error.about) is not None
+
+
+def main_argument(arguments: Mapping[str, Any]) -> str:
+    """What a call is about: a path, a command, a pattern; blanks made one."""
+    given = next(
+        (arguments[name] for name in known.MAIN_ARGUMENTS if isinstance(arguments.get(name), str)), ""
+    )
+    return " ".join(given.split())
+
+
+def decisions_in(summary: str) -> list[Json]:
+    """The bullets below each heading "Key Decisions", as what, why and instead of what."""
+    found: list[Json] = []
+    inside = False
+    for line in summary.splitlines():
+        bullet = _BULLET.match(line)
+        if bullet is None and _HEADING.match(line):
+            inside = _DECISIONS.match(line) is not None
+        elif inside and bullet is not None:
+            found += _decision(bullet[1])
+        elif inside and found and line.startswith((" ", "\t")) and line.strip():
+            found[-1]["why"] = f"{found[-1]['why']} {line.strip().lstrip('-*• ')}".strip()
+    return found
+
+
+def _decision(bullet: str) -> list[Json]:
+    what, _, why = _halves(bullet)
+    if not what or what.lower().strip("()[] .") == "none":
+        return []
+    instead = [each.strip(" *`") for each in _INSTEAD.findall(bullet)]
+    return [{"what": what, "why": why, "alternativesConsidered": instead}]
+
+
+def _halves(text: str) -> tuple[str, str, str]:
+    split = _WHY.search(text)
+    if split is None:
+        return text.strip(" *`"), "", ""
+    return text[: split.start()].strip(" *`"), split[0], text[split.end() :].strip(" *")
+
+
+def _error(text: str) -> tuple[str, str]:
+    """The kind of an error and the line that says it."""
+    plain = known.NOISE.sub("", _TAG.sub("", _ANSI.sub("", text)))
+    for type, pattern in known.ERRORS:
+        for found in pattern.finditer(plain):
+            line = plain[plain.rfind("\n", 0, found.start()) + 1 :].partition("\n")[0]
+            if len(line) > LINE_MOST:  # code that was made small holds every word
+                continue
+            traced = type == "exception" and line.startswith("Traceback")
+            return type, _line(_last_line(plain) if traced else line)
+    exit_line = _EXIT_LINE.search(plain)
+    if exit_line is None:
+        return "tool_error", _line(plain) or "no message"
+    return "exit_code", _line(_last_line(plain)) or exit_line[0]
+
+
+def _last_line(text: str) -> str:
+    said = (line for line in text.splitlines() if not _EXIT_LINE.search(line))
+    lines = [line for line in said if line.strip() not in ("", "(no output)")]
+    return lines[-1] if lines else ""
+
+
+def _line(text: str) -> str:
+    """The first line that says something, shortened."""
+    line = next((line for line in text.splitlines() if line.strip()), "")
+    return _cut(" ".join(line.split()), MESSAGE_MOST)
+
+
+def _cut(text: str, most: int) -> str:
+    """The text, at most so long; what is longer ends at a word and with an ellipsis."""
+    if len(text) <= most:
+        return text
+    kept = text[: most - 1]
+    space = kept.rfind(" ")
+    return (kept[:space] if space > most // 2 else kept).rstrip(" ,;:") + "…"
+
+
+def _kind_of_file(path: str) -> str:
+    name = posixpath.basename(path).lower()
+    extension = _extension(name)
+    if known.TEST_FILE.search(path.lower()) and extension in known.LANGUAGES:
+        return "qa"
+    if extension in known.DOCUMENTS and name not in known.MANIFESTS:
+        return "planning" if known.PLAN_FILE.search(path) else "documentation"
+    if extension in known.SETTINGS or name in known.SETTING_NAMES or name in known.MANIFESTS:
+        return "configuration"
+    return "data" if extension in known.DATA else "source"
+
+
+def _extension(name: str) -> str:
+    return name.rpartition(".")[2] if "." in name[1:] else ""
+
+
+def _plain_name(tool: str) -> str:
+    return tool.lower().replace("_", "").replace("-", "")
+
+
+def _posix(path: str) -> str:
+    return path.replace("\\", "/") if _DRIVE.match(path) or path.startswith("\\\\") else path
+
+
+def _by_words(table: Mapping[str, frozenset[str]], spoken: set[str]) -> list[str]:
+    return [name for name, its in table.items() if its & spoken]
+
+
+def _doubt(decision: str, reasoning: str) -> Json:
+    return {"decision": decision, "reasoning": reasoning, "needsReview": True}

@@ -1,0 +1,166 @@
+"""The pieces of work in a view: its segments of agent sessions, read field by field, oldest first.
+
+A content need not be as an analyser writes it, it may come from any import: what is missing, or of another shape, reads as nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
+from pathlib import PurePosixPath
+from typing import Any, NamedTuple
+
+from graphstore.core.read.view import Reader
+from graphstore.errors import InvalidError, NotFoundError
+from graphstore.sessions.segments.nodes import LEVELS, SEGMENT, UNPRICED
+from graphstore.values.fingerprints import fingerprint
+from graphstore.values.inputs import text_of
+from graphstore.values.models import Json, Node
+from graphstore.values.period import Instant, instant
+
+_NAMED = 5  # projects that an error names
+
+
+class Taught(NamedTuple):
+    """A lesson of a piece of work, and its name: the same wherever the same is said at the same level."""
+
+    id: str
+    level: str
+    summary: str
+    said: Json
+
+    @property
+    def tags(self) -> list[str]:
+        return _texts(self.said.get("tags"))
+
+
+class Met(NamedTuple):
+    """An error of a piece of work, and its pattern: the same for errors that differ only in ids, instants, addresses and long numbers."""
+
+    pattern: str
+    type: str
+    message: str
+    resolved: bool
+
+
+class Piece:
+    """One segment, as described at the coordinate of its view."""
+
+    __slots__ = ("content", "node", "since")
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+        self.content = node.content
+        self.since: Instant = instant(node.valid_from)
+
+    @property
+    def id(self) -> str:
+        return self.node.id
+
+    @property
+    def session(self) -> str:
+        return self.text("source", "sessionId")
+
+    @property
+    def project(self) -> str:
+        return self.text("classification", "project")
+
+    @property
+    def summary(self) -> str:
+        return self.text("content", "summary")
+
+    @property
+    def unpriced(self) -> bool:
+        """Whether its session says what it took in tokens and not in money."""
+        return any(each.get("decision") == UNPRICED for each in self.objects("daemonMeta", "decisions"))
+
+    def at(self, *path: str) -> Any:
+        """The value there; None where there is none."""
+        value: Any = self.content
+        for name in path:
+            value = value.get(name) if isinstance(value, dict) else None
+        return value
+
+    def text(self, *path: str) -> str:
+        value = self.at(*path)
+        return value if isinstance(value, str) else ""
+
+    def texts(self, *path: str) -> list[str]:
+        return _texts(self.at(*path))
+
+    def number(self, *path: str) -> float:
+        return number(self.at(*path))
+
+    def objects(self, *path: str) -> list[Json]:
+        value = self.at(*path)
+        return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+
+    def lessons(self) -> Iterator[Taught]:
+        """Its lessons, level by level."""
+        for level in LEVELS:
+            for each in self.objects("lessons", level):
+                summary = _text(each.get("summary"))
+                if summary:
+                    yield Taught(fingerprint(f"{level} lesson", summary), level, summary, each)
+
+    def errors(self) -> Iterator[Met]:
+        """The errors it met."""
+        for each in self.objects("content", "errorsSeen"):
+            type, message = _text(each.get("type")), _text(each.get("message"))
+            if type or message:
+                yield Met(fingerprint(type, message), type, message, each.get("resolved") is True)
+
+
+def pieces(view: Reader) -> list[Piece]:
+    """The segments that stand in a view, by start, then id."""
+    return sorted(map(Piece, view.nodes(kind=SEGMENT)), key=lambda piece: (piece.since, piece.id))
+
+
+def of_project(found: Iterable[Piece], project: str | None) -> list[Piece]:
+    """Those of one project, given by its path or by the end of it (`pi-brain`); of every project for None.
+
+    Raises NotFoundError for a project that has no piece here, InvalidError for an end that several projects have.
+    """
+    found = list(found)
+    if project is None:
+        return found
+    name = whole_name({piece.project for piece in found} - {""}, project)
+    return [piece for piece in found if piece.project == name]
+
+
+def whole_name(known: set[str], project: str) -> str:
+    """The path of the project that is meant."""
+    wanted = text_of("project", project)
+    if wanted in known:
+        return wanted
+    end = PurePosixPath(wanted.replace("\\", "/")).parts
+    meant = sorted(path for path in known if PurePosixPath(path.replace("\\", "/")).parts[-len(end) :] == end)
+    if len(meant) == 1:
+        return meant[0]
+    if meant:
+        raise InvalidError(
+            f"project {project!r} may be any of {_list(meant)}. Give the whole path, or more of its end."
+        )
+    ends = {PurePosixPath(path.replace("\\", "/")).name: path for path in sorted(known, reverse=True)}
+    near = [ends[name] for name in get_close_matches(end[-1] if end else "", ends, _NAMED, 0.5)]
+    there = _list(near or sorted(known)) if known else "no project at all"
+    raise NotFoundError(f"no work on project {project!r} is known here. Known: {there}.")
+
+
+def number(value: Any) -> float:
+    """A number that counts: finite, not below 0; 0 for anything else."""
+    counts = isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0
+    return value if counts else 0
+
+
+def _list(names: list[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _texts(value: Any) -> list[str]:
+    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []

@@ -1,0 +1,1 @@
+"""Session files as entries, boundaries, segments and steps. It knows nothing of a store."""

@@ -1,0 +1,616 @@
+"""Files of agent sessions: what is in them, entry for entry, where the work was cut, and what it took.
+
+>>> transcript = transcripts.read("2026-01-25T10-00-00-000Z_a1b2.jsonl")
+>>> [cut.type for cut in transcripts.boundaries(transcript)]
+['compaction', 'resume']
+
+A session is a tree of entries in the order they were written. Going back in it, a compaction, a pause and a fork are boundaries; between two
+boundaries lies a segment, one chain of the tree. Entries that only name or mark (metadata) are kept, and looked through.
+"""
+
+from __future__ import annotations
+
+import os
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
+from functools import cached_property
+from hashlib import blake2b
+from math import fsum
+from pathlib import Path
+from typing import Any, BinaryIO, Literal
+from zlib import crc32
+
+from graphstore.errors import EngineError, InvalidError, NotFoundError
+from graphstore.sessions.transcripts.entries import NEVER, Entries, Entry
+from graphstore.sessions.transcripts.lines import (
+    BLOCK,
+    READINGS,
+    Format,
+    Header,
+    Lines,
+    Progress,
+    Reading,
+    Warning,
+    Warnings,
+    body_of,
+    format_of,
+)
+from graphstore.sessions.transcripts.steps import Answered, Call, Spending, Step, Took, steps
+from graphstore.values.models import Json, Value
+from graphstore.values.period import MICROSECOND, instant, moment
+
+BoundaryType = Literal["fork", "branch", "tree_jump", "compaction", "resume"]
+PRIORITY: dict[BoundaryType, int] = {"branch": 1, "fork": 1, "tree_jump": 2, "compaction": 3, "resume": 4}
+PAUSE = timedelta(minutes=10)
+_PAUSE, _MINUTE = PAUSE // MICROSECOND, 60_000_000
+_NEAR = 1 << 16  # a gap this small is read over rather than sought over
+_UNKNOWN = -2
+
+
+class Boundary(Value):
+    """Where the work was cut: at the content entry `entry_id`. `previous_entry_id` is the leaf that was left, or the content entry before."""
+
+    type: BoundaryType
+    entry_id: str
+    timestamp: datetime | None
+    previous_entry_id: str | None
+    metadata: Json
+    """`gap_minutes`, `summary`, `tokens_before`, `tokens_after`, `first_kept_entry_id`, `branch_point_id`, `parent_session`,
+    `parent_session_id`, `shared_entries`, `orphan`, `copied`: those that apply."""
+
+
+class Segment(Value):
+    """Entries between two cuts: positions `[start, stop)`. What is counted and named are its content entries."""
+
+    start_entry_id: str
+    end_entry_id: str
+    start: int
+    stop: int
+    entry_count: int
+    start_timestamp: datetime | None
+    end_timestamp: datetime | None
+    boundaries: tuple[Boundary, ...]
+    """Those that end it."""
+    opened_by: tuple[Boundary, ...]
+    copied: bool
+
+
+class Tokens(Value):
+    """What a model read and wrote."""
+
+    input: int = 0
+    output: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+    total: int = 0
+
+
+class SessionStatistics(Value):
+    """What a session's own part holds and took; what it copied from its parent is counted apart, in `copied`."""
+
+    file: str
+    format: Format
+    version: int | None
+    session_id: str
+    name: str | None
+    cwd: str | None
+    parent_session: str | None
+    entries: int
+    content_entries: int
+    copied: int
+    segments: int
+    boundaries: dict[str, int]
+    types: dict[str, int]
+    messages: dict[str, int]
+    tools: dict[str, int]
+    tool_errors: int
+    models: dict[str, int]
+    tokens: Tokens
+    cost: float | None
+    """In dollars, as the file says; None where it says nothing."""
+    started_at: datetime | None
+    ended_at: datetime | None
+    duration_minutes: float | None
+    warnings: dict[str, int]
+
+
+class Transcript:
+    """A session file that was read. Bodies stay in the file; asking for one reads it there.
+
+    `copied` leading entries are those of the parent, `last_shared` is the last of them. `name` is the session's latest name, `size` the bytes
+    that were read. `warnings` are the first 1,000; `warning_counts` counts all by reason.
+    """
+
+    def __init__(self, path: Path, reading: Reading, header: Header, size: int, copied: int) -> None:
+        self.path, self.header, self.size, self.copied = path, header, size, copied
+        self.entries = reading.entries
+        self.name = reading.name
+        self.warnings: list[Warning] = reading.warnings.kept
+        self.warning_counts = reading.warnings.counts()
+        self.last_shared = self.entries.ids[copied - 1] if copied else None
+        self._reading = reading
+
+    def __repr__(self) -> str:
+        return f"<Transcript {self.header.session_id}: {len(self.entries)} entries, {len(self.warnings)} warnings>"
+
+    def warnings_until(self, line: int) -> dict[str, int]:
+        """How many warnings there are up to a line, by reason."""
+        return self._reading.warnings.counts(line)
+
+    def entry(self, id: str) -> Entry:
+        """The entry by that id. Raises NotFoundError."""
+        position = self._reading.positions.get(id)
+        if position is None:
+            raise NotFoundError.nearest(f"entry in {self.path.name}", id, self._reading.positions)
+        return self.entries[position]
+
+    def ancestors(self, entry_id: str) -> Iterator[Entry]:
+        """The entries above it, its parent first, metadata included. Ends at a root, an orphan, or where a circle was opened."""
+        parents = self._reading.parents
+        at = parents[self.entry(entry_id).position]
+        while at >= 0:
+            yield self.entries[at]
+            at = parents[at]
+
+    def content_parent(self, entry_id: str) -> Entry | None:
+        """The nearest content entry above it, metadata looked through."""
+        at = self._nearest[self.entry(entry_id).position]
+        return self.entries[at] if at >= 0 else None
+
+    def body(self, entry: Entry) -> Json:
+        """What the entry says, read from the file. Raises EngineError when the file has changed since, or is gone."""
+        with self._opened() as file:
+            file.seek(entry.offset)
+            return self._body(entry, file.read(entry.length))
+
+    def bodies(self, segment: Segment) -> Iterator[tuple[Entry, Json]]:
+        """Each entry of a segment with what it says, in order. Raises EngineError as `body` does."""
+        return self.bodies_between(segment.start, segment.stop)
+
+    def bodies_between(self, start: int, stop: int) -> Iterator[tuple[Entry, Json]]:
+        """Each entry of the positions `[start, stop)` with what it says."""
+        for entry, raw in self._bytes(start, stop):
+            yield entry, self._body(entry, raw)
+
+    def digest(self, segment: Segment) -> str:
+        """32 hex characters of the bytes of a segment's entries. Raises EngineError as `body` does."""
+        found = blake2b(digest_size=16)
+        for _, raw in self._bytes(segment.start, segment.stop):
+            found.update(raw)
+            found.update(b"\n")
+        return found.hexdigest()
+
+    def _bytes(self, start: int, stop: int) -> Iterator[tuple[Entry, bytes]]:
+        sums = self._reading.sums
+        with self._opened() as file:
+            at = 0
+            for position in range(start, stop):
+                entry = self.entries[position]
+                gap = entry.offset - at
+                if 0 <= gap < _NEAR:
+                    file.read(gap)
+                else:
+                    file.seek(entry.offset)
+                raw = file.read(entry.length)
+                at = entry.offset + len(raw)
+                if crc32(raw) != sums[position]:
+                    raise self._changed(entry)
+                yield entry, raw
+
+    def _opened(self) -> BinaryIO:
+        try:
+            return open(self.path, "rb", buffering=_NEAR)
+        except OSError as error:
+            raise EngineError(f"{self.path} was read and cannot be opened now: {error}") from None
+
+    def _body(self, entry: Entry, raw: bytes) -> Json:
+        found = body_of(raw) if crc32(raw) == self._reading.sums[entry.position] else None
+        if found is None:
+            raise self._changed(entry)
+        return found
+
+    def _changed(self, entry: Entry) -> EngineError:
+        return EngineError(
+            f"{self.path} has changed since it was read: line {entry.line} is not entry {entry.id} any more. Read it again."
+        )
+
+    @cached_property
+    def _nearest(self) -> array[int]:
+        """The position of each entry's nearest content ancestor, -1 where there is none."""
+        entries, parents = self.entries, self._reading.parents
+        nearest = array("q", [_UNKNOWN]) * len(entries)
+        content = entries.content
+        for position in range(len(entries)):
+            above = parents[position]
+            if above < 0 or content[above]:
+                nearest[position] = above
+                continue
+            passed = []
+            while above >= 0 and not content[above]:
+                if nearest[above] != _UNKNOWN:
+                    above = nearest[above]
+                    break
+                passed.append(above)
+                above = parents[above]
+            for metadata in passed:
+                nearest[metadata] = above
+            nearest[position] = above
+        return nearest
+
+    @cached_property
+    def _boundaries(self) -> list[Boundary]:
+        return list(_Cutting(self, self._reading, self._nearest).found())
+
+
+def read(
+    path: str | Path, *, parent: str | Path | None = None, progress: Progress | None = None
+) -> Transcript:
+    """The session in a file. Damage is kept or told in `warnings`, never raised.
+
+    `parent` is the path of the parent's file, where it is neither where the header says nor beside this one. `progress` is called with bytes done and
+    in all. Raises InvalidError when there is no such file.
+    """
+    file = Path(path)
+    reading, header, size = _reading(file, progress)
+    above, found = _parent_of(file, header, parent)
+    if above is not None and found is not None and header.format == found.format:
+        header = header.model_copy(update={"parent_session_id": found.session_id})
+    copied = _copied(reading, header, above)
+    return Transcript(file, reading, header, size, copied)
+
+
+def _reading(path: Path, progress: Progress | None) -> tuple[Reading, Header, int]:
+    if not path.is_file():
+        raise InvalidError(f"there is no session file at {str(path)!r}. Give a .jsonl file.")
+    warnings = Warnings()
+    with open(path, "rb", buffering=BLOCK) as file:
+        reading = READINGS[format_of(file)](path, warnings)
+        lines = Lines(file, os.fstat(file.fileno()).st_size, warnings, progress)
+        take = reading.take
+        for line, offset, raw, value in lines:
+            take(line, offset, raw, value)
+    reading.finish()
+    return reading, reading.header(), lines.size
+
+
+# ---- what is the parent's ---------------------------------------------------------------------
+
+
+def _parent_of(path: Path, header: Header, given: str | Path | None) -> tuple[Reading | None, Header | None]:
+    if given is not None:
+        found, header_of, _ = _reading(Path(given), None)
+        return found, header_of
+    if header.parent_session is None:
+        return None, None
+    named = header.parent_session
+    beside = path.parent / named.replace("\\", "/").rpartition("/")[2]
+    for place in (Path(named), beside):
+        try:
+            if place.is_file() and not place.samefile(path):
+                found, header_of, _ = _reading(place, None)
+                return found, header_of
+        except (OSError, ValueError):  # a name that no file can have
+            continue
+    return None, None
+
+
+def _copied(reading: Reading, header: Header, parent: Reading | None) -> int:
+    """How many leading entries are the parent's: with its file, those it has under the same id; without, those from before the fork."""
+    if header.parent_session is None and parent is None:
+        return 0
+    if parent is not None:
+        shared = _shared(reading.entries, parent)
+        # without ids of their own, entries are told by their bytes, which an old fork may have written anew
+        if shared or header.version not in (1, None):
+            return shared
+    if header.timestamp is None or header.format != "pi":
+        return 0
+    count = 0
+    entries, begun = reading.entries, instant(header.timestamp)
+    for position, time in enumerate(entries.times):
+        if time == NEVER:
+            continue
+        if time >= begun:
+            break
+        count = position + 1
+    while count and not entries.content[count - 1]:
+        count -= 1  # a fork writes labels anew, under ids of its own and old timestamps
+    return count
+
+
+def _shared(entries: Entries, parent: Reading) -> int:
+    for count, (id, time) in enumerate(zip(entries.ids, entries.times, strict=True)):
+        position = parent.positions.get(id)
+        if position is None or parent.entries.times[position] != time:
+            return count
+    return len(entries)
+
+
+# ---- boundaries and segments ------------------------------------------------------------------
+
+
+def boundaries(t: Transcript) -> list[Boundary]:
+    """Where the session was cut, in file order; at one entry by priority. Those inside the copied part say `copied` in their metadata."""
+    return list(t._boundaries)
+
+
+class _Cutting:
+    """One walk over the content entries in file order. The leaf of a chain is its last entry so far; who has another parent has jumped."""
+
+    def __init__(self, t: Transcript, reading: Reading, nearest: array[int]) -> None:
+        self.t, self.reading, self.nearest = t, reading, nearest
+        self.entries = t.entries
+        self.leaf = -1  # of the main chain
+        self.since = NEVER
+        self.chains: dict[int, int] = {}  # sidechains: entry to chain
+        self.leaves: dict[int, int] = {}  # and chain to leaf
+        self.forks = t.header.parent_session is not None or t.header.parent_session_id is not None
+
+    def found(self) -> Iterator[Boundary]:
+        t, before = self.t, -1
+        fork, told_of = self.forks, self.reading.told
+        for at, content in enumerate(self.entries.content):
+            if not content:
+                continue
+            jump, gap, told = self._jump(at), self._gap(at), told_of.get(at)
+            if jump is None and gap is None and told is None and not fork:
+                before = at
+                continue
+            entry = self.entries[at]
+            copied = {"copied": True} if at < t.copied else {}
+            first = fork and at >= t.copied
+            if first:
+                fork = False
+                yield self._fork(entry, jump, gap)
+            if told is not None and entry.type == "branch_summary":
+                yield self._branch(entry, told, before, copied)
+            if jump is not None and not first:
+                yield self._made("tree_jump", entry, self._id(jump), {**self._point(at), **copied})
+            if told is not None and entry.type != "branch_summary":
+                yield self._made("compaction", entry, self._id(before), {**_compaction(told), **copied})
+            if gap is not None and not first:
+                yield self._made("resume", entry, self._id(before), {"gap_minutes": gap, **copied})
+            before = at
+
+    def _id(self, position: int) -> str | None:
+        return self.entries.ids[position] if position >= 0 else None
+
+    def _made(self, type: BoundaryType, entry: Entry, previous: str | None, metadata: Json) -> Boundary:
+        return Boundary.made(
+            {
+                "type": type,
+                "entry_id": entry.id,
+                "timestamp": entry.timestamp,
+                "previous_entry_id": previous,
+                "metadata": metadata,
+            }
+        )
+
+    def _point(self, at: int) -> Json:
+        point: Json = {"branch_point_id": self._id(self.nearest[at])}
+        if at in self.reading.orphans:
+            point["orphan"] = self.entries.foreign[at]
+        return point
+
+    def _jump(self, at: int) -> int | None:
+        """The leaf that was left, where the entry does not go on from it. Moves the leaf of its chain."""
+        entries, above = self.entries, self.nearest[at]
+        if entries.sidechain[at]:
+            return self._jump_aside(at, above)
+        leaf, self.leaf = self.leaf, at
+        if leaf < 0 or above == leaf or self.reading.parallel[at]:
+            return None
+        if above >= 0 and entries.sidechain[above]:
+            return None
+        told = self.reading.told.get(at)
+        if "branch_summary" in (entries.type(at), entries.type(leaf)):
+            return None
+        if told is not None and "compaction" in told:
+            return None  # Claude Code begins a new chain there of its own accord
+        return leaf
+
+    def _jump_aside(self, at: int, above: int) -> int | None:
+        chain = self.chains.get(above) if above >= 0 else None
+        if chain is None:
+            chain = at
+            leaf = above
+        else:
+            leaf = self.leaves[chain]
+        self.chains[at], self.leaves[chain] = chain, at
+        return None if above == leaf or self.reading.parallel[at] else leaf
+
+    def _gap(self, at: int) -> float | None:
+        """The minutes of a pause before the entry, since the last one that says when."""
+        since, now = self.since, self.entries.times[at]
+        if now == NEVER:
+            return None
+        self.since = now
+        if since == NEVER or now - since < _PAUSE:
+            return None
+        return round((now - since) / _MINUTE, 2)
+
+    def _fork(self, entry: Entry, jump: int | None, gap: float | None) -> Boundary:
+        header, t = self.t.header, self.t
+        metadata: Json = {
+            "parent_session": header.parent_session,
+            "parent_session_id": header.parent_session_id,
+            "shared_entries": t.copied,
+        }
+        if gap is not None:
+            metadata["gap_minutes"] = gap
+        if jump is not None:
+            metadata |= self._point(entry.position)
+        return self._made("fork", entry, t.last_shared, metadata)
+
+    def _branch(self, entry: Entry, told: Json, before: int, copied: Json) -> Boundary:
+        above = self.nearest[entry.position]
+        left = told.get("fromId")
+        # older files say here where the branch begins, not which leaf it left
+        if left in (None, "", "root", entry.parent_id, self._id(above)):
+            left = self._id(before)
+        else:
+            position = self.reading.positions.get(left)
+            if position is not None and not self.entries.content[position]:
+                left = self._id(self.nearest[position])
+        metadata = {**self._point(entry.position), **copied}
+        if "summary" in told:
+            metadata["summary"] = told["summary"]
+        return self._made("branch", entry, left, metadata)
+
+
+_COMPACTION = {
+    "summary": "summary",
+    "tokensBefore": "tokens_before",
+    "tokensAfter": "tokens_after",
+    "firstKeptEntryId": "first_kept_entry_id",
+}
+
+
+def _compaction(told: Json) -> Json:
+    return {name: told[key] for key, name in _COMPACTION.items() if key in told}
+
+
+def segments(t: Transcript) -> list[Segment]:
+    """The file cut before each boundary: every entry in exactly one segment, in order.
+
+    Metadata before the first content entry goes with it, and likewise what a fork wrote between the copied part and its first own content.
+    """
+    if not t.entries:
+        return []
+    cuts = _cuts(t)
+    stops = [*list(cuts)[1:], len(t.entries)]
+    return [
+        _segment(t, start, stop, tuple(cuts[start]), tuple(cuts.get(stop, ())))
+        for start, stop in zip(cuts, stops, strict=True)
+    ]
+
+
+def _cuts(t: Transcript) -> dict[int, list[Boundary]]:
+    """The positions where segments begin, with their boundaries."""
+    cuts: dict[int, list[Boundary]] = {0: []}
+    if 0 < t.copied < len(t.entries):
+        cuts[t.copied] = []
+    index = t._reading.positions
+    # what stands before the first content entry, and before the first own one, is no segment of its own
+    first = {_first_content(t, start): start for start in list(cuts)}
+    for boundary in t._boundaries:
+        at = index[boundary.entry_id]
+        cuts.setdefault(first.get(at, at), []).append(boundary)
+    return dict(sorted(cuts.items()))
+
+
+def _first_content(t: Transcript, start: int) -> int:
+    return t.entries.content.find(1, start)
+
+
+def _segment(
+    t: Transcript, start: int, stop: int, opened_by: tuple[Boundary, ...], ended_by: tuple[Boundary, ...]
+) -> Segment:
+    entries, content = t.entries, t.entries.content
+    count = content.count(1, start, stop)
+    first, last = (
+        (content.find(1, start, stop), content.rfind(1, start, stop)) if count else (start, stop - 1)
+    )
+    named = (at for at in range(start, stop) if content[at] or not count)
+    since = next((time for at in named if (time := entries.times[at]) != NEVER), None)
+    named = (at for at in range(stop - 1, start - 1, -1) if content[at] or not count)
+    until = next((time for at in named if (time := entries.times[at]) != NEVER), None)
+    return Segment.made(
+        {
+            "start_entry_id": entries.ids[first],
+            "end_entry_id": entries.ids[last],
+            "start": start,
+            "stop": stop,
+            "entry_count": count,
+            "start_timestamp": None if since is None else moment(since),
+            "end_timestamp": None if until is None else moment(until),
+            "boundaries": ended_by,
+            "opened_by": opened_by,
+            "copied": stop <= t.copied,
+        }
+    )
+
+
+# ---- statistics -------------------------------------------------------------------------------
+
+
+def statistics(t: Transcript) -> SessionStatistics:
+    """What the session's own part holds and took. Reads the bodies once. Raises EngineError when the file has changed since it was read."""
+    own = t.entries[t.copied :]
+    content = [entry for entry in own if entry.is_content]
+    times = [entry.timestamp for entry in content if entry.timestamp is not None]
+    started, ended = (min(times), max(times)) if times else (None, None)
+    bodies = t.bodies_between(t.copied, len(t.entries))
+    took = _took(step for _, body in bodies for step in steps(body))
+    header = t.header
+    return SessionStatistics(
+        file=str(t.path),
+        format=header.format,
+        version=header.version,
+        session_id=header.session_id,
+        name=t.name,
+        cwd=header.cwd,
+        parent_session=header.parent_session,
+        entries=len(own),
+        content_entries=len(content),
+        copied=t.copied,
+        segments=sum(not one.copied for one in segments(t)),
+        boundaries=dict(Counter(one.type for one in t._boundaries if "copied" not in one.metadata)),
+        types=dict(Counter(entry.type for entry in own)),
+        messages=dict(Counter(entry.role for entry in own if entry.role is not None)),
+        started_at=started,
+        ended_at=ended,
+        duration_minutes=round((ended - started) / timedelta(minutes=1), 2) if started and ended else None,
+        warnings=dict(t.warning_counts),
+        **took,
+    )
+
+
+def _took(steps: Iterable[Step]) -> dict[str, Any]:
+    """Tools, models, tokens and cost of all steps."""
+    tools: Counter[str] = Counter()
+    errors, spending = 0, Spending()
+    for step in steps:
+        if isinstance(step, Call):
+            tools[step.tool] += 1
+        elif isinstance(step, Answered):
+            errors += step.failed
+        elif isinstance(step, Took):
+            spending.take(step)
+    models: Counter[str] = Counter()
+    spent: Counter[str] = Counter()
+    costs: list[float] = []
+    for provider, model, messages in spending:
+        if model:
+            models[f"{provider}/{model}" if provider else model] += len(messages)
+        for took in messages:
+            spent["input"] += took.tokens_input
+            spent["output"] += took.tokens_output
+            spent["cache_read"] += took.cache_read
+            spent["cache_write"] += took.cache_write
+            costs += [] if took.cost is None else [took.cost]
+    return {
+        "tools": dict(tools.most_common()),
+        "models": dict(models.most_common()),
+        "tool_errors": errors,
+        "tokens": Tokens(**spent, total=spent.total()),
+        "cost": round(fsum(costs), 6) if costs else None,
+    }
+
+
+__all__ = [
+    "Boundary",
+    "BoundaryType",
+    "Entry",
+    "Header",
+    "Segment",
+    "SessionStatistics",
+    "Transcript",
+    "Warning",
+    "boundaries",
+    "read",
+    "segments",
+    "statistics",
+]

@@ -1,0 +1,149 @@
+"""Session files told while they are written: a closed segment at once, the last one when the session has been idle for ten minutes.
+
+Nothing here sleeps: a look is told when it is, or reads the store's clock. A file is read again when its size or its time has changed, or when it
+has been idle for long enough.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from graphstore.errors import InvalidError
+from graphstore.sessions.ingesting import Ingested, Ingesting, SessionIngested, session_files
+from graphstore.sessions.segments.analysing import Analyser, builtin
+from graphstore.sessions.transcripts.transcript import PAUSE, Transcript
+from graphstore.store import registry
+
+if TYPE_CHECKING:
+    from graphstore.store.store import GraphStore
+
+Clock = Callable[[], datetime]
+_Stamp = tuple[int, int, int]
+
+
+@dataclass(slots=True)
+class _Watched:
+    """A file as it was when it was told last."""
+
+    stamp: _Stamp
+    since: datetime
+    """When it was last written, as far as was seen."""
+    open: bool = True
+    """Its last segment was left for later."""
+    error: str | None = None
+
+
+class Following:
+    """A session file, or a folder of them, that may grow. Each `look` tells the store what is new.
+
+    `idle`: after so long without a change a session has ended. `clock` says what time it is (default: the store's).
+    """
+
+    def __init__(
+        self,
+        store: GraphStore,
+        path: str | Path,
+        *,
+        analyze: Analyser = builtin,
+        computer: str | None = None,
+        format: str | None = None,
+        idle: timedelta = PAUSE,
+        clock: Clock | None = None,
+    ) -> None:
+        registry.only_here(
+            store, "Following", "Call sessions.ingest() again and again: what is known already is left alone."
+        )
+        if idle <= timedelta(0):
+            raise InvalidError(f"idle {idle} is no pause. Give a timedelta above zero.")
+        session_files(path, but=store.path)
+        self._store, self._path, self._idle = store, path, idle
+        self._clock: Clock = clock or store._clock or _now
+        self._analyze, self._computer, self._format = analyze, computer, format
+        self._ingesting = self._fresh()
+        self._watched: dict[Path, _Watched] = {}
+
+    def look(self) -> Ingested:
+        """Tell what is new since the last look. What failed is reported when it is new, and tried again when the file changes or is idle."""
+        now = self._clock()
+        reports: list[SessionIngested] = []
+        due = [(file, stamp) for file, stamp in self._files() if self._is_due(file, stamp, now)]
+        if due:
+            self._ingesting = self._fresh()  # others may have written meanwhile
+        for file, stamp in due:
+            reports += self._tell(file, stamp, now)
+        return Ingested(sessions=tuple(reports))
+
+    def _fresh(self) -> Ingesting:
+        return Ingesting(self._store, analyze=self._analyze, computer=self._computer, format=self._format)
+
+    def _files(self) -> Iterator[tuple[Path, _Stamp]]:
+        for file in (
+            session_files(self._path, but=self._store.path) if Path(self._path).expanduser().exists() else ()
+        ):
+            try:
+                found = file.stat()
+            except OSError:
+                continue  # it is gone already
+            yield file, (found.st_size, found.st_mtime_ns, found.st_ino)
+
+    def _is_due(self, file: Path, stamp: _Stamp, now: datetime) -> bool:
+        known = self._watched.get(file)
+        return known is None or stamp != known.stamp or (known.open and now - known.since >= self._idle)
+
+    def _tell(self, file: Path, stamp: _Stamp, now: datetime) -> list[SessionIngested]:
+        before = self._watched.get(file)
+        seen = _Watched(stamp, now)
+        if before is not None and stamp == before.stamp:
+            seen.since = before.since
+
+        def ended(transcript: Transcript) -> bool:
+            if before is None:
+                seen.since = _written(transcript, now)
+            return now - seen.since >= self._idle
+
+        reports = self._ingesting.take(file, ended=ended)
+        report, *others = reports
+        seen.error = report.error
+        seen.open = report.open or (report.error is not None and now - seen.since < self._idle)
+        self._watched[file] = seen
+        if report.error is not None and before is not None and report.error == before.error:
+            return others
+        happened = report.error or report.new or report.revised or report.retracted
+        return reports if happened else others
+
+
+def follow(following: Following, told: Callable[[Ingested], None], *, every: float = 2.0) -> None:
+    """Look every so many seconds, for ever, and hand on what was told. Interrupted anywhere, what was committed is kept, and the next goes on from there."""
+    while True:
+        done = following.look()
+        if done.sessions:
+            told(done)
+        time.sleep(every)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+def _written(transcript: Transcript, now: datetime) -> datetime:
+    """When a file that is seen for the first time was written last, as its entries say; now, when a line of it is not whole."""
+    if _torn(transcript.path):
+        return now
+    times = [
+        entry.timestamp for entry in transcript.entries if entry.is_content and entry.timestamp is not None
+    ]
+    return min(max(times, default=now), now)
+
+
+def _torn(file: Path) -> bool:
+    with open(file, "rb") as lines:
+        if lines.seek(0, os.SEEK_END) == 0:
+            return True
+        lines.seek(-1, os.SEEK_END)
+        return lines.read(1) != b"\n"

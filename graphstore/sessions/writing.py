@@ -1,0 +1,328 @@
+"""What one transaction writes of a session: its node, its segments, what leads into them, and what waited for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import PureWindowsPath
+from typing import TYPE_CHECKING, Any
+
+from graphstore.errors import ConflictError, InvalidError, NotFoundError
+from graphstore.sessions import revisions
+from graphstore.sessions.catalog import (
+    COPIED,
+    EVER,
+    MOVED,
+    OTHERWISE,
+    Catalog,
+    Known,
+    taken_back_by_reading,
+)
+from graphstore.sessions.joints import STRUCTURAL, Joint, Joints, has_entry, link_id, session_node, time_in
+from graphstore.sessions.segments.nodes import SEGMENT, SESSION, SessionNode, stored
+from graphstore.sessions.transcripts.transcript import Segment, Transcript
+from graphstore.values.models import Json, Link, Node
+from graphstore.values.period import instant, moment
+
+if TYPE_CHECKING:
+    from graphstore.store.store import GraphStore
+
+MAKER = "boundary"
+"""Who makes structural links."""
+
+
+@dataclass(slots=True)
+class OwnSegment:
+    """An own segment of a file, and what is to be done with it."""
+
+    segment: Segment
+    id: str
+    digest: str
+    begins: datetime | None
+    trigger: str | None = None
+    """Why it is written; None: it stays as it is."""
+    analysed: SessionNode | None = None
+
+
+@dataclass(slots=True)
+class Plan:
+    """A session file as it will be in the graph."""
+
+    transcript: Transcript
+    id: str
+    pieces: list[OwnSegment]
+    segments: Sequence[Segment]
+    open: bool
+    """Its last segment is left for later."""
+    warnings: list[str] = field(default_factory=list)
+    older: bool = False
+    """The file holds less than what is known."""
+    content: Json = field(default_factory=dict)
+
+
+class Writing:
+    """The steps of one transaction. The catalog is kept up with them."""
+
+    def __init__(self, store: GraphStore, catalog: Catalog, plan: Plan) -> None:
+        self._store, self._catalog, self._plan = store, catalog, plan
+        self._now = store.at.tx
+        self._view = store.as_of(valid=EVER)
+        self._adrift: list[Link] = []  # from segments that were taken back
+        self._source = f"sessions:{plan.content['format']}"
+
+    def write(self, known: Known | None, due: list[OwnSegment], stale: list[str]) -> None:
+        """Write it. `known`: the session as it was; `due`: the segments to write; `stale`: those to take back."""
+        plan, catalog = self._plan, self._catalog
+        project = plan.content.get("project")
+        first = catalog.first_of(project) if project else None
+        self._session(known)
+        catalog.put(plan.id, plan.content)
+        is_first = bool(project) and catalog.first_of(str(project)) == plan.id
+        for piece in due:
+            self._segment(piece, is_first)
+        if is_first and first is not None and first != plan.id:
+            self._no_longer_first(catalog.sessions[first])
+        for id in stale:
+            self._take_back(id)
+        self._parent()
+        joints, before = Joints(plan.transcript, plan.segments), None
+        for piece in plan.pieces:
+            self._link(piece, joints.into(piece.segment, before))
+            before = piece.segment
+        self._settle()
+        if known is not None and known.parent is not None:
+            self._leave(known.parent)
+
+    # ---- nodes
+
+    def _session(self, known: Known | None) -> None:
+        plan, store = self._plan, self._store
+        name = plan.content.get("name")
+        since = plan.content.get("startedAt")
+        if known is None:
+            self._first_told(plan.id, plan.content, text=name, valid_from=since)
+        elif known.missing:
+            self._found(since)
+        elif plan.content != known.content:
+            store.revise(
+                plan.id, plan.content, text=name, trigger=revisions.GROWN, source=self._source, tags=()
+            )
+
+    def _first_told(self, id: str, content: Json, **more: Any) -> None:
+        """Tell of a session that is not known, or that reading took back."""
+        if self._store.knows(id):
+            self._store.revise(id, content, trigger=revisions.INITIAL, source=self._source, **more)
+        else:
+            self._store.add_node(SESSION, content, id=id, source=self._source, **more)
+
+    def _found(self, since: str | None) -> None:
+        """A session that others named: now its own file tells of it, and when it began."""
+        plan, store = self._plan, self._store
+        store.revise(
+            plan.id,
+            plan.content,
+            text=plan.content.get("name"),
+            valid_from=since,
+            trigger=revisions.INITIAL,
+            source=self._source,
+            reason="its file was found",
+        )
+        began = self._view.node(plan.id).valid_from
+        first = min(version.valid_from for version in self._view.history(plan.id))
+        if first < began:
+            store.retract(plan.id, valid_from=first, valid_to=began, reason="it had not begun")
+
+    def _segment(self, piece: OwnSegment, is_first: bool) -> None:
+        assert piece.analysed is not None and piece.trigger is not None
+        store = self._store
+        fresh = revisions.in_new_project(stored(piece.analysed, analyzed_at=self._now), is_first)
+        if piece.trigger == revisions.INITIAL and not store.knows(piece.id):
+            store.add_node(
+                SEGMENT,
+                fresh,
+                id=piece.id,
+                text=piece.analysed.text,
+                tags=piece.analysed.tags,
+                valid_from=piece.begins,
+                source=self._source,
+            )
+        else:
+            content = revisions.carried(self._view.versions(piece.id), fresh)
+            since = piece.begins if piece.trigger == revisions.INITIAL else None  # it was taken back
+            self._revise(piece.id, content, piece.trigger, piece.analysed, since=since)
+
+    def _revise(
+        self,
+        id: str,
+        content: Json,
+        trigger: str,
+        analysed: SessionNode | None,
+        *,
+        reason: str | None = None,
+        since: datetime | None = None,
+    ) -> None:
+        """Describe a segment anew, found by the words it has now. What a person made of it need be no node: then by those of the analysis."""
+        node: SessionNode | None = analysed
+        with suppress(InvalidError):
+            node = SessionNode.of(content)
+        text, tags = (None, None) if node is None else (node.text, node.tags)
+        self._store.revise(
+            id,
+            content,
+            text=text,
+            tags=tags,
+            trigger=trigger,
+            source=self._source,
+            reason=reason,
+            valid_from=since,
+        )
+
+    def _no_longer_first(self, session: Known) -> None:
+        """The project began with another session than was known."""
+        for id in session.nodes:
+            node = self._standing(id)
+            if node is None:
+                continue
+            content = revisions.carried(
+                self._view.versions(id), revisions.in_new_project(node.content, False)
+            )
+            if content != node.content:
+                self._revise(
+                    id, content, revisions.EARLIER, None, reason="an earlier session of the project was told"
+                )
+
+    def _take_back(self, id: str) -> None:
+        onward = self._view.links_from(id, STRUCTURAL, created_by=MAKER)
+        self._store.retract(id, reason=COPIED)
+        for link in [*self._into(id), *onward]:
+            self._store.unlink(link.id, reason=COPIED)
+        self._adrift += onward
+
+    def _standing(self, id: str) -> Node | None:
+        try:
+            return self._view.node(id)
+        except NotFoundError:
+            return None
+
+    # ---- the parent
+
+    def _parent(self) -> None:
+        """A place for a parent whose file was not seen, from before the first session that names it."""
+        plan = self._plan
+        named = plan.content.get("parentSessionId")
+        if named is None or session_node(named) == plan.id:
+            return
+        id = session_node(named)
+        begins = [piece.begins for piece in plan.pieces[:1] if piece.begins is not None]
+        if "startedAt" in plan.content:
+            begins.append(moment(instant(plan.content["startedAt"])))
+        if id in self._catalog.sessions:
+            self._reach(id, min(begins, default=None))
+        elif not self._store.knows(id) or taken_back_by_reading(self._store, id):
+            self._placeholder(id, named, begins)  # else a person took it back, or forgot it
+
+    def _placeholder(self, id: str, named: str, begins: list[datetime]) -> None:
+        path = self._plan.content.get("parentSession")
+        content: Json = {"sessionId": named, "missing": True, "nodes": []}
+        if path is not None:
+            content["file"] = PureWindowsPath(path).name
+        told = None if path is None else time_in(path)
+        since = min([*begins, *([] if told is None else [told])], default=None)
+        reason = f"{self._plan.transcript.path.name} names it as its parent"
+        self._first_told(id, content, valid_from=since, reason=reason)
+        self._catalog.put(id, content)
+
+    def _leave(self, id: str) -> None:
+        """Take back the place of a parent that turned out to be another session, when nothing hangs on it any more."""
+        place = self._catalog.sessions.get(id)
+        if place is not None and place.missing and not self._catalog.children(id):
+            self._store.retract(id, reason=MOVED)
+            self._catalog.drop(id)
+
+    # ---- links
+
+    def _link(self, piece: OwnSegment, joints: list[Joint]) -> None:
+        """Make the links into a segment what they should be."""
+        parent = self._plan.content.get("parentSessionId")
+        wanted: dict[str, tuple[str, str, Json]] = {}
+        for joint in joints:
+            source = joint.source
+            if source is None:
+                above = None if parent is None else session_node(parent)
+                if above is None or above not in self._catalog.sessions or above == self._plan.id:
+                    continue
+                source = above
+                if joint.entry is not None:
+                    source = self._catalog.locate(joint.entry, self._plan.transcript, above)
+            wanted[link_id(joint.kind, source, joint.target, joint.metadata)] = (
+                joint.kind,
+                source,
+                joint.metadata,
+            )
+        there = {self._said(link): link for link in self._into(piece.id)}
+        for said in there.keys() - wanted.keys():
+            self._store.unlink(there[said].id, reason=OTHERWISE)
+        for id, (kind, source, metadata) in wanted.items():
+            if id not in there:
+                self._say(kind, source, piece.id, metadata, piece.begins)
+
+    @staticmethod
+    def _said(link: Link) -> str:
+        """The id that a link has when it is made first."""
+        return link_id(link.kind, link.source, link.target, link.metadata)
+
+    def _say(self, kind: str, source: str, target: str, metadata: Json, since: datetime | None) -> None:
+        """Make a link, under the next id where reading took it back before. What a person took back stays so."""
+        turn = 0
+        while self._is_known(id := link_id(kind, source, target, metadata, turn)):
+            if not taken_back_by_reading(self._store, id):
+                return
+            turn += 1
+        self._reach(source, since)
+        try:
+            self._store.link(
+                source, kind, target, id=id, created_by=MAKER, metadata=metadata, valid_from=since
+            )
+        except (InvalidError, ConflictError, NotFoundError) as refused:
+            self._plan.warnings.append(f"{source} {kind} {target} was not linked: {refused}")
+
+    def _is_known(self, link: str) -> bool:
+        with self._store.reading() as sight:
+            return sight.knows_link(link)
+
+    def _reach(self, id: str, since: datetime | None) -> None:
+        """A session of which only others tell began before anything that comes from it."""
+        known = self._catalog.sessions.get(id)
+        if known is None or not known.missing or since is None:
+            return
+        if since < self._view.node(id).valid_from:
+            self._store.revise(id, known.content, valid_from=since, trigger=revisions.INITIAL)
+
+    def _into(self, id: str) -> list[Link]:
+        return self._view.backlinks_to(id, STRUCTURAL, created_by=MAKER)
+
+    def _settle(self) -> None:
+        """Links that wait at a session for a segment to come from: those whose entry is known now get it."""
+        owners = {id: session for session in self._catalog.descendants(self._plan.id) for id in session.nodes}
+        for link in self._adrift:
+            if link.target in owners:
+                self._move(link, owners[link.target])
+        for id, session in owners.items():
+            for link in self._into(id):
+                if link.source in self._catalog.sessions:
+                    self._move(link, session)
+
+    def _move(self, link: Link, session: Known) -> None:
+        """Let a link into a session come from where its entry is known to lie now."""
+        entry = link.metadata.get("last_shared_entry") or link.metadata.get("from_entry")
+        transcript = self._plan.transcript
+        if entry is None or session.parent is None or not has_entry(transcript, entry):
+            return
+        source = self._catalog.locate(entry, transcript, session.parent)
+        if source == link.source:
+            return
+        if link not in self._adrift:
+            self._store.unlink(link.id, reason=MOVED)
+        self._say(link.kind, source, link.target, link.metadata, link.valid_from)

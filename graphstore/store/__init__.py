@@ -1,0 +1,1 @@
+"""GraphStore and Branch, bulk loading, upsert, and the registry of calls. It knows no room and no door."""

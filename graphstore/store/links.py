@@ -1,0 +1,62 @@
+"""Links by one name for all there is about them: the vocabulary of their kinds, what is proposed, and the sweep that asks for proposals."""
+
+from __future__ import annotations
+
+from graphstore.store import registry
+from graphstore.store.proposals import (
+    THEMATIC_MOST,
+    UNSAID_STRENGTH,
+    Extractor,
+    Proposal,
+    Proposed,
+    Readable,
+    Refusal,
+    Why,
+    decided,
+    propose,
+    rounded,
+)
+from graphstore.store.store import GraphStore
+from graphstore.store.sweeping import Swept
+from graphstore.values.period import TimeLike
+from graphstore.values.vocabulary import (
+    ALIASES,
+    KINDS,
+    Creator,
+    Group,
+    Kind,
+    Sentence,
+    Vocabulary,
+    new_kind,
+    strength_of,
+)
+
+__all__ = [
+    "ALIASES",
+    "KINDS",
+    "THEMATIC_MOST",
+    "UNSAID_STRENGTH",
+    "Creator",
+    "Extractor",
+    "Group",
+    "Kind",
+    "Proposal",
+    "Proposed",
+    "Readable",
+    "Refusal",
+    "Sentence",
+    "Vocabulary",
+    "Why",
+    "decided",
+    "new_kind",
+    "propose",
+    "rounded",
+    "strength_of",
+    "sweep",
+]
+
+
+@registry.write("links", here=True)
+def sweep(store: GraphStore, extractor: Extractor | None = None, since: TimeLike | None = None) -> Swept:
+    """Ask the extractor about what was told since the last sweep, write what is admitted, and do the upkeep: `store.sweep`."""
+    return store.sweep(extractor, since=since)

@@ -1,0 +1,190 @@
+"""Links that somebody proposes: decided by looking at a view and at the vocabulary. Nothing is written here."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, Protocol
+
+from graphstore.core.read.view import View
+from graphstore.errors import InvalidError, NotFoundError
+from graphstore.store import registry
+from graphstore.values.models import Inspection, Link
+from graphstore.values.vocabulary import Vocabulary
+
+UNSAID_STRENGTH = 3
+"""A link without a strength counts as this strong."""
+THEMATIC_MOST = 2
+"""So many thematic links (`same_topic`) a thing has at most, by proposals."""
+
+Why = Literal[
+    "unknown id",
+    "self",
+    "kind not allowed",
+    "blank reason",
+    "blank basis",
+    "too weak",
+    "already linked",
+    "pair proposed before",
+    "too many of the same topic",
+    "refused by the store",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A link that somebody suggests: `source kind target`, why, and on what it rests. `strength` is rounded into 1 to 5."""
+
+    source: str
+    kind: str
+    target: str
+    reason: str
+    basis: str
+    strength: float | None = None
+    confidence: str = "inferred"
+    metadata: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A proposal that is not taken, and why; `detail` is what the store said."""
+
+    proposal: Proposal
+    why: Why
+    detail: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Proposed:
+    """What was decided: proposals as they would be written (whole ids, canonical kind and direction), what is refused, and how often each why."""
+
+    admitted: tuple[Proposal, ...]
+    refused: tuple[Refusal, ...]
+    counts: dict[str, int]
+
+
+class Extractor(Protocol):
+    """Reads what was told and proposes links: a model, or rules. It is asked away from any write and may take its time."""
+
+    def __call__(self, view: View, ids: list[str], /) -> Iterable[Proposal]: ...
+
+
+class Readable(Protocol):
+    """What a decision on proposals reads of a view."""
+
+    @property
+    def vocabulary(self) -> Vocabulary: ...
+    def inspect(self, id: str) -> Inspection: ...
+    def links_from(self, id: str) -> list[Link]: ...
+    def backlinks_to(self, id: str) -> list[Link]: ...
+
+
+@registry.read("links", here=True)
+def propose(view: Readable, proposals: Iterable[Proposal]) -> Proposed:
+    """Decide which proposals may be written; nothing is. Raises InvalidError for what is no Proposal.
+
+    Of two proposals for one pair, whichever way round, the first that is taken stays.
+    """
+    deciding = _Deciding(view)
+    for proposal in proposals:
+        if not isinstance(proposal, Proposal):
+            raise InvalidError(
+                f"{proposal!r} is no proposal. Give links.Proposal(source, kind, target, reason, basis)."
+            )
+        deciding.on(proposal)
+    return decided(deciding.admitted, deciding.refused)
+
+
+def decided(admitted: Iterable[Proposal], refused: Iterable[Refusal]) -> Proposed:
+    """A decision, with the refusals counted."""
+    said = tuple(refused)
+    return Proposed(tuple(admitted), said, dict(Counter[str](refusal.why for refusal in said)))
+
+
+@dataclass
+class _Deciding:
+    view: Readable
+    admitted: list[Proposal] = field(default_factory=list)
+    refused: list[Refusal] = field(default_factory=list)
+    pairs: set[frozenset[str]] = field(default_factory=set)
+    topics: Counter[str] = field(default_factory=Counter)  # thematic links admitted, by thing
+    links: dict[str, list[Link]] = field(default_factory=dict)
+
+    def on(self, proposal: Proposal) -> None:
+        found = self._decide(proposal)
+        if isinstance(found, Proposal):
+            self.admitted.append(found)
+        else:
+            self.refused.append(Refusal(proposal, found))
+
+    def _decide(self, given: Proposal) -> Proposal | Why:
+        source, target = self._whole(given.source), self._whole(given.target)
+        if source is None or target is None:
+            return "unknown id"
+        if source == target:
+            return "self"
+        try:
+            said = self.view.vocabulary.sentence(source, given.kind, target, "inferred")
+        except InvalidError:
+            return "kind not allowed"
+        if "extractor" not in said.kind.creators:
+            return "kind not allowed"
+        if _blank(given.reason):
+            return "blank reason"
+        if _blank(given.basis):
+            return "blank basis"
+        strength = rounded(given.strength)
+        if (UNSAID_STRENGTH if strength is None else strength) < said.kind.floor:
+            return "too weak"
+        if self._linked(source, target):
+            return "already linked"
+        pair = frozenset((source, target))
+        if pair in self.pairs:
+            return "pair proposed before"
+        if said.kind.group == "thematic":
+            if max(self._topics(source), self._topics(target)) >= THEMATIC_MOST:
+                return "too many of the same topic"
+            self.topics.update(pair)
+        self.pairs.add(pair)
+        if said.kind.cap < (UNSAID_STRENGTH if strength is None else strength):
+            strength = said.kind.cap
+        return replace(
+            given,
+            source=said.source,
+            kind=said.kind.name,
+            target=said.target,
+            strength=strength,
+            confidence="inferred",
+        )
+
+    def _whole(self, id: str) -> str | None:
+        try:
+            return self.view.inspect(id).node.id
+        except (NotFoundError, InvalidError):
+            return None
+
+    def _touching(self, id: str) -> list[Link]:
+        if id not in self.links:
+            found = [*self.view.links_from(id), *self.view.backlinks_to(id)]
+            self.links[id] = list({link.id: link for link in found}.values())
+        return self.links[id]
+
+    def _linked(self, one: str, other: str) -> bool:
+        return any(other in (link.source, link.target) for link in self._touching(one))
+
+    def _topics(self, id: str) -> int:
+        kinds = self.view.vocabulary.kinds
+        return self.topics[id] + sum(kinds[link.kind].group == "thematic" for link in self._touching(id))
+
+
+def _blank(text: Any) -> bool:
+    return not isinstance(text, str) or not text.strip()
+
+
+def rounded(strength: float | None) -> int | None:
+    """A proposed strength as a whole number from 1 to 5, half rounded up; None for none, or what is no number."""
+    if isinstance(strength, bool) or not isinstance(strength, (int, float)) or math.isnan(strength):
+        return None
+    return math.floor(min(max(strength, 1), 5) + 0.5)

@@ -1,0 +1,903 @@
+"""The only writer: verbs that decide on the resident index and commit one line of the journal each.
+
+The way of a write: check → decide on periods → one line, synced → the index keeps it → the graph tables follow when asked.
+
+A branch is a line of its own that forks from the trunk at an instant, in the same journal: what is recorded on one shows nowhere else. It costs one
+line of the journal; its index is made when it is first asked. The store makes its branches and a branch is a store, so both are here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NoReturn, overload
+
+from graphstore.core.folder import branch_index, folder
+from graphstore.core.index.index import Index
+from graphstore.core.journal.branch_records import Strand
+from graphstore.core.journal.line import FORGETTING
+from graphstore.core.read import view_diff
+from graphstore.core.read.sight import Core
+from graphstore.core.read.view import Reader, View
+from graphstore.core.search.search import Search
+from graphstore.core.tables.graphs import Graphs
+from graphstore.core.write import retention, verbs
+from graphstore.core.write.act import Act, new_id
+from graphstore.core.write.merge_plan import Decide, Planning
+from graphstore.core.write.merge_write import Weaving
+from graphstore.core.write.recording import Recording, Report
+from graphstore.core.write.resolving import resolve
+from graphstore.core.write.retention import Content
+from graphstore.core.write.slots import TRUST, confirm
+from graphstore.core.write.writer import Clock, Progress
+from graphstore.errors import ConflictError, InvalidError, NotFoundError
+from graphstore.store import bulk, sweeping
+from graphstore.store.proposals import Extractor
+from graphstore.store.sweeping import Swept
+from graphstore.store.whole_store import WholeStore
+from graphstore.values import inputs
+from graphstore.values.inputs import Thing, event_of, id_of, ids, optional_text, printable, text_of
+from graphstore.values.models import (
+    BranchInfo,
+    Contradiction,
+    Link,
+    Merge,
+    Node,
+    Problem,
+    Recorded,
+    Verification,
+    ViewDiff,
+)
+from graphstore.values.period import BEGINNING, Instant, TimeLike, moment
+from graphstore.values.vocabulary import Vocabulary, new_kind
+
+__all__ = ["Branch", "Clock", "GraphStore", "Progress"]
+
+
+class GraphStore(WholeStore):
+    """An open store. Its reads are those of the view of now; its verbs are the only way to write. Use `graphstore.open`."""
+
+    # ------------------------------------------------------------------ verbs: nodes
+
+    def add_node(
+        self,
+        kind: str,
+        content: Mapping[str, Any],
+        *,
+        id: str | None = None,
+        key: str | None = None,
+        text: str | None = None,
+        tags: Iterable[str] = (),
+        valid_from: TimeLike | None = None,
+        valid_to: TimeLike | None = None,
+        scope: str = "",
+        supersedes: str | Iterable[str] = (),
+        corrects: str | Iterable[str] = (),
+        derived_from: str | Iterable[str] = (),
+        reason: str | None = None,
+        source: str | None = None,
+        trigger: str = "initial",
+    ) -> Node:
+        """Know something new, from `valid_from` (default: now) on. What it supersedes ends where it begins.
+
+        With a `key` it is the value of that slot: it closes the value that holds there, and ends where the next one begins. The same value again (without
+        an `id`) is the node that says so already, confirmed. Raises ConflictError when the id is known or the source is trusted less than what it
+        would close; InvalidError for bad input.
+        """
+        named = {"supersedes": supersedes, "corrects": corrects, "derived_from": derived_from}
+        with self._verb() as work:
+            return verbs.add_node(
+                Act(self._core, work),
+                kind,
+                content,
+                id,
+                key,
+                text,
+                tags,
+                valid_from,
+                valid_to,
+                scope,
+                named,
+                reason,
+                source,
+                trigger,
+            )
+
+    def revise(
+        self,
+        id: str,
+        content: Mapping[str, Any],
+        *,
+        valid_from: TimeLike | None = None,
+        valid_to: TimeLike | None = None,
+        reason: str | None = None,
+        trigger: str = "user_feedback",
+        source: str | None = None,
+        text: str | None = None,
+        tags: Iterable[str] | None = None,
+    ) -> Node:
+        """Describe a node better: over all the valid time it has, or over the period given, gaps included.
+
+        `tags=None` keeps the tags of the version described anew; `text` belongs to the description and is not kept. Raises NotFoundError for an
+        unknown id, ConflictError when the node has no validity and no period is given.
+        """
+        with self._verb() as work:
+            return verbs.revise(
+                Act(self._core, work), id, content, valid_from, valid_to, reason, trigger, source, text, tags
+            )
+
+    def end(self, id: str, *, at: TimeLike | None = None, reason: str | None = None) -> None:
+        """It was true until `at` (default: now) and no longer. Raises NotFoundError when nothing is believed from there on."""
+        with self._verb() as work:
+            verbs.end(Act(self._core, work), id, at, reason)
+
+    def retract(
+        self, id: str, *, valid_from: TimeLike | None = None, valid_to: TimeLike | None = None, reason: str
+    ) -> None:
+        """Stop believing `id` held over the period (default: all of it). Earlier beliefs stay readable by `as_of(tx=…)`.
+
+        Raises NotFoundError when nothing is believed of it there; InvalidError for a part of an event.
+        """
+        text_of("reason", reason)
+        with self._verb() as work:
+            verbs.retract(Act(self._core, work), id, valid_from, valid_to, reason)
+
+    def fold(
+        self,
+        members: str | Thing | Iterable[str | Thing],
+        *,
+        into: str | Node | Mapping[str, Any],
+        reason: str | None = None,
+    ) -> Node:
+        """Sum up several things, given themselves or by id, in one: a node that is there, or a new one of kind `summary` with this content.
+        It is `derived_from` each.
+
+        The members stay as they are. Retracting the summary undoes it. Raises NotFoundError for an unknown id, InvalidError for no members.
+        """
+        names = ids("members", members)
+        if not names:
+            raise InvalidError("fold() of nothing. Give the ids of what is summed up.")
+        with self._verb() as work:
+            act = Act(self._core, work)
+            known = into if isinstance(into, (str, Node)) else self.add_node("summary", into, reason=reason)
+            ent = act.known(id_of(known), node=True)
+            derived = {"derived_from": [act.known(name) for name in names]}
+            before = work.point()
+            op = work.op("fold", act.index.names[ent], optional_text("reason", reason))
+            verbs.link_named(act, ent, derived, work.tx, reason, op)
+            if len(act.index.k_link) == before.mark.link_rows:
+                work.back(before)  # said just so before
+            found = act.sight().thing(ent)
+            assert isinstance(found, Node)
+            return found
+
+    def confirm(self, id: str, *, reason: str, source: str | None = None) -> None:
+        """It still holds: counted, and what it rests on shakes it no more. From another source than its own it is also an event that `supports` it.
+
+        Raises NotFoundError for an unknown id or one of which nothing is believed.
+        """
+        text_of("reason", reason)
+        with self._verb() as work:
+            act = Act(self._core, work)
+            index = act.index
+            ent = act.known(id)
+            if not index.now_of[ent]:
+                raise NotFoundError(
+                    f"nothing is believed of {index.names[ent]!r}: there is nothing to confirm."
+                )
+            now = index.find(ent, work.tx, work.tx)
+            row = now if now >= 0 else index.now_of[ent][-1]
+            confirm(act, row, reason, optional_text("source", source))
+
+    # ------------------------------------------------------------------ verbs: links
+
+    def supersede(
+        self, old: str, *more: str, by: str, reason: str | None = None, valid_from: TimeLike | None = None
+    ) -> list[Link]:
+        """The world moved on: each old was true until `by` began (or until `valid_from`). One link for each, `by supersedes old`.
+
+        Raises NotFoundError for an unknown id; ConflictError for a cycle, or when nothing is believed of `by`.
+        """
+        with self._verb() as work:
+            return verbs.supersede(Act(self._core, work), (old, *more), by, reason, valid_from)
+
+    def link(
+        self,
+        source: str,
+        kind: str,
+        target: str,
+        *,
+        reason: str | None = None,
+        strength: int | None = None,
+        confidence: str = "explicit",
+        created_by: str = "user",
+        valid_from: TimeLike | None = None,
+        valid_to: TimeLike | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        id: str | None = None,
+    ) -> Link:
+        """Say `source kind target`, from `valid_from` (default: now) on. The same link again is the same link.
+
+        Raises NotFoundError for an unknown end; InvalidError for an unknown kind, a self-link, a cause after its effect; ConflictError for
+        a cycle, or a link that is there with other attributes.
+        """
+        with self._verb() as work:
+            act = Act(self._core, work)
+            row = verbs.link_row(
+                act,
+                source,
+                kind,
+                target,
+                reason=reason,
+                strength=strength,
+                confidence=confidence,
+                created_by=created_by,
+                valid_from=valid_from,
+                valid_to=valid_to,
+                metadata=metadata,
+                id=id,
+            )
+            return act.sight().link(row)
+
+    def unlink(
+        self,
+        link_id: str,
+        *,
+        valid_from: TimeLike | None = None,
+        valid_to: TimeLike | None = None,
+        reason: str | None = None,
+    ) -> None:
+        """Stop believing a link held over the period (default: all of it). A supersession gives back the validity it took there.
+
+        Raises NotFoundError for an unknown link, or when nothing is believed of it there.
+        """
+        with self._verb() as work:
+            verbs.unlink(Act(self._core, work), link_id, valid_from, valid_to, reason)
+
+    def resolve(self, contradiction: Contradiction, *, keep: str, reason: str) -> Contradiction:
+        """Decide a contradiction: keep one id, the other is retracted and corrected by it; or `keep="both"`. The decision stays with their link.
+
+        Raises InvalidError for another `keep`; ConflictError when it is decided already, or when one of the two no longer stands.
+        """
+        text_of("reason", reason)
+        with self._verb() as work:
+            return resolve(self._core, work, contradiction, keep, reason)
+
+    def define_kind(
+        self,
+        name: str,
+        *,
+        inverse: str | None = None,
+        symmetric: bool = False,
+        causal: bool = False,
+        acyclic: bool = False,
+    ) -> None:
+        """Add a link kind to the store's vocabulary. Its inverse name defaults to `{name}_of`. Saying it again changes nothing.
+
+        Raises InvalidError for a taken name, or for one that is defined otherwise: what a kind means never changes.
+        """
+        with self._verb() as work:
+            vocabulary = self._core.vocabulary
+            kind = new_kind(
+                name,
+                inverse=inverse,
+                symmetric=symmetric,
+                causal=causal,
+                acyclic=acyclic,
+                vocabulary=vocabulary,
+            )
+            if name in vocabulary.kinds:
+                return  # defined just so before
+            work.op("define_kind", name)
+            self._core.index.kinds.append(
+                {
+                    "name": name,
+                    "inverse": kind.inverse,
+                    "symmetric": symmetric,
+                    "causal": causal,
+                    "acyclic": acyclic,
+                }
+            )
+            vocabulary.add(kind)
+
+    def promote_kind(self, name: str) -> None:
+        """Give a link kind a relationship table of its own in the graph tables. They are rebuilt on next use."""
+        with self._verb() as work:
+            plain = self._core.vocabulary.canonical(name)
+            index = self._core.index
+            if self._core.vocabulary.kinds[plain].table or plain in index.promoted:
+                raise ConflictError(f"link kind {plain!r} has its own table already.")
+            work.op("promote_kind", plain)
+            index.promoted.append(plain)
+
+    # ------------------------------------------------------------------ verbs: events
+
+    def record_event(
+        self,
+        type: str = "",
+        description: str = "",
+        *,
+        id: str | None = None,
+        occurred_at: TimeLike | None = None,
+        source: str | None = None,
+        origin: str = "agent",
+        agent: str | None = None,
+        related_to: str | Iterable[str] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        fingerprint: str | None = None,
+        trace_id: str | None = None,
+        span_id: str | None = None,
+        parent_span_id: str | None = None,
+        sender: str | None = None,
+        sender_name: str | None = None,
+        thread: str | None = None,
+        classification: str | None = None,
+        authorized: bool | None = None,
+        media_path: str | None = None,
+        media_hash: str | None = None,
+        **unknown: Any,
+    ) -> Recorded:
+        """Record something that happened at `occurred_at` (default: now). An unknown `related_to` is left out with a warning.
+
+        Without an id, the fingerprint of an event that stands makes it an occurrence of that event: `is_new` is false, its `count` grows. The
+        same id with the same content is the same event; with other content it is a ConflictError. From `sender` on: fields of a message, see
+        `timeline.record_message`. Raises InvalidError, with the fields there are.
+        """
+        if unknown:
+            raise InvalidError(f"unknown field {min(unknown)!r} of an event. {inputs.event_fields()}")
+        type, body = event_of(
+            type,
+            description,
+            origin,
+            metadata,
+            authorized,
+            source=source,
+            agent=agent,
+            fingerprint=fingerprint,
+            trace_id=trace_id,
+            span_id=span_id,
+            parent_span_id=parent_span_id,
+            sender=sender,
+            sender_name=sender_name,
+            thread=thread,
+            classification=classification,
+            media_path=media_path,
+            media_hash=media_hash,
+        )
+        at = None if occurred_at is None else self._time(occurred_at, "occurred_at")
+        related = tuple(ids("related_to", related_to or ()))
+        with self._verb() as work:
+            act = Act(self._core, work)
+            return Recording(act).record(Report(type, body, id, at, related))
+
+    def bulk_load(
+        self,
+        *,
+        nodes: Any = None,
+        versions: Any = None,
+        events: Any = None,
+        links: Any = None,
+        progress: Progress | None = None,
+    ) -> dict[str, int]:
+        """Load many rows: Arrow tables, DataFrames or iterables of dicts, with the same checks as the verbs.
+
+        Without a `tx_from` column it is one transaction; with one, ascending transactions, one for each instant. Gives the counts loaded.
+        Raises what the verbs raise, with the row's number; nothing is then kept of the transaction it is in.
+        """
+        return bulk.load(self, nodes=nodes, versions=versions, events=events, links=links, progress=progress)
+
+    # ------------------------------------------------------------------ verbs: forgetting
+
+    def evict(
+        self,
+        *,
+        before: TimeLike | None = None,
+        larger_than: int | None = None,
+        kinds: str | Iterable[str] | None = None,
+        keep_audit: bool = True,
+        ids: Iterable[str] | None = None,
+        reason: str | None = None,
+    ) -> list[str]:
+        """Forget the contents of what is too old to keep, in every file of the store; tombstones stay, with the place in its trace of an
+        event. Gives the ids, oldest first.
+
+        `before`: events that happened last before then, and nodes of the named `kinds` that ended before then. `larger_than`: the oldest of these until the
+        journal is smaller than so many bytes. `ids`: these things, whatever their age. `keep_audit=False` removes the tombstones too. Views of earlier
+        coordinates lose the contents as well. Raises InvalidError when none of the three is given, or inside a transaction.
+        """
+        wanted = None if kinds is None else frozenset(inputs.ids("kinds", kinds))
+        cut = None if before is None else self._time(before, "before")
+        most = inputs.whole_number("larger_than", larger_than)
+        if before is None and larger_than is None and ids is None:
+            raise InvalidError(
+                "evict() without before=, larger_than= or ids= would forget everything. Give one of them."
+            )
+        with self._by_itself("evict()"):
+            if ids is not None:
+                there = ("",) if keep_audit else ("", "evicted")
+                chosen = self._chosen(inputs.ids("ids", ids))
+                names = [name for name, word in chosen.items() if word in there]
+                if most is not None:
+                    index, over = self._core.index, self._core.journal.size() - most
+                    ents = [index.ids[name] for name in names if name in index.ids]
+                    names = [index.names[ent] for ent in retention.enough(index, ents, over, keep_audit)]
+            else:
+                names = self._too_old(wanted, cut, most, keep_audit)
+            if names and keep_audit:
+                self._forget("evict", names, reason)
+            elif names:
+                self._purge(set(names), reason)
+            return names
+
+    def evict_old(self) -> list[str]:
+        """Evict the events older than the days the store keeps, if it keeps any. Gives their ids. Each opening for writing does it."""
+        days = self.retention["days"]
+        if days is None:
+            return []
+        cut = max(self._now() - days * retention.DAY, BEGINNING)
+        return self.evict(before=moment(cut), reason=f"older than {days} days")
+
+    def erase(self, id: str, *, reason: str) -> None:
+        """Forget what must not be kept: the content of one thing leaves every file of the store; its tombstone and the reason stay.
+
+        `id` is the whole id. Raises NotFoundError for an unknown one, InvalidError inside a transaction.
+        """
+        text_of("reason", reason)
+        with self._by_itself("erase()"):
+            if self._chosen([text_of("id", id)]) != {id: "erased"}:
+                self._forget("erase", [id], reason)
+
+    def set_trust(self, ranks: Mapping[str, int]) -> None:
+        """Rank source classes (what stands before the first `:` of a `source`): one that ranks lower may not close the value of a slot that a higher one gave.
+
+        A class without a rank, and no source, rank 0. Kept in the store. Raises InvalidError for a rank that is no whole number.
+        """
+        wanted = inputs.json_object("ranks", ranks)
+        for name, rank in wanted.items():
+            if isinstance(rank, bool) or not isinstance(rank, int):
+                raise InvalidError(
+                    f"rank {rank!r} of {name!r} is no whole number. Give one, higher for more trust."
+                )
+        if wanted != self.trust:
+            self._keep("set_trust", TRUST, wanted)
+
+    @property
+    def trust(self) -> dict[str, int]:
+        """The ranks of source classes."""
+        return dict(self._core.setting(TRUST) or {})
+
+    def sweep(self, extractor: Extractor | None = None, *, since: TimeLike | None = None) -> Swept:
+        """Ask an extractor for links between what was told since the last sweep (or `since`) and all else, write what is admitted as one
+        transaction, and do the upkeep. Without an extractor only that. One that raises leaves nothing, and the next sweep asks again.
+        """
+        return sweeping.sweep(self, extractor, since, self.evict_old)
+
+    def set_retention(self, *, days: int | None = None, bytes: int | None = None) -> None:
+        """Keep events for so many days, and the journal below so many bytes; None: no limit. Kept in the store, acted on at each opening for writing,
+        and the size after each commit."""
+        wanted = {
+            "days": inputs.whole_number("days", days),
+            "bytes": inputs.whole_number("bytes", bytes),
+        }
+        if wanted != self.retention:
+            self._keep("set_retention", retention.RETENTION, wanted)
+
+    @property
+    def retention(self) -> dict[str, int | None]:
+        """What the store keeps: `days` and `bytes`, None for no limit."""
+        kept: dict[str, int | None] | None = self._core.setting(retention.RETENTION)
+        return dict(kept) if kept else {"days": None, "bytes": None}
+
+    def _new_id(self) -> str:
+        return new_id(self._core.index)
+
+    # ------------------------------------------------------------------ branches
+
+    def branch(
+        self, name: str, *, at: View | None = None, tx: TimeLike | None = None, reason: str | None = None
+    ) -> Branch:
+        """A new line of belief: it begins with what the store knew at `tx`, or at the tx of the view `at` (default: now), and has every verb.
+
+        Raises ConflictError when a branch has that name: `on(name)` gives it. On a store that is read only it is the same as `on`.
+        """
+        if self.read_only:
+            return self.on(name)
+        name = printable("branch name", text_of("branch name", name))
+        with self._by_itself("branch()"), self._core.lock:
+            fork = self._fork(at, tx)
+            if self._strand(name) is not None:
+                raise ConflictError(
+                    f"there is a branch {name!r} already. Use on({name!r}), delete it, or choose another name."
+                )
+            with self._transact(None, None, None) as work:
+                work.branches.append(["branch", name, moment(fork)])
+                work.op("branch", name, reason)
+            return self.on(name)
+
+    def _fork(self, at: View | None, tx: TimeLike | None) -> Instant:
+        if at is None:
+            return self.as_of(tx=tx)._tx
+        if tx is not None:
+            raise InvalidError("at= and tx= say the same thing. Give one of them.")
+        if not isinstance(at, View) or at._core is not self._core:
+            raise InvalidError(
+                "a branch begins at a view of this store's trunk. Give at=store.as_of(…), or tx=."
+            )
+        return at._tx
+
+    def on(self, name: str) -> Branch:
+        """The branch of that name, which is there already. Raises NotFoundError when it is not."""
+        with self._core.lock:
+            self._usable()
+            strand = self._found(name)
+            for line in self._lines[1:]:
+                if isinstance(line, Branch) and line.is_of(strand):
+                    return line
+            made = Branch(self, strand)
+            self._lines.append(made)
+            return made
+
+    def branches(self) -> list[BranchInfo]:
+        """The branches there are, in the order they were made."""
+        with self._core.lock:
+            self._usable()
+            return [_info(strand) for strand in self._core.index.strands.living()]
+
+    def delete_branch(self, name: str | Branch, *, reason: str | None = None) -> None:
+        """Have done with a branch, given by its name or its handle: nothing can be read or told there any more. What was merged of it stays. Its
+        name is free again.
+
+        Its lines stay in the journal until something is evicted without a trace. Raises NotFoundError when there is none of that name.
+        """
+        with self._by_itself("delete_branch()"), self._core.lock:
+            gone = self._found(name).name
+            with self._transact(None, None, None) as work:
+                work.branches.append(["delete_branch", gone])
+                work.op("delete_branch", gone, reason)
+            for line in self._lines[1:]:
+                line._follow_trunk(anew=False)
+
+    def merge(self, name: str | Branch, *, decide: Decide = None, reason: str | None = None) -> Merge:
+        """Bring over what was told on a branch (its name or its handle) since it began, or was merged last: all of it at one new instant, or nothing.
+
+        What only the branch changed holds by its word; what both changed, and not alike, is a conflict. `decide` says whose word holds: for each id
+        `trunk` or `branch`, one of the two for all, or a function of a conflict. With a conflict undecided nothing is written, and the answer has them
+        all. What was believed at any earlier tx stays as it was; the branch goes on. Raises NotFoundError for an unknown branch.
+        """
+        reason = None if reason is None else text_of("reason", reason)
+        with self._by_itself("merge()"), self._core.lock:
+            strand = self._found(name)
+            branch = self.on(strand.name)._core
+            if strand.last is None or strand.last <= strand.base:
+                return Merge(merged=True)
+            now = self._coordinate()[1]
+            plan = Planning(self._core, branch, strand.base, now, decide).made()
+            if plan.undecided:
+                return Merge(merged=False, conflicts=tuple(plan.conflicts))
+            with self._transact(None, None, reason) as work:
+                return Weaving(self._core, branch, work, plan).write()
+
+    @overload
+    def compare(self, other: Reader) -> ViewDiff: ...
+    @overload
+    def compare(self, other: str) -> ViewDiff: ...
+    def compare(self, other: Reader | str) -> ViewDiff:
+        """What another view has that this has not, and the other way round; or what a branch has, by its name: this now against the branch now.
+
+        Of two lines of belief a node is changed when they say something else of it, whatever the number of its version.
+        """
+        if not isinstance(other, str):
+            return super().compare(other)
+        with self._core.lock:
+            return view_diff.compare(self._sight(), self.on(other)._sight())
+
+    def verify(self) -> Verification:
+        """Read the whole journal again, compare the index and those of its branches with it, and the graph tables with the index. Changes nothing."""
+        with self._writer, self._core.lock:
+            found = super().verify()
+            problems = [*found.problems, *self._verify_branches()]
+            return found.model_copy(update={"ok": not problems, "problems": tuple(problems)})
+
+    def _verify_branches(self) -> Iterator[Problem]:
+        core = self._core
+        held = {line.name: line for line in self._held()}
+        for strand in core.index.strands:
+            fresh = branch_index.lay(core.index, core.journal, strand)
+            problems = folder.unexplained(fresh)
+            line = held.get(strand.name)
+            if line is not None and line.is_of(strand):
+                problems += folder.differing(line._core.index, fresh)
+                problems += line._core.graphs.verify()
+            for problem in problems:
+                yield problem.model_copy(update={"message": f"branch {strand.name!r}: {problem.message}"})
+
+    # ------------------------------------------------------------------ what is known where
+
+    def _held(self) -> list[Branch]:
+        """The branches whose index was laid."""
+        return [line for line in self._lines if isinstance(line, Branch) and line.is_laid]
+
+    def _strand(self, name: str) -> Strand | None:
+        strand = self._core.index.strands.find(name)
+        return None if strand is None or strand.deleted is not None else strand
+
+    def _found(self, asked: str | Branch) -> Strand:
+        if isinstance(asked, Branch):
+            return self._of_handle(asked)
+        strand = self._strand(text_of("branch name", asked))
+        if strand is None:
+            there = [other.name for other in self._core.index.strands.living()]
+            raise NotFoundError.nearest("branch", asked, there)
+        return strand
+
+    def _of_handle(self, handle: Branch) -> Strand:
+        """The branch of a handle, a closed one too: its name may be another branch's by now."""
+        strand = self._strand(handle.name)
+        if handle._trunk is not self:
+            raise InvalidError(
+                f"{handle!r} is a branch of another store. branches() lists those of this one."
+            )
+        if strand is None or not handle.is_of(strand):
+            raise NotFoundError(handle._over())
+        return strand
+
+    def _laid(self, strand: Strand) -> Index:
+        """The index of a branch, deleted ones too."""
+        line = next((line for line in self._held() if line.is_of(strand)), None)
+        return line._core.index if line else branch_index.lay(self._core.index, self._core.journal, strand)
+
+    def _contents_elsewhere(self, kind: str, setting: str) -> Iterator[tuple[Any, list[Content]]]:
+        """As `_contents`, of each branch what the trunk does not know, with what the branch keeps under a setting. Nothing unless `_is_settled`."""
+        return retention.contents_elsewhere(self._core.index, self._laid, kind, setting)
+
+    # ------------------------------------------------------------------ forgetting reaches every branch
+
+    def _chosen(self, names: Iterable[str]) -> dict[str, str]:
+        """How each of these whole ids is forgotten already (`evicted`, `erased` or empty). Raises NotFoundError for one that is known nowhere."""
+        core = self._core
+        index, known = core.index, set[str]()
+        found = {}
+        for name in names:
+            if name in index.ids:
+                found[name] = index.word(index.ids[name])
+                continue
+            known = known or set[str]().union(
+                *(branch_index.born_on(core.journal, each) for each in index.strands)
+            )
+            if name not in known:
+                raise NotFoundError.nearest("node or event", name, [*index.ids, *known])
+            told = (
+                verb for verb, subject in zip(index.o_verb, index.o_subject, strict=True) if subject == name
+            )
+            found[name] = ([""] + [FORGETTING[verb] for verb in told if verb in FORGETTING])[-1]
+        return found
+
+    def _too_old(
+        self, kinds: frozenset[str] | None, cut: Instant | None, most: int | None, keep_audit: bool
+    ) -> list[str]:
+        """The ids of what may be evicted, on the trunk and on branches, the oldest of each first; with `most` no more than makes the journal smaller."""
+        index, now = self._core.index, self._now()
+        found: list[str] = []
+        over = None if most is None else self._core.journal.size() - most
+        for each in (index, *(self._laid(strand) for strand in index.strands if strand.pieces)):
+            ents = retention.candidates(each, kinds, cut, now, tombstones=not keep_audit)
+            if each is not index:
+                ents = [
+                    ent for ent in ents if each.names[ent] not in index.ids and each.names[ent] not in found
+                ]
+            if over is not None:
+                ents = retention.enough(each, ents, over, keep_audit)
+                over -= retention.freed(each, ents, keep_audit)
+            found += [each.names[ent] for ent in ents]
+        return found
+
+
+def _info(strand: Strand) -> BranchInfo:
+    return BranchInfo(
+        name=strand.name,
+        forked_at=moment(strand.fork),
+        made_at=moment(strand.made),
+        transactions=strand.transactions,
+        last_tx=None if strand.last is None else moment(strand.last),
+        merged_at=None if strand.merged is None else moment(strand.merged),
+    )
+
+
+class Branch(GraphStore):
+    """A branch of a store, with all its reads and verbs. What is told here shows nowhere else. `GraphStore.branch` and `on` give it.
+
+    Its index is laid when it is first asked; until then it holds nothing. `close` lets go of that; closing the store closes it.
+    """
+
+    def __init__(self, trunk: GraphStore, strand: Strand) -> None:
+        # not that of a store: all but the index is the trunk's
+        self._trunk = trunk
+        self.name = strand.name
+        self._named = f"branch {strand.name!r}"
+        self._made = strand.made
+        self._place, self._clock, self._author = trunk._place, trunk._clock, trunk._author
+        self._writer, self._lines, self.notices = trunk._writer, trunk._lines, trunk.notices
+        self._waiting = trunk._waiting
+        self._open, self._owner, self._too_big = None, 0, 0
+        self._laid_at = (-1, -1)
+        self._closed: str | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "_core":
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        with self._trunk._core.lock:
+            if not self.is_laid:
+                self._core = self._lay()
+            return self._core
+
+    def _lay(self) -> Core:
+        trunk = self._trunk._core
+        if trunk.closed or self._closed:
+            raise InvalidError(trunk.closed or self._closed)
+        index = self._index()
+        vocabulary = Vocabulary(index.kinds)
+        graphs = Graphs(
+            None, index, trunk.journal, vocabulary,
+            driver=trunk.graphs.driver, notify=self.notices.append,
+        )  # fmt: skip
+        return Core(index, trunk.journal, vocabulary, graphs, lock=trunk.lock)
+
+    def _index(self) -> Index:
+        trunk, strand = self._trunk._core, self._strand_of()
+        if strand is None or strand.deleted is not None:
+            raise InvalidError(self._over())
+        self._laid_at = self._told_by_now()
+        return branch_index.lay(trunk.index, trunk.journal, strand, self._uncommitted)
+
+    def _uncommitted(self, index: Index) -> None:
+        if self._trunk._open is not None:
+            self._trunk._open.give_up(index)
+
+    def _told_by_now(self) -> tuple[int, int]:
+        """How much was told on the branch, and how often something was forgotten on the trunk."""
+        strand, index = self._strand_of(), self._trunk._core.index
+        forgotten = sum(map(index.o_verb.count, FORGETTING))
+        return strand.transactions if strand else 0, forgotten
+
+    def _strand_of(self) -> Strand | None:
+        return next((strand for strand in self._trunk._core.index.strands if self.is_of(strand)), None)
+
+    def is_of(self, strand: Strand) -> bool:
+        """Whether this is that branch: a name may be used again."""
+        return (strand.name, strand.made) == (self.name, self._made)
+
+    @property
+    def is_laid(self) -> bool:
+        """Whether its index was laid."""
+        return "_core" in vars(self)
+
+    # ------------------------------------------------------------------ one writer, one line of instants
+
+    @property
+    def _handed(self) -> Instant:
+        return self._trunk._handed
+
+    @_handed.setter
+    def _handed(self, at: Instant) -> None:
+        self._trunk._handed = at
+
+    @property
+    def _last_tx(self) -> Instant:
+        return self._trunk._last_tx
+
+    def _told(self) -> None:
+        core, trunk = self._core, self._trunk._core.index
+        trunk.tell_elsewhere(self.name, core.index.last_tx, core.journal.appended)
+        self._laid_at = (self._laid_at[0] + 1, self._laid_at[1])
+
+    def _follow_trunk(self, *, anew: bool) -> None:
+        strand = self._strand_of()
+        if strand is None or strand.deleted is not None:
+            self._let_go(self._over())
+            self._lines.remove(self)
+        elif self.is_laid and (anew or self._laid_at != self._told_by_now()):
+            core = self._core
+            self._open = None
+            core.pending.clear()
+            core.index, core.search = self._index(), Search()
+            core.memo.clear()
+            core.graphs.follow(core.index)
+            core.vocabulary.reset(core.index.kinds)
+
+    def _relay(self) -> None:
+        self._trunk._relay()
+
+    def _keep_small(self) -> None:
+        self._trunk._keep_small()
+
+    def _tell_accesses(self) -> None:
+        if self.is_laid:
+            super()._tell_accesses()
+
+    def _usable(self) -> None:
+        self._trunk._usable()
+        super()._usable()
+
+    # ------------------------------------------------------------------ the whole
+
+    @property
+    def info(self) -> BranchInfo:
+        """Where it began, and what was done with it since."""
+        return next(
+            info
+            for info in self._trunk.branches()
+            if (info.name, info.made_at) == (self.name, moment(self._made))
+        )
+
+    def close(self) -> None:
+        """Let go of its index. The branch stays; `on(name)` of the trunk gives it again."""
+        with self._writer, self._trunk._core.lock:
+            self._refuse_open("close()")
+            if self in self._lines:
+                self._tell_accesses()
+                self._let_go(f"branch {self.name!r} was closed. Get it again with on({self.name!r}).")
+                self._lines.remove(self)
+
+    def _let_go(self, why: str) -> None:
+        self._closed = why
+        if self.is_laid:
+            super()._let_go(why)
+
+    def __repr__(self) -> str:
+        return f"<Branch {self.name!r} of {self._trunk!r}>"
+
+    def refresh(self) -> int:
+        """Follow the writer's journal, as the store does."""
+        return self._trunk.refresh()
+
+    def verify(self) -> Verification:
+        """Check the whole store, as the store does."""
+        return self._trunk.verify()
+
+    def on(self, name: str) -> Branch:
+        """Another branch of the same store."""
+        return self._trunk.on(name)
+
+    def branches(self) -> list[BranchInfo]:
+        """The branches of the store."""
+        return self._trunk.branches()
+
+    def branch(self, name: str, **_: Any) -> NoReturn:
+        """Refused: branches begin on the trunk."""
+        raise self._of_the_trunk(
+            "branch()", "A branch begins on the trunk: merge this one first, or fork there"
+        )
+
+    def merge(self, name: str | Branch, **_: Any) -> NoReturn:
+        """Refused: branches are merged into the trunk."""
+        raise self._of_the_trunk("merge()", "Branches are merged into the trunk")
+
+    def delete_branch(self, name: str | Branch, **_: Any) -> NoReturn:
+        """Refused: it is the trunk's."""
+        raise self._of_the_trunk("delete_branch()")
+
+    def evict(self, **_: Any) -> NoReturn:
+        """Refused: what is forgotten is forgotten on every line, from the trunk."""
+        raise self._of_the_trunk("evict()", "What is forgotten is forgotten everywhere")
+
+    def evict_old(self) -> list[str]:
+        """Nothing: retention is the trunk's."""
+        return []
+
+    def erase(self, id: str, **_: Any) -> NoReturn:
+        """Refused: what is forgotten is forgotten on every line, from the trunk."""
+        raise self._of_the_trunk("erase()", "What is forgotten is forgotten everywhere")
+
+    def set_retention(self, **_: Any) -> NoReturn:
+        """Refused: it is the trunk's."""
+        raise self._of_the_trunk("set_retention()")
+
+    @property
+    def retention(self) -> dict[str, int | None]:
+        """What the store keeps."""
+        return self._trunk.retention
+
+    def _of_the_trunk(self, verb: str, why: str = "It concerns the whole store") -> InvalidError:
+        return InvalidError(f"{verb} on branch {self.name!r}. {why}: call it on the store itself.")
+
+    def _over(self) -> str:
+        return f"branch {self.name!r} was deleted. branches() lists those there are."

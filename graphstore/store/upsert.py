@@ -1,0 +1,136 @@
+"""What is kept under an id that follows from what it is: told when it is new, described anew when it changed, left alone when it says so already.
+
+So whoever reads a file, a service or a scratchpad again and again writes no more than what changed, and the store has all that it said before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from graphstore.core.index.index import Index
+from graphstore.core.read.sight import Sight
+from graphstore.values.inputs import version_body
+from graphstore.values.models import Json, Node
+from graphstore.values.period import Instant, moment
+
+if TYPE_CHECKING:
+    from graphstore.core.read.view import Reader
+    from graphstore.store.store import GraphStore
+
+How = Literal["new", "revised", "unchanged"]
+_SAID = ("content", "text", "tags", "source")
+
+
+class Place(NamedTuple):
+    """Where something is kept: the kind of node, and the words that its id follows from."""
+
+    kind: str
+    words: tuple[str, ...]
+
+    def id(self, again: int = 0) -> str:
+        """16 hex characters; `again`: how often it was forgotten before."""
+        parts = (self.kind, str(again), *self.words)
+        return blake2b("\x1f".join(parts).encode(), digest_size=8).hexdigest()
+
+
+class Kept(NamedTuple):
+    """What is kept now, and what had to be done for it."""
+
+    node: Node
+    how: How
+
+
+def entity(sight: Sight, place: Place) -> int:
+    """What is kept in a place, or -1: nothing ever was, or it was forgotten."""
+    return _named(sight.index, place)[1]
+
+
+def kept_in(view: Reader, *places: Place) -> Node | None:
+    """What a view shows in the first of these places where something stands, None where nothing does in any."""
+    with view.reading() as sight:
+        for place in places:
+            ent = entity(sight, place)
+            row = -1 if ent < 0 else sight.find(ent)
+            if row >= 0:
+                return sight.node(row, sight.upright(ent))
+    return None
+
+
+def _named(index: Index, place: Place) -> tuple[str, int]:
+    """The id that a place has now, and its entity or -1. What is forgotten stays so: what comes in its place has another id."""
+    again = 0
+    while (ent := index.ids.get(name := place.id(again), -1)) in index.gone:
+        again += 1
+    return name, ent
+
+
+def keep(
+    store: GraphStore,
+    place: Place,
+    content: Json,
+    *,
+    text: str | None = None,
+    scope: str = "",
+    key: str | None = None,
+    tags: Iterable[str] = (),
+    source: str | None = None,
+    since: Instant | None = None,
+    trigger: str = "initial",
+) -> Kept:
+    """Know this in a place from `since` on (default: now). What was said there before holds until then.
+
+    Raises ConflictError when the id is taken by something else, and what `add_node` and `revise` raise.
+    """
+    wanted = version_body(content, text, tags, "initial", source)
+    with store._verb() as work:
+        index = store._core.index
+        at = work.tx if since is None else since
+        name, ent = _named(index, place)
+        if ent < 0:
+            node = store.add_node(
+                place.kind, content, id=name, key=key, text=text, tags=tags, valid_from=moment(at), scope=scope, source=source,
+            )  # fmt: skip
+            return Kept(node, "new")
+        if _says(store, ent, at, wanted):
+            found = Sight(store._core, at, work.tx).thing(ent)
+            assert isinstance(found, Node)
+            return Kept(found, "unchanged")
+        node = store.revise(
+            name, content, text=text, tags=tags, valid_from=moment(at), source=source, trigger=trigger
+        )
+        return Kept(node, "revised")
+
+
+def _says(store: GraphStore, ent: int, at: Instant, wanted: Json) -> bool:
+    """Whether nothing else is believed of it from `at` on."""
+    index = store._core.index
+    rows = [row for row in index.now_of[ent] if index.r_to[row] > at]
+    if not rows or index.r_from[rows[0]] > at:
+        return False
+    said = {index.r_ver[row] for row in rows}
+    bodies = (store._core.body(index.v_pos[ver], index.v_len[ver]) for ver in said)
+    return all({name: body[name] for name in _SAID if name in body} == wanted for body in bodies)
+
+
+def clear(store: GraphStore, place: Place, *, reason: str) -> str | None:
+    """Let go of what is kept in a place. Gives its id, None where nothing was held from now on."""
+    with store._verb():
+        name, ent = _named(store._core.index, place)
+        return name if ent >= 0 and let_go(store, name, reason=reason) else None
+
+
+def let_go(store: GraphStore, id: str, *, reason: str) -> bool:
+    """Say that it holds no longer, and did not at all where it was to begin later. False: nothing is believed of it from now on."""
+    with store._verb() as work:
+        index = store._core.index
+        ent = index.ids[id]
+        if ent in index.gone or not any(index.r_to[row] > work.tx for row in index.now_of[ent]):
+            return False
+        start = index.start(ent, work.tx)
+        if start is not None and start < work.tx:
+            store.end(id, reason=reason)
+        else:
+            store.retract(id, reason=reason)
+        return True

@@ -1,0 +1,158 @@
+"""What concerns the whole store and no coordinate: its tables, what each transaction did, counts, checking it, a dump of it."""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_right
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from graphstore.core.folder import folder
+from graphstore.core.read import snapshots
+from graphstore.core.read.sight import Sight
+from graphstore.core.write import retention
+from graphstore.core.write.retention import Content
+from graphstore.core.write.writer import Progress, Writer
+from graphstore.errors import ConflictError, EngineError, InvalidError
+from graphstore.values import inputs
+from graphstore.values.models import Change, Problem, Snapshot, Verification
+from graphstore.values.period import OPEN, TimeLike, moment
+
+if TYPE_CHECKING:
+    from graphstore.core.tables.engine import Result
+
+
+class WholeStore(Writer):
+    """An open store and what can be asked of all of it."""
+
+    def query_tables(self, cypher: str, **params: Any) -> Result:
+        """Read-only Cypher over the whole history: the tables of `cypher/schema.cypher`, periods as columns.
+
+        Raises QueryError for a text that writes, misses a parameter, or does not run.
+        """
+        with self._core.lock:
+            self._usable()
+            engine = self._core.graphs.tables()
+            return engine.query(cypher, params)
+
+    def snapshot(self, name: str) -> Snapshot:
+        """Give the present coordinate a name that `as_of(name)` accepts, for ever.
+
+        Raises ConflictError for a name that is given already, InvalidError for one that reads as a time.
+        """
+        wanted = snapshots.name_of(name)
+        with self._verb() as work:
+            snapshots.refuse_taken(work.index, wanted)
+            kept = snapshots.as_kept(work.tx, work.tx, work.author)
+            self._keep("snapshot", snapshots.KEPT + wanted, kept, wanted)
+            return snapshots.find(work.index, wanted, work.tx)
+
+    def snapshots(self) -> list[Snapshot]:
+        """The coordinates that have a name, in the order they were given it."""
+        with self._core.lock:
+            return snapshots.known(self._core.index, self._coordinate()[1])
+
+    def touch(self, ids: str | Iterable[str]) -> None:
+        """Count that things were looked up, as `recall` does with its hits. In memory: see `flush_accesses`.
+
+        Raises NotFoundError for an unknown id; InvalidError on a store that is only read.
+        """
+        with self._core.lock:
+            self._writable()
+            sight = self._sight()
+            ents = [sight.resolve(name)[0] for name in inputs.ids("ids", ids)]
+            self._core.accesses.count(sight.index.names[ent] for ent in ents)
+
+    def rebuild(self, progress: Progress | None = None) -> None:
+        """Make the graph tables anew from the journal's index."""
+        with self._core.lock:
+            self._usable()
+            self._core.graphs.rebuild(progress)
+
+    def changes(self, since: TimeLike | None = None) -> list[Change]:
+        """What each transaction did, oldest first; with `since`, only what came after that tx: pass the last `Change.tx` to go on."""
+        return self._changes(since, None)
+
+    def _changes(self, since: TimeLike | None, most: int | None) -> list[Change]:
+        """The same, at most so many and what else is of the last transaction of them: the lock is held no longer than that takes."""
+        with self._core.lock:
+            self._usable()
+            index = self._core.index
+            after = -OPEN if since is None else self._time(since, "since", "tx")
+            known = self._coordinate()[1]
+            change = Sight(self._core, after, after).change
+            told = (
+                index.o_tx
+            )  # rises: what comes after an instant is found without looking at what came before
+            first = bisect_right(told, after, hi=index.mark().ops)
+            last = bisect_right(told, known, lo=first, hi=index.mark().ops)
+            if most is not None and last - first > most:
+                last = bisect_right(told, told[first + most - 1], lo=first, hi=last)
+            return [change(op) for op in range(first, last)]
+
+    def _contents(self, kind: str) -> list[Content]:
+        """The nodes of a kind that are not forgotten, whatever became of them: what is committed, in the order they were recorded."""
+        with self._core.lock:
+            self._usable()
+            return retention.contents(self._core.index, kind)
+
+    def _is_settled(self) -> bool:
+        """Whether this is the trunk, and no transaction that is open has written anything."""
+        return self._core.index.branch is None and not self._core.index.pending
+
+    def stats(self) -> dict[str, Any]:
+        """Counts and sizes: nodes, events, versions, rows, links, link_rows, transactions, journal_bytes, last_tx, custom_kinds."""
+        with self._core.lock:
+            self._usable()
+            index = self._core.index
+            mark = index.mark()
+            events = sum(index.is_event[: mark.entities])
+            return {
+                "path": None if self.path is None else str(self.path),
+                "nodes": mark.entities - events,
+                "events": events,
+                "versions": mark.versions - events,
+                "rows": mark.rows,
+                "links": mark.links,
+                "link_rows": mark.link_rows,
+                "operations": mark.ops,
+                "transactions": index.transactions,
+                "journal_bytes": self._core.journal.size(),
+                "last_tx": moment(index.last_tx) if index.transactions else None,
+                "custom_kinds": [kind["name"] for kind in index.kinds],
+            }
+
+    def verify(self) -> Verification:
+        """Read the whole journal again, compare the index with it and the graph tables with the index. Changes nothing."""
+        with self._writer, self._core.lock:
+            self._usable()
+            if self._open is not None:
+                raise InvalidError("verify() inside transaction(). Leave the block first.")
+            problems: list[Problem] = []
+            if self._place.journal is not None:
+                problems += folder.verify_index(self._place, self._core.index, self._core.journal)
+            problems += self._core.graphs.verify()
+            return Verification(
+                ok=not problems,
+                problems=tuple(problems),
+                transactions=self._core.index.transactions,
+                checked=("journal", "index", "graph tables"),
+            )
+
+    def export(self, path: str | os.PathLike[str]) -> int:
+        """Write the whole store as one file that `graphstore.restore` takes. Gives the number of lines. An existing file is refused."""
+        target = Path(path)
+        with self._core.lock:
+            self._usable()
+            if target.exists():
+                raise ConflictError(f"{target} exists. Choose another name, or remove it first.")
+            try:
+                with open(target, "xb") as sink:
+                    lines = self._core.journal.export(sink)
+                    sink.flush()
+                    os.fsync(sink.fileno())
+            except OSError as error:
+                target.unlink(missing_ok=True)
+                raise EngineError(f"cannot write {target}: {error.strerror}.") from error
+        return lines

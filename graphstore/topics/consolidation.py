@@ -1,0 +1,377 @@
+"""The room of consolidation: which statements could be summed up in one, and which have been.
+
+The way of a proposal: a view → what no longer holds, and what says the same, by kind and scope → groups without an open question in them → a
+draft for each. Nothing is written before `fold` tells the store; the members stay as they are, and retracting a summary undoes it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from graphstore.core.read import conflicts
+from graphstore.core.read.sight import Sight
+from graphstore.errors import InvalidError
+from graphstore.store import registry
+from graphstore.values import sameness, similar_pairs
+from graphstore.values.inputs import json_object, text_of
+from graphstore.values.keys import slot_name
+from graphstore.values.models import UPRIGHT, Event, Json, Node, Value, words
+from graphstore.values.period import OPEN, Instant, TimeLike, iso
+from graphstore.values.text import during, line
+from graphstore.values.time_range import plural
+
+if TYPE_CHECKING:
+    from graphstore.core.read.view import Reader
+    from graphstore.store.store import GraphStore
+
+__all__ = ["Consolidation", "Group", "Summarise", "brief", "consolidate", "consolidations", "fold"]
+
+SUMMARY = "summary"
+"""The kind of a node that `fold` makes."""
+LEAST_SIMILAR = 0.2
+"""Below this, statements that happen to share a word would be one group."""
+_TOLD = 8  # statements that a short summary tells
+_REPLACING = frozenset({"supersedes", "transition"})
+_FOLDING = frozenset({"derived_from"})
+_OVER = frozenset({"superseded", "ended"})
+
+
+class Summarise(Protocol):
+    """What drafts a summary: a function of the members of a group, the earliest first. It is called with no lock held."""
+
+    def __call__(self, nodes: Sequence[Node], /) -> Mapping[str, Any]: ...
+
+
+class Group(Value):
+    """Statements of one kind and scope that could be summed up in one: the members, the earliest first, a draft of the summary, and why."""
+
+    kind: str
+    scope: str
+    members: tuple[Node, ...]
+    content: Json
+    reason: str
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The ids of the members."""
+        return tuple(node.id for node in self.members)
+
+    def __str__(self) -> str:
+        return f"{self.reason}: {', '.join(self.ids)}"
+
+
+class Consolidation(Value):
+    """A summary that stands, what it sums up (with whatever standing), and who folded it, why and when the store was told."""
+
+    summary: Node
+    members: tuple[Node | Event, ...]
+    who: str | None
+    why: str | None
+    recorded_at: datetime
+
+    def __str__(self) -> str:
+        return f"{self.summary.id} sums up {', '.join(each.id for each in self.members)}"
+
+
+# ---- proposing --------------------------------------------------------------------------------
+
+
+def brief(nodes: Sequence[Node]) -> Json:
+    """A summary made without a model: how many statements, from when to when, and what they say in short, each once."""
+    said = list(dict.fromkeys(line(words(node)) for node in nodes))
+    more = [f"and {len(said) - _TOLD} more"] if len(said) > _TOLD else []
+    first = min(node.valid_from for node in nodes)
+    ends = [node.valid_to for node in nodes]
+    last = None if None in ends else max(end for end in ends if end is not None)
+    told = f"{plural(len(nodes), nodes[0].kind)}, {during(first, last)}: {'; '.join([*said[:_TOLD], *more])}"
+    return {"summary": told, "count": len(nodes), "from": first.isoformat(), "to": last and last.isoformat()}
+
+
+@registry.read("consolidation")
+def consolidate(
+    view: Reader,
+    *,
+    kind: str | None = None,
+    topic: str | None = None,
+    before: TimeLike | None = None,
+    similar: float = 0.5,
+    at_least: int = 2,
+    summarise: Summarise = brief,
+) -> list[Group]:
+    """Propose what to sum up at a view's coordinate, the largest group first. Nothing is written.
+
+    What no longer holds (superseded or ended) is one group with what took its place in turn, with what filled the same slot, and with what says alike (at
+    least `similar` of the words shared with the latest); what stands is grouped with what says alike, but for what `contradictions()` lists. `topic` (a tag or a
+    key) and `before` (what began earlier) leave out all else; then what is old, or over, is a group for that reason alone. What is folded already is not
+    proposed again. Raises InvalidError for numbers out of range, and what `summarise` raises.
+    """
+    _refuse_bad(similar, at_least, summarise)
+    wanted = _Wanted(
+        None if kind is None else text_of("kind", kind),
+        None if topic is None else _Topic(text_of("topic", topic)),
+        OPEN if before is None else view._time(before, "before"),
+    )
+    with view.reading() as sight:
+        quarrels = _Quarrels(sight)
+        found = [
+            (lot, [sight.node(said.row, sight.standing(said.ent)) for said in members])
+            for lot, all_said in _lots(sight, wanted).items()
+            for members in _groups(sight, lot, all_said, wanted, similar, quarrels)
+            if len(members) >= at_least
+        ]
+    groups = [_drafted(lot, nodes, wanted, summarise) for lot, nodes in found]
+    return sorted(groups, key=lambda group: (-len(group.members), group.ids))
+
+
+def _refuse_bad(similar: object, at_least: object, summarise: object) -> None:
+    number = isinstance(similar, (int, float)) and not isinstance(similar, bool)
+    if not number or not LEAST_SIMILAR <= similar <= 1:  # type: ignore[operator]
+        raise InvalidError(f"similar {similar!r} is out of range. Give a number from {LEAST_SIMILAR} to 1.")
+    if isinstance(at_least, bool) or not isinstance(at_least, int) or at_least < 2:
+        raise InvalidError(f"at_least {at_least!r} is out of range. Give a whole number of at least 2.")
+    if not callable(summarise):
+        raise InvalidError(f"summarise {summarise!r} cannot be called. Give a function of a list of nodes.")
+
+
+class _Topic:
+    """A tag, or a key with or without a version (`auth`, `auth_v2`)."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name.strip().removeprefix("#")
+        self._key = re.compile(rf"{re.escape(slot_name(name))}(_v\d+)?\Z")
+
+    def covers(self, key: str | None, tags: Iterable[str]) -> bool:
+        """Whether a thing with this key and these tags is about it."""
+        if key is not None and self._key.match(key):
+            return True
+        return any(tag.casefold() == self.name.casefold() for tag in tags)
+
+
+class _Wanted(NamedTuple):
+    kind: str | None
+    topic: _Topic | None
+    before: Instant
+
+
+class _Lot(NamedTuple):
+    """What may come together: of one kind and scope, all standing or all over."""
+
+    kind: str
+    scope: str
+    over: bool
+
+
+class _Said(NamedTuple):
+    """What a thing says last, in a row of valid time."""
+
+    since: Instant
+    told: Instant
+    row: int
+    ent: int
+    statement: str
+    words: frozenset[str]
+
+
+def _lots(sight: Sight, wanted: _Wanted) -> dict[_Lot, list[_Said]]:
+    """What may be summed up, the latest first."""
+    folded = _folded(sight)
+    lots: dict[_Lot, list[_Said]] = {}
+    for ent in sight.entities(events=False):
+        kind = sight.kind(ent)
+        if ent in folded or kind != (wanted.kind or kind) or (kind == SUMMARY and wanted.kind is None):
+            continue
+        standing, row = sight.shown_by(ent)
+        over = standing in _OVER
+        if row < 0 or not (over or standing == "stands") or sight.since(row) >= wanted.before:
+            continue
+        body = sight.body_of(row)
+        if wanted.topic and not wanted.topic.covers(sight.key(ent), body.get("tags", ())):
+            continue
+        said = sameness.statement(body["content"], body.get("text"))
+        lots.setdefault(_Lot(kind, sight.scope(ent), over), []).append(
+            _Said(sight.since(row), sight.recorded(row), row, ent, said, sameness.tokens(said))
+        )
+    for lot in lots.values():
+        lot.sort(reverse=True)
+    return lots
+
+
+class _Quarrels:
+    """Which things contradict each other and nobody has decided: as `contradictions()` has it, of any two that stand."""
+
+    def __init__(self, sight: Sight) -> None:
+        self._disputed = conflicts.disputed(sight)
+        self._linked = conflicts.linked(sight)
+
+    def between(self, one: _Said, other: _Said) -> bool:
+        pairs = {(one.ent, other.ent), (other.ent, one.ent)}
+        if not self._disputed.isdisjoint(pairs):
+            return True
+        share = sameness.jaccard(one.words, other.words)
+        return conflicts.differ(one.statement, other.statement, share) and self._linked.isdisjoint(pairs)
+
+
+def _groups(
+    sight: Sight, lot: _Lot, said: list[_Said], wanted: _Wanted, similar: float, quarrels: _Quarrels
+) -> Iterator[list[_Said]]:
+    """The groups of a lot, each the earliest first; none holds two things that contradict each other."""
+    together = _Together(len(said))
+    aged = wanted.topic is not None and (lot.over or wanted.before < OPEN)
+    if aged:
+        for at in range(1, len(said)):
+            together.join(0, at)
+    elif lot.over:
+        for one, other in _tied(sight, said):
+            together.join(one, other)
+    if not aged:
+        for one, other in _alike(said, similar):
+            together.join(one, other)
+    for places in together.groups():
+        members = [said[at] for at in reversed(places)]
+        yield from [members] if lot.over else _apart(members, quarrels)
+
+
+def _tied(sight: Sight, said: list[_Said]) -> Iterator[tuple[int, int]]:
+    """Which of them were values of one slot, or took each other's place."""
+    place = {each.ent: at for at, each in enumerate(said)}
+    first: dict[str, int] = {}
+    for ent, at in place.items():
+        key = sight.key(ent)
+        if key is not None:
+            yield first.setdefault(key, at), at
+        for edge in sight.edges(ent, "out", _REPLACING):
+            other = place.get(edge.target, -1)
+            if other >= 0 and sight.held(edge.link) >= 0:
+                yield at, other
+
+
+def _alike(said: list[_Said], similar: float) -> Iterator[tuple[int, int]]:
+    """Each with the latest one that it is like and that is like none itself: in a chain of likenesses the ends have nothing in common."""
+    taken: set[int] = set()
+    sets = [each.words for each in said]
+    for later, earlier in similar_pairs.alike(sets):
+        if taken.isdisjoint((later, earlier)) and sameness.jaccard(sets[later], sets[earlier]) >= similar:
+            taken.add(earlier)
+            yield later, earlier
+
+
+def _apart(members: list[_Said], quarrels: _Quarrels) -> Iterator[list[_Said]]:
+    """The members in as many groups as it takes to part all that contradict each other."""
+    groups: list[list[_Said]] = []
+    for each in members:
+        for group in groups:
+            if not any(quarrels.between(each, other) for other in group):
+                group.append(each)
+                break
+        else:
+            groups.append([each])
+    yield from groups
+
+
+class _Together:
+    """Places that belong together, joined two by two."""
+
+    def __init__(self, count: int) -> None:
+        self._up = list(range(count))
+
+    def _top(self, at: int) -> int:
+        while self._up[at] != at:
+            self._up[at] = at = self._up[self._up[at]]
+        return at
+
+    def join(self, one: int, other: int) -> None:
+        one, other = self._top(one), self._top(other)
+        self._up[max(one, other)] = min(one, other)
+
+    def groups(self) -> list[list[int]]:
+        """The places of each group in order."""
+        groups: dict[int, list[int]] = {}
+        for at in range(len(self._up)):
+            groups.setdefault(self._top(at), []).append(at)
+        return list(groups.values())
+
+
+def _drafted(lot: _Lot, nodes: list[Node], wanted: _Wanted, summarise: Summarise) -> Group:
+    about = f" about {wanted.topic.name!r}" if wanted.topic else ""
+    if lot.over:
+        why = "no longer hold"
+    elif wanted.topic and wanted.before < OPEN:
+        why = f"are from before {iso(wanted.before).removesuffix('T00:00:00Z')}"
+    else:
+        why = "say alike"
+    return Group(
+        kind=lot.kind,
+        scope=lot.scope,
+        members=tuple(nodes),
+        content=json_object("the summary", summarise(nodes)),
+        reason=f"{plural(len(nodes), lot.kind)}{about} that {why}",
+    )
+
+
+# ---- folding ----------------------------------------------------------------------------------
+
+
+@registry.write("consolidation")
+def fold(store: GraphStore, groups: Iterable[Group]) -> list[Node]:
+    """Write the summaries of these groups, in one transaction: a node of kind `summary` in the scope of its members, `derived_from` each of them.
+
+    Raises ConflictError or NotFoundError when a member was forgotten meanwhile; nothing is then written.
+    """
+    made = []
+    with store.transaction():
+        for group in groups:
+            said = group.content.get("summary")
+            text = said if isinstance(said, str) else None
+            node = store.add_node(SUMMARY, group.content, text=text, scope=group.scope, reason=group.reason)
+            made.append(store.fold(group.ids, into=node.id, reason=group.reason))
+    return made
+
+
+@dataclass(frozen=True, slots=True)
+class _Folding:
+    """What one summary is derived from, and the operation that said the first of them."""
+
+    members: list[int]
+    op: int
+
+
+@registry.read("consolidation")
+def consolidations(view: Reader) -> list[Consolidation]:
+    """The summaries that stand at a view's coordinate and what each sums up: the one told last first."""
+    with view.reading() as sight:
+        found = sorted(_foldings(sight).items(), key=lambda each: (each[1].op, each[0]), reverse=True)
+        return [_consolidation(sight, sight.thing(ent), folding) for ent, folding in found]
+
+
+def _consolidation(sight: Sight, summary: Node | Event, folding: _Folding) -> Consolidation:
+    assert isinstance(summary, Node)
+    made = sight.change(folding.op)
+    return Consolidation(
+        summary=summary,
+        members=tuple(map(sight.thing, folding.members)),
+        who=made.author,
+        why=made.reason,
+        recorded_at=made.tx,
+    )
+
+
+def _foldings(sight: Sight) -> dict[int, _Folding]:
+    """By summary that stands. What `fold` said is known by its operation, and by the kind of node that only it makes."""
+    found: dict[int, _Folding] = {}
+    for edge in sight.edges_of(_FOLDING):
+        source = edge.source
+        if sight.is_event(source) or sight.held(edge.link) < 0 or sight.standing(source) not in UPRIGHT:
+            continue
+        op, verb = sight.made_by(edge.link)
+        if verb == "fold" or sight.kind(source) == SUMMARY:
+            found.setdefault(source, _Folding([], op)).members.append(edge.target)
+    return found
+
+
+def _folded(sight: Sight) -> set[int]:
+    """What a summary that stands sums up."""
+    return {member for folding in _foldings(sight).values() for member in folding.members}

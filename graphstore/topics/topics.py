@@ -1,0 +1,464 @@
+"""The room of topics: what messages say is memorized, and of each topic what stands now, what it was before, and what is planned.
+
+A topic is a key, or a tag, or else whatever a full-text search finds; the answer says which. Names are looked up beside the index, and of all that
+was ever said of a topic only what is shown is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from graphstore.core.read.topic_rows import Entry, FoundBy, TopicRows
+from graphstore.core.read.view import Reader
+from graphstore.errors import InvalidError, NotFoundError, closest
+from graphstore.store import registry
+from graphstore.topics.conventions import EVIDENCE, Note, note_of
+from graphstore.topics.strategies import (
+    DEFAULT,
+    Choice,
+    Decision,
+    decide,
+    explicit_override,
+    latest_wins,
+    strategy_for,
+    versioned_topics,
+)
+from graphstore.values.inputs import optional_text, text_of, whole_number
+from graphstore.values.keys import topic_name, version_of
+from graphstore.values.models import UPRIGHT, Json, Link, Node, Standing, Value
+from graphstore.values.period import end_moment, moment
+from graphstore.values.text import described, line, when
+
+if TYPE_CHECKING:
+    from graphstore.store.store import GraphStore
+
+__all__ = [
+    "Decision", "Latest", "Memorized", "Mention", "Settled", "Timeline", "explicit_override", "latest_on", "latest_wins", "memorize", "settle",
+    "topic", "versioned_topics",
+]  # fmt: skip
+
+LISTED = 20
+"""How many of each list an answer holds unless told otherwise; it says how many more there are."""
+_LABELS = ("label", "sprint", "session")
+_SHOWN = 120
+_FORGOTTEN = ("evicted", "erased")
+
+
+# ---- what is answered -------------------------------------------------------------------------
+
+
+class Mention(Value):
+    """One statement of a topic: its name there, what it says, and how it stands at the coordinate."""
+
+    name: str
+    id: str
+    says: str
+    label: str | None
+    """The label it keeps: `Sprint 3`. None where it has none, and the date is said."""
+    standing: Standing
+    valid_from: datetime
+    valid_to: datetime | None
+    replaced_by: tuple[str, ...]
+
+    @property
+    def as_of(self) -> str:
+        """Its label, or else the date it holds from."""
+        return self.label or when(self.valid_from)
+
+    def __str__(self) -> str:
+        how = "" if self.standing in UPRIGHT else f", {self.standing.replace('_', ' ')}"
+        return f"{self.says} ({self.as_of}{how})"
+
+
+class Latest(Value):
+    """What stands on a topic. `node` is None when nothing does, or when the strategy cannot decide between those in `also`.
+
+    Each list is cut where `limit` says; `more` counts what was left out.
+    """
+
+    topic: str
+    found_by: FoundBy | None
+    node: Node | None
+    label: str | None
+    as_of: datetime | None
+    """Since when it holds."""
+    decision: Decision | None
+    also: tuple[Mention, ...]
+    """What else stands, newest first."""
+    previous: tuple[Mention, ...]
+    """What fell, newest first."""
+    planned: tuple[Mention, ...]
+    """What is to hold later, the next first."""
+    more: int
+    nearest: tuple[str, ...]
+    """Names like an unknown topic."""
+
+    def __str__(self) -> str:
+        if self.found_by is None:
+            return _unknown(self.topic, self.nearest)
+        parts = [self._first()]
+        if self.also and self.node is not None:
+            parts.append(f"also {', '.join(map(_current, self.also))}")
+        if self.previous:
+            parts.append(f"previously {', '.join(map(str, self.previous))}")
+        if self.planned:
+            parts.append(f"planned {', '.join(map(_planned, self.planned))}")
+        return "; ".join([*parts, f"{self.more} more"] if self.more else parts)
+
+    def _first(self) -> str:
+        if self.node is not None:
+            says = line(described(self.node.content, self.node.text), _SHOWN)
+            return f"{says} (as of {self.label or when(self.node.valid_from)})"
+        if self.also:
+            return f"undecided between {', '.join(map(_current, self.also))}"
+        return f"nothing stands on {self.topic!r}"
+
+
+class Timeline(Value):
+    """A topic over valid time: each list in that order, every statement with what replaced it. As text, a line for each version."""
+
+    topic: str
+    found_by: FoundBy | None
+    past: tuple[Mention, ...]
+    current: tuple[Mention, ...]
+    planned: tuple[Mention, ...]
+    nearest: tuple[str, ...]
+
+    def __str__(self) -> str:
+        if self.found_by is None:
+            return _unknown(self.topic, self.nearest)
+        words = {
+            "superseded": "",
+            "stands": " (current)",
+            "shaky": " (current, shaky)",
+            "not_yet": " (planned)",
+        }
+        return "\n".join(
+            f"{each.name}: {each.says}{words.get(each.standing, f' ({each.standing})')}"
+            for each in (*self.past, *self.current, *self.planned)
+        )
+
+
+class Memorized(Value):
+    """What `memorize` wrote: a node for each message, the supersessions they stated, and remarks on what gave way or was taken as text."""
+
+    nodes: tuple[Node, ...]
+    links: tuple[Link, ...]
+    remarks: tuple[str, ...]
+
+
+class Settled(Value):
+    """What `settle` decided, and the supersessions that say so; none when there was nothing to decide, or it could not be."""
+
+    decision: Decision | None
+    links: tuple[Link, ...]
+
+
+def _unknown(topic: str, nearest: Sequence[str]) -> str:
+    hint = f" Nearest: {', '.join(map(repr, nearest))}." if nearest else ""
+    return f"Nothing that stands tells of {topic!r}.{hint}"
+
+
+def _current(each: Mention) -> str:
+    return f"{each.says} (as of {each.as_of})"
+
+
+def _planned(each: Mention) -> str:
+    label = f"{each.label}, " if each.label else ""
+    return f"{each.says} ({label}from {when(each.valid_from)})"
+
+
+# ---- memorizing -------------------------------------------------------------------------------
+
+
+@registry.write("topics")
+def memorize(
+    store: GraphStore, messages: Iterable[Any], *, session: str | None = None, kind: str = EVIDENCE
+) -> Memorized:
+    """Know what messages say: a node for each, with the dates, tags, role and supersessions written in it. One transaction, all or nothing.
+
+    A message is a dict with `role` and `content` (text, or a list of parts), or a pair (role, text); it may have an `id`, `kind`, `key`, `tags`,
+    `session`, `timestamp`, `supersedes`. Dates say since when it holds: that beside the tags, else the prefix, the role, the timestamp, else now.
+    Raises InvalidError for what is no message or date, NotFoundError for an unknown id after SUPERSEDES; both name the message, and nothing is written.
+    """
+    if isinstance(messages, (str, bytes, Mapping)) or not isinstance(messages, Iterable):
+        raise InvalidError(
+            f"messages {messages!r} is no list. Give a list of dicts with role and content, or of pairs (role, text)."
+        )
+    optional_text("session", session)
+    notes = []
+    for number, message in enumerate(messages, 1):
+        try:
+            notes.append(note_of(message, session, text_of("kind", kind)))
+        except InvalidError as error:
+            raise InvalidError(f"message {number}: {error}") from None
+    with store._verb():
+        _refuse_unknown(store, notes)
+        names = [note_down(store, note) for note in _named(store, notes)]
+        links = [
+            link for name, note in zip(names, notes, strict=True) for link in replace_named(store, name, note)
+        ]
+        with store.reading() as sight:
+            things = [sight.thing(sight.entity(name)) for name in names]
+    nodes = [thing for thing in things if isinstance(thing, Node)]
+    remarks = [f"message {number}: {said}" for number, note in enumerate(notes, 1) for said in note.remarks]
+    return Memorized(nodes=tuple(nodes), links=tuple(links), remarks=tuple(remarks))
+
+
+def _refuse_unknown(store: GraphStore, notes: Sequence[Note]) -> None:
+    """Only a whole id supersedes: `node_1` must not be taken for the beginning of `node_12`."""
+    coming = {note.id for note in notes if note.id is not None}
+    for number, note in enumerate(notes, 1):
+        for old in note.supersedes:
+            if old not in coming and not store.knows(old):
+                with store.reading() as sight:
+                    refused = NotFoundError.nearest("node", old, [*sight.ids(), *coming])
+                raise NotFoundError(
+                    f"message {number} supersedes what is not known: {refused} Nothing was written."
+                )
+
+
+def _named(store: GraphStore, notes: Sequence[Note]) -> list[Note]:
+    """Ids for those that have none, ascending: of two messages of one date and one call the later is the latest."""
+    bare = [note.id is None and note.key is None for note in notes]
+    drawn = iter(sorted(store._new_id() for _ in range(sum(bare))))
+    return [replace(note, id=next(drawn)) if each else note for each, note in zip(bare, notes, strict=True)]
+
+
+@registry.write("topics")
+def note_down(store: GraphStore, note: Note) -> str:
+    """Add the node of a note. Gives its id: that of a node which says the same already, for a note with a key."""
+    at = None if note.at is None else moment(note.at)
+    return store.add_node(
+        note.kind, note.content, id=note.id, key=note.key, text=note.text, tags=note.tags, valid_from=at
+    ).id
+
+
+@registry.write("topics")
+def replace_named(store: GraphStore, name: str, note: Note) -> list[Link]:
+    """Write the supersessions that a note states. All notes of a call are nodes by now, so one may name a later one."""
+    old = [each for each in note.supersedes if each != name]
+    return store.supersede(*old, by=name) if old else []
+
+
+# ---- reading ----------------------------------------------------------------------------------
+
+
+@registry.read("topics")
+def latest_on(
+    view: Reader,
+    topic: str,
+    *,
+    strategy: Choice | Mapping[str, Choice] = DEFAULT,
+    kind: str | None = None,
+    scope: str | None = None,
+    limit: int | None = LISTED,
+) -> Latest:
+    """What stands on a topic at the coordinate, since when, what it was before and what is planned. An unknown topic is an answer that says so.
+
+    `topic`: a key (`auth_v2` asks for that version alone), a tag, or any words. When several stand, `strategy` decides which is `node`: a name, a
+    function of (statements, links), or a mapping from topic, kind or `*` to one. `kind` and `scope` leave out all others.
+    Raises InvalidError for a blank topic or an unknown strategy.
+    """
+    most = whole_number("limit", limit)
+    plain = topic_name(text_of("topic", topic))
+    if strategy != DEFAULT:
+        strategy_for(strategy, plain)
+    with view.reading() as sight:
+        found = _Topic(sight, topic, plain, kind, scope)
+        decision = found.decide(strategy)
+        won = found.winner(decision)
+        node = None if won is None else found.node(won)
+        others = [each for each in found.current if each is not won] if len(found.current) > 1 else []
+        also = found.mentions(found.by_age(others)[::-1], most) if others else ()
+        previous = found.mentions(found.by_age(found.past)[::-1], most) if found.past else ()
+        planned = found.mentions(found.by_age(found.planned), most) if found.planned else ()
+        told = len(also) + len(previous) + len(planned)
+        return Latest.made(
+            {
+                "topic": topic,
+                "found_by": found.by,
+                "node": node,
+                "label": None if node is None else label_of(node.content),
+                "as_of": None if node is None else node.valid_from,
+                "decision": decision,
+                "also": also,
+                "previous": previous,
+                "planned": planned,
+                "more": len(others) + len(found.past) + len(found.planned) - told,
+                "nearest": () if found.by else found.nearest(),
+            }
+        )
+
+
+@registry.read("topics")
+def topic(view: Reader, topic: str, *, kind: str | None = None, scope: str | None = None) -> Timeline:
+    """All that was said of a topic, as believed at the coordinate: what is past, what stands and what is planned, in the order of valid time.
+
+    Versions are named by their key (`auth_v2`) or, where that has no number, counted. Raises InvalidError for a blank topic.
+    """
+    plain = topic_name(text_of("topic", topic))
+    with view.reading() as sight:
+        found = _Topic(sight, topic, plain, kind, scope)
+        names = found.numbered(plain)
+        past, current, planned = (
+            tuple(found.mention(each, names[each]) for each in found.by_age(part))
+            for part in (found.past, found.current, found.planned)
+        )
+        return Timeline(
+            topic=topic,
+            found_by=found.by,
+            past=past,
+            current=current,
+            planned=planned,
+            nearest=() if found.by else found.nearest(),
+        )
+
+
+@registry.write("topics")
+def settle(
+    store: GraphStore,
+    topic: str,
+    *,
+    strategy: Choice | Mapping[str, Choice] = DEFAULT,
+    reason: str,
+    kind: str | None = None,
+    scope: str | None = None,
+) -> Settled:
+    """Let a strategy decide between those that stand on a topic, and write it down: what won supersedes what lost, with the reason, as one transaction.
+
+    What a strategy leaves undecided stays as it is. Only what bears the key or tag is settled: what a search finds may be of another topic.
+    Raises NotFoundError for an unknown topic, InvalidError for one that only a search finds, or whose statements are of several scopes.
+    """
+    text_of("reason", reason)
+    plain = topic_name(text_of("topic", topic))
+    with store._verb(), store.reading() as sight:
+        found = _Topic(sight, topic, plain, kind, scope)
+        if found.by is None:
+            raise NotFoundError(_unknown(topic, found.nearest()))
+        if found.by == "text":
+            raise InvalidError(
+                f"{topic!r} is no key and no tag; what a search finds is not settled. Give a key or a tag."
+            )
+        scopes = sorted({found.scope(each) for each in found.current})
+        if len(scopes) > 1:
+            raise InvalidError(f"{topic!r} stands in several scopes: {scopes}. Give scope= to settle one.")
+        decision = found.decide(strategy)
+        links = [] if decision is None else _say(store, topic, decision, reason)
+    return Settled(decision=decision, links=tuple(links))
+
+
+def _say(store: GraphStore, topic: str, decision: Decision, reason: str) -> list[Link]:
+    won = decision.won
+    if won is None:
+        return []
+    how = {"topic": topic, "strategy": decision.strategy, "why": decision.why}
+    return [store.link(won, "supersedes", old, reason=reason, metadata=how) for old in decision.lost]
+
+
+def label_of(content: Json) -> str | None:
+    """The label a content keeps: its `label`, `sprint` or `session`; of a bare number, with the word: `Sprint 3`."""
+    for name in _LABELS:
+        value = content.get(name)
+        if value is None:
+            continue
+        if isinstance(value, str) and value.strip():
+            return f"{name.title()} {value}" if value.isdecimal() and name != "label" else line(value)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return str(value) if name == "label" else f"{name.title()} {value}"
+    return None
+
+
+# ---- finding ----------------------------------------------------------------------------------
+
+
+class _Statement(NamedTuple):
+    id: str
+    kind: str
+    key: str | None
+    valid_from: datetime
+    tx_from: datetime
+
+
+class _Topic(TopicRows):
+    """What is known of a topic at one coordinate; bodies are read for what is shown."""
+
+    # ------------------------------------------------------------------ deciding
+
+    def decide(self, strategy: Choice | Mapping[str, Choice]) -> Decision | None:
+        """Which of those that stand counts; a strategy is asked when there are several."""
+        if not self.current:
+            return None
+        if len(self.current) == 1:
+            name = DEFAULT
+            if strategy != DEFAULT:
+                name = strategy_for(strategy, topic_name(self.asked), {self.kind(self.current[0])})[0]
+            return Decision.made(
+                {
+                    "strategy": name,
+                    "won": self.id(self.current[0]),
+                    "lost": (),
+                    "undecided": (),
+                    "why": "nothing else stands",
+                }
+            )
+        statements = [
+            _Statement(self.id(each), self.kind(each), self.key(each), moment(each.since), moment(each.told))
+            for each in self.current
+        ]
+        return decide(strategy, topic_name(self.asked), statements, self.joined())
+
+    def winner(self, decision: Decision | None) -> Entry | None:
+        """The statement that a decision is for."""
+        if decision is None or decision.won is None:
+            return None
+        if len(self.current) == 1:
+            return self.current[0]
+        return next(each for each in self.current if self.id(each) == decision.won)
+
+    # ------------------------------------------------------------------ showing
+
+    def mentions(self, entries: Sequence[Entry], most: int | None) -> tuple[Mention, ...]:
+        return tuple([self.mention(each, self._called(each)) for each in entries[:most]])
+
+    def _called(self, each: Entry) -> str:
+        return self.key(each) or self.id(each)
+
+    def mention(self, each: Entry, name: str) -> Mention:
+        standing, body = self.standing(each), self.body(each)
+        content: Json = body["content"]
+        says = described(content, body.get("text"))
+        return Mention.made(
+            {
+                "name": name,
+                "id": self.id(each),
+                "says": f"[{standing}]" if standing in _FORGOTTEN else line(says, _SHOWN),
+                "label": label_of(content),
+                "standing": standing,
+                "valid_from": moment(each.since),
+                "valid_to": end_moment(self.until(each)),
+                "replaced_by": self.replaced_by(each),
+            }
+        )
+
+    def numbered(self, name: str) -> dict[Entry, str]:
+        """What each statement is called on the timeline: by its key where that has a number, else by the next number that is free."""
+        entries = self.by_age([*self.past, *self.current, *self.planned])
+        base = version_of(name)[0] or name
+        own = {each: key for each in entries if version_of(key := self._called(each))[0] == base}
+        own = {each: key for each, key in own.items() if version_of(key)[1] is not None}
+        taken, names, number = set(own.values()), dict(own), 0
+        for each in entries:
+            if each not in own:
+                number += 1
+                while f"{base}_v{number}" in taken:
+                    number += 1
+                names[each] = f"{base}_v{number}"
+        return names
+
+    def nearest(self) -> tuple[str, ...]:
+        """Known keys and tags that are like what was asked for."""
+        return tuple(closest(topic_name(self.asked), self.names()))

@@ -1,0 +1,43 @@
+"""The difference between two contents, as paths a person can read: `content.summary`, `lessons.model[0]`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphstore.values.models import FieldChange
+
+
+def diff(old: Any, new: Any, path: str = "") -> list[FieldChange]:
+    """Every leaf that was added, removed or changed, in the order of `old` then of what is only in `new`.
+
+    1 and 1.0 are equal, True and 1 are not: JSON keeps them apart.
+    """
+    if isinstance(old, dict) and isinstance(new, dict):
+        return _objects(old, new, path)
+    if isinstance(old, list) and isinstance(new, list):
+        return _arrays(old, new, path)
+    if old == new and isinstance(old, bool) == isinstance(new, bool):
+        return []
+    return [FieldChange(path=path, type="changed", old=old, new=new)]
+
+
+def _objects(old: dict[str, Any], new: dict[str, Any], path: str) -> list[FieldChange]:
+    changes = []
+    for name, value in old.items():
+        place = f"{path}.{name}" if path else name
+        if name in new:
+            changes += diff(value, new[name], place)
+        else:
+            changes.append(FieldChange(path=place, type="removed", old=value))
+    for name, value in new.items():
+        if name not in old:
+            changes.append(FieldChange(path=f"{path}.{name}" if path else name, type="added", new=value))
+    return changes
+
+
+def _arrays(old: list[Any], new: list[Any], path: str) -> list[FieldChange]:
+    shared = min(len(old), len(new))
+    changes = [change for i in range(shared) for change in diff(old[i], new[i], f"{path}[{i}]")]
+    changes += [FieldChange(path=f"{path}[{i}]", type="removed", old=old[i]) for i in range(shared, len(old))]
+    changes += [FieldChange(path=f"{path}[{i}]", type="added", new=new[i]) for i in range(shared, len(new))]
+    return changes

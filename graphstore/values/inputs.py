@@ -1,0 +1,222 @@
+"""What a caller gives, checked: text, JSON, ids and periods. Each refusal says what was got and what to do."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import orjson
+
+from graphstore.errors import InvalidError
+from graphstore.values.fingerprints import MESSAGES, fingerprint_of
+from graphstore.values.models import Event, Json, Node
+from graphstore.values.period import BEGINNING, OPEN, Instant, Period, TimeLike, period
+
+Thing = Node | Event
+
+ORIGINS = ("agent", "system")
+MESSAGE_TEXTS = ("sender", "sender_name", "thread", "classification", "media_path", "media_hash")
+"""What a message says beside the fields of any event; of these, and `authorized`, one makes an event a message."""
+EVENT_TEXTS = ("source", "agent", "fingerprint", "trace_id", "span_id", "parent_span_id", *MESSAGE_TEXTS)
+EVENT_FIELDS = ("type", "description", "id", "occurred_at", "source", "origin", "agent", "related_to", "metadata",
+                "fingerprint", "trace_id", "span_id", "parent_span_id", "authorized", *MESSAGE_TEXTS)  # fmt: skip
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+# dates, dataclasses and subclasses would change kind on the way through JSON: refused, not converted
+_STRICT = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_SUBCLASS
+
+
+def text_of(what: str, value: Any, *, empty: bool = False) -> str:
+    """The checked text. Raises InvalidError for what is no text, blank (unless `empty`), or cannot be written as UTF-8."""
+    if not isinstance(value, str):
+        raise InvalidError(f"{what} {value!r} is no text. Give a str.")
+    if not empty and (not value or value.isspace()):
+        raise InvalidError(f"{what} is blank. Give some text.")
+    if not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise InvalidError(
+                f"{what} {value!r} holds a lone surrogate, which is no character. Remove it."
+            ) from None
+    return value
+
+
+def printable(what: str, text: str) -> str:
+    """The text. Raises InvalidError where it holds control characters."""
+    if _CONTROL.search(text):
+        raise InvalidError(f"{what} {text!r} holds control characters. Use printable text.")
+    return text
+
+
+def optional_text(what: str, value: Any) -> str | None:
+    """The checked text, or None."""
+    return None if value is None else text_of(what, value, empty=True)
+
+
+def json_object(what: str, value: Any) -> Json:
+    """The checked JSON object. Raises InvalidError naming what JSON cannot hold."""
+    if not isinstance(value, Mapping):
+        raise InvalidError(f"{what} {_short(value)} is no JSON object. Give a dict with text keys.")
+    plain = value if type(value) is dict else dict(value)
+    try:
+        raw = orjson.dumps(plain, option=_STRICT)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidError(
+            f"{what} is not JSON: {error}. Allowed: objects with text keys, lists, text, 64-bit whole numbers, finite numbers, true, false, null."
+        ) from None
+    kept: Json = orjson.loads(raw)
+    if kept != plain:
+        _refuse_changed(what, plain)
+    return kept
+
+
+def _refuse_changed(what: str, value: Any) -> None:
+    """Raise InvalidError for a part that JSON would silently turn into something else: NaN, a UUID, an enum. A tuple is a list."""
+    if isinstance(value, dict):
+        parts: Iterable[Any] = value.values()
+    elif isinstance(value, (list, tuple)):
+        parts = value
+    elif (
+        value is None
+        or isinstance(value, (bool, int, str))
+        or (isinstance(value, float) and math.isfinite(value))
+    ):
+        return
+    else:
+        raise InvalidError(
+            f"{what} is not JSON: it holds {_short(value)}. Allowed: objects with text keys, lists, text, 64-bit whole numbers, "
+            "finite numbers, true, false, null."
+        )
+    for part in parts:
+        _refuse_changed(what, part)
+
+
+def _short(value: Any) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= 60 else f"{shown[:57]}…"
+
+
+def version_body(content: Any, text: Any, tags: Any, trigger: Any, source: Any) -> Json:
+    """The body of a node's version. What is absent is left out."""
+    return {"content": json_object("content", content), **description(text, tags, trigger, source)}
+
+
+def description(text: Any, tags: Any, trigger: Any, source: Any) -> Json:
+    """What a version says beside its content. What is absent is left out."""
+    body: Json = {}
+    if text is not None:
+        body["text"] = text_of("text", text, empty=True)
+    if tags:
+        body["tags"] = tags_of(tags)
+    if trigger != "initial":
+        body["trigger"] = text_of("trigger", trigger)
+    if source is not None:
+        body["source"] = text_of("source", source, empty=True)
+    return body
+
+
+def tags_of(tags: Any) -> list[str]:
+    """The tags, each once, in order. Raises InvalidError for what is no list of text."""
+    if type(tags) is not list and (isinstance(tags, (str, bytes)) or not isinstance(tags, Iterable)):
+        raise InvalidError(f"tags {tags!r} is no list. Give a list of text, such as [{tags!r}].")
+    return list(dict.fromkeys([text_of("tag", tag) for tag in tags]))
+
+
+def event_of(
+    type: Any, description: Any, origin: Any, metadata: Any, authorized: Any = None, **texts: Any
+) -> tuple[str, Json]:
+    """The type and the body of an event, with its fingerprint. What is absent is left out.
+
+    A message has no fingerprint of its own, and may say nothing when a medium does. Raises InvalidError that lists the fields an event can have.
+    """
+    try:
+        return _event_of(type, description, origin, metadata, authorized, texts)
+    except InvalidError as error:
+        raise InvalidError(f"{error} {event_fields()}") from None
+
+
+def event_fields() -> str:
+    """The sentence that names the fields of an event."""
+    return f"Fields of an event: {', '.join(EVENT_FIELDS)}."
+
+
+def _event_of(
+    type: Any, description: Any, origin: Any, metadata: Any, authorized: Any, texts: dict[str, Any]
+) -> tuple[str, Json]:
+    type = text_of("type", type)
+    medium = texts.get("media_path") is not None or texts.get("media_hash") is not None
+    body: Json = {"description": text_of("description", description, empty=medium)}
+    if origin not in ORIGINS:
+        raise InvalidError.choice("origin", origin, ORIGINS)
+    body["origin"] = origin
+    if metadata:
+        body["metadata"] = json_object("metadata", metadata)
+    for name, value in texts.items():
+        if value is not None:
+            body[name] = text_of(name, value, empty=True)
+    if authorized is not None and not isinstance(authorized, bool):
+        raise InvalidError(f"authorized {authorized!r} is neither true nor false. Give True or False.")
+    if authorized is None and not body.keys().isdisjoint(MESSAGE_TEXTS):
+        authorized = True
+    if authorized is False or (authorized and type not in MESSAGES):
+        body["authorized"] = authorized
+    if authorized_of(type, body) is None:
+        fingerprint = fingerprint_of(type, body["description"], body.get("source"), body.get("fingerprint"))
+        if fingerprint is not None:
+            body["fingerprint"] = fingerprint
+    return type, body
+
+
+def authorized_of(type: str, body: Json) -> bool | None:
+    """Whether a message was authorized, true unless told; None for an event that is no message."""
+    authorized: bool | None = body.get("authorized", True if type in MESSAGES else None)
+    return authorized
+
+
+def ids(what: str, value: str | Thing | Iterable[str | Thing]) -> list[str]:
+    """One id or many, as a list without repeats. What was read from a store may stand for its id."""
+    if isinstance(value, (str, Node, Event)):
+        return [id_of(value)]
+    if type(value) is tuple and not value:
+        return []
+    if not isinstance(value, Iterable):
+        raise InvalidError(f"{what} {value!r} is no id. Give an id, or a list of ids.")
+    return list(dict.fromkeys(text_of(what, id_of(each)) for each in value))
+
+
+def id_of(value: str | Thing) -> str:
+    """The id of a node or event; what is none of these is itself."""
+    return value.id if isinstance(value, (Node, Event)) else value
+
+
+Read = Callable[[TimeLike, str], Instant]
+"""Reads the time that a caller gave for the argument of that name."""
+
+
+def span(valid_from: TimeLike | None, valid_to: TimeLike | None, now: Instant, read: Read) -> Period:
+    """The period of something new: from now and open, unless said otherwise."""
+    start = now if valid_from is None else read(valid_from, "valid_from")
+    return period(start, OPEN if valid_to is None else read(valid_to, "valid_to"))
+
+
+def part(valid_from: TimeLike | None, valid_to: TimeLike | None, read: Read) -> Period:
+    """The part of something there already: all of it, unless said otherwise."""
+    start = BEGINNING if valid_from is None else read(valid_from, "valid_from")
+    return period(start, OPEN if valid_to is None else read(valid_to, "valid_to"))
+
+
+def whole_number(what: str, value: Any) -> int | None:
+    """The checked whole number of at least 1, or None: no limit."""
+    return None if value is None else at_least_one(what, value, " or None for no limit")
+
+
+def at_least_one(what: str, value: Any, otherwise: str = "") -> int:
+    """The checked whole number of at least 1. `otherwise`: what else a caller may give."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        comma = "," if otherwise else ""
+        raise InvalidError(
+            f"{what} {value!r} is out of range. Give a whole number of at least 1{comma}{otherwise}."
+        )
+    return value

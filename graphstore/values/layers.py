@@ -1,0 +1,127 @@
+"""The layers of memory as one table: how the sources of each begin, how long it keeps what it holds, and whether the cap may touch it.
+
+A layer is told by the beginning of a chunk's scope and source, so no layer's prefix ever changes its meaning.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+
+from graphstore.errors import ConflictError, InvalidError
+from graphstore.values.models import Json
+from graphstore.values.period import MICROSECOND, Instant
+
+CHUNK = "chunk"
+"""The kind of the nodes that memory is made of."""
+LONGEST = timedelta(days=365_000)
+"""What is to be kept for longer has no end."""
+_NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One layer: its name, what sources in it begin with (`name:` by habit), how long after they were told chunks are kept (None: no end), and
+    whether it is permanent: then the cap never takes any of it.
+    """
+
+    name: str
+    prefix: str
+    ttl: timedelta | None = None
+    permanent: bool = False
+
+
+BUILT_IN: Mapping[str, Layer] = {
+    layer.name: layer
+    for layer in (
+        Layer("soul", "soul:", permanent=True),
+        Layer("conversation", "conversation:", timedelta(days=30)),
+        Layer("tool", "tool:", timedelta(days=14)),
+        Layer("group", "group:", timedelta(days=60)),
+        Layer("er1", "er1:", permanent=True),
+        Layer("observation", "observation:", permanent=True),
+    )
+}
+
+
+def table(kept: Json | None) -> dict[str, Layer]:
+    """All layers, by name: the built-in ones, then those a store keeps."""
+    return {**BUILT_IN, **{name: _layer(name, said) for name, said in (kept or {}).items()}}
+
+
+def of_scope(layers: Mapping[str, Layer], scope: str) -> Layer | None:
+    """The layer that a scope or a source belongs to; None for none of these."""
+    prefix = scope[: scope.find(":") + 1]
+    return next((layer for layer in layers.values() if layer.prefix == prefix), None)
+
+
+def over(layer: Layer | None, born: Instant, now: Instant) -> bool:
+    """Whether the time of a chunk of this layer, told at `born`, is over by `now`."""
+    return layer is not None and layer.ttl is not None and born + layer.ttl // MICROSECOND <= now
+
+
+def defined(layers: Mapping[str, Layer], layer: Layer) -> dict[str, Layer]:
+    """The table with one layer more. Saying one again changes nothing.
+
+    Raises InvalidError for a layer that cannot be, ConflictError for a name or a prefix that means another one.
+    """
+    _check(layer)
+    if layers.get(layer.name) == layer:
+        return dict(layers)
+    if layer.name in layers:
+        raise ConflictError(
+            f"layer {layer.name!r} is there already: {layers[layer.name]}. What a layer is never changes; choose another name."
+        )
+    for other in layers.values():
+        if other.prefix == layer.prefix:
+            raise ConflictError(
+                f"prefix {layer.prefix!r} is that of layer {other.name!r}. Choose another prefix."
+            )
+    return {**layers, layer.name: layer}
+
+
+def as_kept(layers: Mapping[str, Layer]) -> Json:
+    """What a store keeps of the layers that are not built in: the TTL in microseconds."""
+    return {
+        name: {
+            "prefix": layer.prefix,
+            "ttl": None if layer.ttl is None else layer.ttl // MICROSECOND,
+            "permanent": layer.permanent,
+        }
+        for name, layer in layers.items()
+        if name not in BUILT_IN
+    }
+
+
+def _layer(name: str, said: Json) -> Layer:
+    ttl = None if said["ttl"] is None else said["ttl"] * MICROSECOND
+    return Layer(name, said["prefix"], ttl, said["permanent"])
+
+
+def _check(layer: Layer) -> None:
+    if not isinstance(layer, Layer):
+        raise InvalidError(
+            f"{layer!r} is no layer. Give Layer(name, prefix, ttl=timedelta(days=…), permanent=False)."
+        )
+    if not isinstance(layer.name, str) or not _NAME.fullmatch(layer.name):
+        raise InvalidError(
+            f"layer name {layer.name!r} is none. Give lower case letters, digits, `.`, `_` and `-`, such as 'notes'."
+        )
+    if (
+        not isinstance(layer.prefix, str)
+        or not layer.prefix.endswith(":")
+        or not _NAME.fullmatch(layer.prefix[:-1])
+    ):
+        raise InvalidError(f"prefix {layer.prefix!r} is none. Give a name and a colon, such as 'notes:'.")
+    if layer.ttl is not None and (
+        not isinstance(layer.ttl, timedelta) or not timedelta(0) < layer.ttl <= LONGEST
+    ):
+        raise InvalidError(
+            f"ttl {layer.ttl!r} is none. Give a timedelta above 0, of {LONGEST.days:,} days at most, or None for no end."
+        )
+    if layer.permanent and layer.ttl is not None:
+        raise InvalidError(
+            f"layer {layer.name!r} is permanent and has an end. Leave ttl out, or permanent=True."
+        )

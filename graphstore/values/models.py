@@ -1,0 +1,509 @@
+"""The values a reader gets: frozen pydantic models, aware datetimes, `None` for an open end."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict
+
+from graphstore.values.painter import Painted, painter
+
+Standing = Literal["stands", "shaky", "superseded", "retracted", "ended", "not_yet", "evicted", "erased"]
+UPRIGHT = frozenset({"stands", "shaky"})
+Confidence = Literal["explicit", "inferred"]
+Status = Literal["active", "resolved", "superseded"]
+How = Literal["superseded", "corrected", "revised", "ended", "retracted"]
+Json = dict[str, Any]
+
+_new = object.__new__
+# a frozen record refuses to be set; its slots themselves do not, and are quicker than object.__setattr__
+_set_fields, _set_named, _set_extra, _set_private = (
+    BaseModel.__dict__[slot].__set__
+    for slot in ("__dict__", "__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__")
+)
+# what a record copied or pickled is made from: a set, and the same for all of a class, since none of them is changed
+_names: dict[type, set[str]] = {}
+M = TypeVar("M", bound="Value")
+
+
+class Value(BaseModel):
+    """A frozen record. `made` builds one from fields already known to be right, without checking them again."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @classmethod
+    def made(cls: type[M], fields: dict[str, Any]) -> M:
+        # The store's own reads come from checked input: validating again would cost ten times the read.
+        self = _new(cls)
+        _set_fields(self, fields)
+        _set_named(self, _names.get(cls) or _names.setdefault(cls, set(cls.model_fields)))
+        _set_extra(self, None)
+        _set_private(self, None)
+        return self
+
+
+class Shown(Painted, Value):
+    """A value that shows itself: as text, as a picture in time, as a graph."""
+
+    def __repr__(self) -> str:
+        return painter().plain(self)
+
+    def __str__(self) -> str:
+        return repr(self)
+
+
+class Coordinate(Value):
+    """Where a view stands: `valid` in the world's time, `tx` in the store's."""
+
+    valid: datetime
+    tx: datetime
+
+    def __str__(self) -> str:
+        return f"valid {_show(self.valid)}, as known at {_show(self.tx)}"
+
+
+class Snapshot(Value):
+    """A coordinate that was given a name, and by whom."""
+
+    name: str
+    valid: datetime
+    tx: datetime
+    author: str | None
+
+    def __str__(self) -> str:
+        by = f", named by {self.author}" if self.author else ""
+        return f"{self.name}: valid {_show(self.valid)}, as known at {_show(self.tx)}{by}"
+
+
+class Node(Value):
+    """Something known, as described at one coordinate. The period is that of the row that holds there."""
+
+    id: str
+    kind: str
+    key: str | None
+    scope: str
+    number: int
+    content: Json
+    text: str | None
+    tags: tuple[str, ...]
+    trigger: str
+    source: str | None
+    standing: Standing
+    valid_from: datetime
+    valid_to: datetime | None
+    tx_from: datetime
+    tx_to: datetime | None
+
+    @property
+    def ref(self) -> str:
+        """`{id}-v{number}`: this description by name."""
+        return f"{self.id}-v{self.number}"
+
+
+class Version(Value):
+    """One row of a node's history: a description over one period, believed over another."""
+
+    id: str
+    kind: str
+    key: str | None
+    scope: str
+    ref: str
+    number: int
+    content: Json
+    text: str | None
+    tags: tuple[str, ...]
+    trigger: str
+    source: str | None
+    valid_from: datetime
+    valid_to: datetime | None
+    tx_from: datetime
+    tx_to: datetime | None
+
+
+class Link(Value):
+    """A typed edge, read as a sentence: `source kind target`."""
+
+    id: str
+    source: str
+    kind: str
+    target: str
+    reason: str | None
+    strength: int | None
+    confidence: Confidence
+    created_by: str
+    metadata: Json
+    source_standing: Standing
+    target_standing: Standing
+    valid_from: datetime
+    valid_to: datetime | None
+    tx_from: datetime
+    tx_to: datetime | None
+
+    def __str__(self) -> str:
+        why = f" ({self.reason})" if self.reason else ""
+        return f"{self.source} {self.kind} {self.target}{why}"
+
+
+class Event(Value):
+    """Something that happened: at an instant, and perhaps again. Never revised, only linked to.
+
+    What is counted, and the status, are those of the coordinate it was read at. `occurred_at` is `first_seen`.
+    """
+
+    id: str
+    type: str
+    description: str
+    source: str | None
+    origin: str
+    agent: str | None
+    occurred_at: datetime
+    first_seen: datetime
+    last_seen: datetime
+    count: int
+    status: Status
+    metadata: Json
+    links: tuple[Link, ...] | None
+    """The links that hold, at either end of it; None where it is shown as the end of something else."""
+    fingerprint: str | None
+    trace_id: str | None
+    span_id: str | None
+    parent_span_id: str | None
+    sender: str | None
+    sender_name: str | None
+    thread: str | None
+    classification: str | None
+    authorized: bool | None
+    """Of a message, true unless told; None of what is no message."""
+    media_path: str | None
+    media_hash: str | None
+    """SHA-256 of the medium, 64 hex characters, where the store could read it."""
+    standing: Standing
+    tx_from: datetime
+    """When the store was first told of it."""
+    tx_to: datetime | None
+
+
+class Recorded(Value):
+    """What `record_event` did: the event, whether it is new, and what could not be done."""
+
+    event: Event
+    is_new: bool
+    warnings: tuple[str, ...] = ()
+
+
+class FieldChange(Value):
+    """One difference between two contents: `path` such as `summary` or `lessons.model[0]`."""
+
+    path: str
+    type: Literal["added", "removed", "changed"]
+    old: Any = None
+    new: Any = None
+
+
+class NodeChange(Value):
+    """A node that both of two views have, described differently."""
+
+    id: str
+    before: Node
+    after: Node
+    fields: tuple[FieldChange, ...]
+
+
+class ViewDiff(Shown):
+    """What a second coordinate has that the first has not, and the other way round."""
+
+    added: tuple[Node, ...]
+    removed: tuple[Node, ...]
+    changed: tuple[NodeChange, ...]
+    events_added: tuple[Event, ...] = ()
+    events_removed: tuple[Event, ...] = ()
+    links_added: tuple[Link, ...] = ()
+    links_removed: tuple[Link, ...] = ()
+
+    def __bool__(self) -> bool:
+        return any(
+            (
+                self.added,
+                self.removed,
+                self.changed,
+                self.events_added,
+                self.events_removed,
+                self.links_added,
+                self.links_removed,
+            )
+        )
+
+
+class Inspection(Shown):
+    """One thing with all that touches it: any standing, links both ways, every believed version."""
+
+    node: Node | Event
+    links: tuple[Link, ...]
+    backlinks: tuple[Link, ...]
+    history: tuple[Version, ...]
+    same_topic: tuple[Link, ...] = ()
+    confirmations: int = 0
+
+
+class Shaky(Value):
+    """A thing that stands and rests on one that has fallen: by which links, how and why that fell, and when the store was told."""
+
+    node: Node | Event
+    root: Node | Event
+    links: tuple[Link, ...]
+    why: str | None
+    recorded_at: datetime
+
+    def __str__(self) -> str:
+        path = "; ".join(map(str, self.links))
+        why = f" because: {self.why}" if self.why else ""
+        fell = (
+            "had fallen before it was evicted"
+            if self.root.standing == "evicted" and isinstance(self.root, Event)
+            else f"was {self.root.standing}"
+        )
+        return f"{_name(self.node)} is shaky: {self.root.id} {fell}, recorded {_show(self.recorded_at)}{why}. It rests on it by {path}."
+
+
+class Step(Value):
+    """One step of a supersession: how, by which link, to which node; `who` and `why` in the writer's words."""
+
+    how: How
+    link: Link | None
+    node: Node | Event | None
+    who: str | None
+    why: str | None
+    since: datetime | None
+    recorded_at: datetime
+
+
+class Supersession(Shown):
+    """What became of one thing: the steps away from it and what stands now at their ends."""
+
+    subject: Node | Event
+    chain: tuple[Step, ...]
+    current: tuple[Node | Event, ...]
+    standing: Standing
+
+    @property
+    def of_steps(self) -> tuple[str, ...]:
+        """The id of the thing that each step of the chain is of. One with a link is of its target; an end without a successor is of the thing that
+        ended, which may be further along than the subject."""
+        ends = _ends(self)
+        found = []
+        for step in self.chain:
+            of = self.subject.id if step.link is None else step.link.target
+            if step.node is None:
+                of = next((id for id, standing in ends if standing == step.how), of)
+                ends = [end for end in ends if end[0] != of]
+            found.append(of)
+        return tuple(found)
+
+    def __str__(self) -> str:
+        return _tell(self)
+
+
+class Chain(Shown):
+    """What was reached from a root, nearest first, and the links walked. `truncated`: the depth cut something off."""
+
+    root: Node | Event
+    nodes: tuple[Node | Event, ...]
+    links: tuple[Link, ...]
+    truncated: bool
+
+
+class Contradiction(Value):
+    """Two things that cannot both be right, or so it seems. Surfaced, never resolved by the store.
+
+    `link` says so; a candidate has none, but an `overlap`: the part of their words that both share. `decision` is the id that was kept, or `both`.
+    """
+
+    link: Link | None
+    source: Node | Event
+    target: Node | Event
+    settled: bool
+    overlap: float | None = None
+    decision: str | None = None
+
+
+class BranchInfo(Value):
+    """A branch: what it began with (what the trunk knew at `forked_at`), when it was made, and what was done with it since.
+
+    `transactions` are its own, `last_tx` is that of the last; `merged_at` is when it was merged last.
+    """
+
+    name: str
+    forked_at: datetime
+    made_at: datetime
+    transactions: int
+    last_tx: datetime | None
+    merged_at: datetime | None
+
+
+class MergeConflict(Value):
+    """What the trunk and a branch both said anew since they had the same, and not alike, over one period; or what cannot be beside what the
+    trunk has (`other`: the thing or link it collides with).
+
+    `id` names the thing, link or kind. `base`, `ours` and `theirs` are what was, what the trunk says and what the branch says; None: nothing, or
+    no more. `choices`: what may be decided.
+    """
+
+    id: str
+    what: Literal["node", "link", "event", "identity", "slot", "cycle", "kind", "trust"]
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
+    base: Node | Event | Link | None = None
+    ours: Node | Event | Link | None = None
+    theirs: Node | Event | Link | None = None
+    other: str | None = None
+    choices: tuple[Literal["trunk", "branch"], ...] = ("trunk", "branch")
+    decision: Literal["trunk", "branch"] | None = None
+
+    def __str__(self) -> str:
+        since = "" if self.valid_from is None else f" from {_show(self.valid_from)}"
+        until = "" if self.valid_to is None else f" to {_show(self.valid_to)}"
+        told = {
+            "slot": f"would hold the slot that {self.other} holds on the trunk",
+            "cycle": f"would close a cycle with {self.other} of the trunk",
+            "identity": "is something else on the trunk",
+            "kind": "is defined otherwise on the trunk",
+        }.get(self.what)
+        if told is None:
+            sides = (self.base, self.ours, self.theirs)
+            was, ours, theirs = map(_said, sides)
+            if ours == theirs:  # in short they say the same
+                was, ours, theirs = map(_said_in_full, sides)
+            told = f"was {was}; the trunk says {ours}, the branch {theirs}"
+        decided = "" if self.decision is None else f" Decided: the {self.decision}'s."
+        return f"{self.what} {self.id}{since}{until} {told}.{decided}"
+
+
+class Merge(Value):
+    """What merging a branch did. Not `merged`: there are conflicts to decide first, and nothing was written.
+
+    `added`, `changed` and `ended` are the ids of things, `links` those of links made, changed or taken back, all on the trunk. `left_out`: links of
+    the branch that were not made, since what they name was kept out.
+    """
+
+    merged: bool
+    conflicts: tuple[MergeConflict, ...] = ()
+    added: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    ended: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    tx: datetime | None = None
+
+    def __str__(self) -> str:
+        if not self.merged:
+            lines = "\n".join(f"  {conflict}" for conflict in self.conflicts)
+            return f"not merged: {len(self.conflicts)} to decide.\n{lines}"
+        counts = {name: len(getattr(self, name)) for name in ("added", "changed", "ended", "links")}
+        return "merged: " + ", ".join(f"{count} {name}" for name, count in counts.items()) + "."
+
+
+class Change(Value):
+    """One operation of one transaction, in the order it was done. `branch` is the one it was told on, None for the trunk."""
+
+    tx: datetime
+    verb: str
+    subject: str
+    author: str | None
+    reason: str | None
+    branch: str | None = None
+
+
+class Problem(Value):
+    """One thing `verify` found: where, and what."""
+
+    file: str
+    line: int | None
+    message: str
+
+
+class Verification(Value):
+    """What `verify` found. `ok` is true when nothing is wrong."""
+
+    ok: bool
+    problems: tuple[Problem, ...]
+    transactions: int = 0
+    checked: tuple[str, ...] = ()
+
+
+def words(thing: Node | Event | Version) -> str:
+    """What a thing says, in its own words: its text or description, else what its content holds."""
+    if isinstance(thing, Event):
+        return thing.description
+    from graphstore.values.text import described
+
+    return described(thing.content, thing.text)
+
+
+def _show(at: datetime) -> str:
+    text = at.isoformat().replace("+00:00", "Z")
+    return text.removesuffix("T00:00:00Z")
+
+
+def _name(thing: Node | Event) -> str:
+    text = thing.text if isinstance(thing, Node) else thing.description
+    return f"{thing.id} ({text})" if text else thing.id
+
+
+_SAID = 120  # columns of what one side of a conflict says
+
+
+def _said(thing: Node | Event | Link | None) -> str:
+    if thing is None:
+        return "nothing"
+    if isinstance(thing, Node):
+        from graphstore.values.text import described, line
+
+        return line(described(thing.content, thing.text), _SAID)
+    return thing.description if isinstance(thing, Event) else str(thing)
+
+
+def _said_in_full(thing: Node | Event | Link | None) -> str:
+    if not isinstance(thing, Node):
+        return _said(thing)
+    more = {"text": thing.text, "tags": list(thing.tags), "trigger": thing.trigger, "source": thing.source}
+    return repr({"content": thing.content} | {name: value for name, value in more.items() if value})
+
+
+def _tell(found: Supersession) -> str:
+    subject = _name(found.subject)
+    if not found.chain:
+        return f"{subject} {'stands' if found.standing == 'stands' else 'is ' + found.standing}; nothing superseded it."
+    parts = [_tell_step(step) for step in found.chain]
+    for number, (step, of) in enumerate(zip(found.chain, found.of_steps, strict=True)):
+        if step.node is None and of != found.subject.id:
+            parts[number] = f"{of} was {parts[number]}"
+    now = ", ".join(_name(thing) for thing in found.current)
+    tail = f"Standing now: {now}." if now else "Nothing stands in its place."
+    return f"{subject} was {'; then '.join(parts)}. {tail}"
+
+
+def _ends(found: Supersession) -> list[tuple[str, Standing]]:
+    """The things of a succession that nothing took the place of, and how they stand, in the order they were reached."""
+    reached = {found.subject.id: found.standing}
+    for step in found.chain:
+        if step.node is not None and step.link is not None:
+            reached.setdefault(step.node.id, step.node.standing)
+    replaced = {step.link.target for step in found.chain if step.link and step.how != "corrected"}
+    return [(id, standing) for id, standing in reached.items() if id not in replaced]
+
+
+def _tell_step(step: Step) -> str:
+    words: list[str] = [step.how]
+    if step.how == "revised" and isinstance(step.node, Node):
+        words.append(f"as {step.node.ref}")
+    elif step.node is not None:
+        words.append(f"by {_name(step.node)}")
+    if step.since is not None:
+        words.append(f"since {_show(step.since)}")
+    words.append(f"recorded {_show(step.recorded_at)}")
+    if step.who:
+        words.append(f"by {step.who}")
+    if step.why:
+        words.append(f"because: {step.why}")
+    return " ".join(words)

@@ -1,0 +1,93 @@
+"""The stretch of time a question is about: `7d`, a date, a range; and how an answer says it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date, datetime
+from typing import Any
+
+from graphstore.errors import InvalidError
+from graphstore.values.coordinates import AGE, UNITS, Names, resolve
+from graphstore.values.period import Instant, instant, iso
+
+Window = tuple[Instant, Instant]
+"""From and to, both included."""
+
+
+def window(since: Any, now: Instant, names: Names = tuple) -> Window:
+    """From and to of a window that ends at `now` unless it is a range; both ends are in it.
+
+    `since` is a time as `coordinates.resolve` takes it (`30m`, `7d`, `yesterday`, an ISO instant or date), a range `A..B` of instants and dates,
+    or a pair of these. Raises InvalidError for anything else.
+    """
+    if isinstance(since, (tuple, list)):
+        if len(since) != 2:
+            raise _unknown(since)
+        return _range(since, since[0], since[1])
+    if isinstance(since, str):
+        text = since.strip()
+        begin, dots, end = text.partition("..")
+        if dots:
+            return _range(since, begin, end)
+    elif not isinstance(since, date):
+        raise _unknown(since)
+    return _read(since, lambda: resolve(since, "since", now, names)), now
+
+
+def _range(since: Any, begin: Any, end: Any) -> Window:
+    start, stop = _time(since, begin), _time(since, end)
+    if stop < start:
+        raise InvalidError(f"since {said(since)!r} ends before it begins. Give the earlier time first.")
+    return start, stop
+
+
+def _time(since: Any, value: Any) -> Instant:
+    if not isinstance(value, (str, date)):
+        raise _unknown(since)
+    return _read(since, lambda: instant(value.strip() if isinstance(value, str) else value, "since"))
+
+
+def _read(since: Any, read: Callable[[], Instant]) -> Instant:
+    try:
+        return read()
+    except InvalidError as error:
+        if "time zone" in str(error) or "name of a snapshot," in str(error):  # the way out is said there
+            raise
+        raise _unknown(since) from None
+
+
+def _unknown(since: Any) -> InvalidError:
+    return InvalidError(
+        f"since {since!r} is no window. Give a whole number of minutes, hours, days or weeks ('30m', '1h', '7d', '2w'), an ISO instant or "
+        "date ('2026-01-20T10:00:00Z', '2026-01-20'), a month ('2026-01'), today, yesterday, a snapshot's name, a range of dates and instants ('2026-01-01..2026-02-01'), or a pair of times (start, end)."
+    )
+
+
+def said(since: Any) -> str:
+    """The window as it was asked for, as text: `7d`."""
+    if isinstance(since, (tuple, list)):
+        return "..".join(map(_one, since))
+    return _one(since)
+
+
+def _one(value: Any) -> str:
+    if isinstance(value, (datetime, date)):
+        return iso(instant(value)).removesuffix("T00:00:00Z")
+    return str(value).strip()
+
+
+def told(since: Any) -> str:
+    """The window in a sentence: `in last 7 days`, `since 2026-01-01`, `from … to …`."""
+    text = said(since)
+    found = AGE.match(text)
+    if found:
+        return f"in last {plural(int(found[1]), UNITS[found[2]][0])}"
+    begin, dots, end = text.partition("..")
+    return f"from {begin.strip()} to {end.strip()}" if dots else f"since {text}"
+
+
+def plural(count: int, noun: str) -> str:
+    """`1 day`, `2 days`, `3 fixes`, `1,842 events`."""
+    if count == 1:
+        return f"1 {noun}"
+    return f"{count:,} {noun}{'es' if noun.endswith(('s', 'x', 'sh', 'ch')) else 's'}"

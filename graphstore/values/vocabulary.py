@@ -1,0 +1,228 @@
+"""The vocabulary of link kinds as one table, and what a link has to be whatever the store holds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from graphstore.errors import InvalidError
+from graphstore.values.models import Confidence
+
+Group = Literal["lifecycle", "factual", "thematic", "structural", "semantic", "custom"]
+Creator = Literal["store", "user", "agent", "extractor", "boundary", "daemon"]
+
+_PEOPLE: tuple[Creator, ...] = ("user", "agent", "extractor")
+_STORE: tuple[Creator, ...] = ("store", "user", "agent")
+_SESSIONS: tuple[Creator, ...] = ("boundary", "daemon", "user", "agent")
+_DAEMON: tuple[Creator, ...] = ("daemon", "user", "agent", "extractor")
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of link. `source name target` is a sentence; `inverse` says it from the other end."""
+
+    name: str
+    group: Group
+    inverse: str
+    symmetric: bool = False
+    causal: bool = False
+    """`source name target` says that target led to source."""
+    forward: bool = False
+    """Source is the earlier end: it may not start after the target."""
+    acyclic: bool = False
+    walked: bool = True
+    """Followed by walks that name no kinds."""
+    creators: tuple[Creator, ...] = _PEOPLE
+    floor: int = 1
+    """A proposal weaker than this is dropped."""
+    cap: int = 5
+    """A proposal stronger than this is weakened to it."""
+    table: bool = False
+    """Has a relationship table of its own in Kùzu; the others share LINK."""
+
+
+def _symmetric(name: str, group: Group, **more: object) -> Kind:
+    return Kind(name, group, name, symmetric=True, **more)  # type: ignore[arg-type]
+
+
+KINDS: Mapping[str, Kind] = {
+    kind.name: kind
+    for kind in (
+        Kind(
+            "supersedes",
+            "lifecycle",
+            "superseded_by",
+            acyclic=True,
+            walked=False,
+            creators=_STORE,
+            table=True,
+        ),
+        Kind("transition", "lifecycle", "transitioned_to", walked=False, creators=("store",), table=True),
+        Kind("corrects", "lifecycle", "corrected_by", creators=_STORE, table=True),
+        Kind("derived_from", "lifecycle", "source_of", creators=_STORE, table=True),
+        Kind("supports", "lifecycle", "supported_by", creators=_STORE, table=True),
+        Kind(
+            "caused_by",
+            "factual",
+            "causes",
+            causal=True,
+            creators=(*_PEOPLE, "store"),
+            floor=3,
+            table=True,
+        ),
+        Kind("resolved_by", "factual", "resolves", creators=(*_PEOPLE, "store"), floor=3, table=True),
+        Kind("part_of", "factual", "has_part", floor=3, table=True),
+        Kind("precedes", "factual", "follows", floor=3),
+        Kind("enables", "factual", "enabled_by", floor=3),
+        Kind("blocks", "factual", "blocked_by", floor=3),
+        _symmetric("co_constrains", "factual", floor=3),
+        Kind("located_at", "factual", "location_of", floor=3),
+        Kind("uses", "factual", "used_by", floor=3),
+        Kind("works_on", "factual", "worked_on_by", floor=3),
+        _symmetric("contrasts_with", "factual", floor=3),
+        _symmetric("contradicts", "factual", floor=3, creators=(*_PEOPLE, "store"), table=True),
+        _symmetric("related_to", "factual", table=True),
+        _symmetric("same_topic", "thematic", walked=False, cap=2),
+        Kind(
+            "continuation",
+            "structural",
+            "continues",
+            forward=True,
+            acyclic=True,
+            creators=_SESSIONS,
+            table=True,
+        ),
+        Kind("fork", "structural", "forked_from", forward=True, creators=_SESSIONS),
+        Kind("branch", "structural", "branched_from", forward=True, creators=_SESSIONS),
+        Kind("tree_jump", "structural", "jumped_from", forward=True, creators=_SESSIONS),
+        Kind("resume", "structural", "resumes", forward=True, creators=_SESSIONS),
+        Kind("compaction", "structural", "compacts", forward=True, creators=_SESSIONS),
+        _symmetric("semantic", "semantic", creators=_DAEMON),
+        Kind("reference", "semantic", "referenced_by", creators=_DAEMON, table=True),
+        Kind("lesson_application", "semantic", "lesson_applied_in", creators=_DAEMON),
+        _symmetric("failure_pattern", "semantic", creators=_DAEMON),
+        _symmetric("project_related", "semantic", creators=_DAEMON),
+        _symmetric("technique_shared", "semantic", creators=_DAEMON),
+    )
+}
+
+# Other names the sources use for a kind, beside the inverse names.
+ALIASES: Mapping[str, str] = {"relates": "related_to", "relates_to": "related_to", "fixed_by": "resolved_by"}
+
+_TABLES = frozenset(
+    {"node", "event", "version", "op", "link", "absent", "has_version", "occurrence", "has_occurrence"}
+)  # labels of the graph
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,62}\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A link as it is stored: canonical kind, canonical direction."""
+
+    source: str
+    kind: Kind
+    target: str
+    confidence: Confidence
+
+
+class Vocabulary:
+    """The built-in kinds and those a store has defined for itself."""
+
+    def __init__(self, custom: Iterable[Mapping[str, Any]] = ()) -> None:
+        self.reset(custom)
+
+    def reset(self, custom: Iterable[Mapping[str, Any]]) -> None:
+        """Know the built-in kinds and these, no others."""
+        self.kinds: dict[str, Kind] = dict(KINDS)
+        self._inverse = {kind.inverse: kind.name for kind in KINDS.values() if not kind.symmetric}
+        for spec in custom:
+            self.add(Kind(group="custom", **spec))
+
+    def add(self, kind: Kind) -> None:
+        """Make `kind` known, or replace its earlier definition."""
+        self.kinds[kind.name] = kind
+        if not kind.symmetric:
+            self._inverse[kind.inverse] = kind.name
+
+    def canonical(self, name: str) -> str:
+        """The stored name of a kind given by any of its names. Raises InvalidError for an unknown one."""
+        plain, _, _ = self._read(name)
+        return plain
+
+    def named(self, kinds: Iterable[str] | str) -> tuple[frozenset[str], frozenset[str]]:
+        """The stored names of the kinds that are asked for: under their own names, and under their inverse names.
+
+        Raises InvalidError for an unknown one.
+        """
+        if not isinstance(kinds, (str, Iterable)):
+            raise InvalidError(f"kinds {kinds!r} is no link kind. Give a name, or a list of names.")
+        straight: set[str] = set()
+        turned: set[str] = set()
+        for name in (kinds,) if isinstance(kinds, str) else kinds:
+            plain, inverse, _ = self._read(name)
+            (turned if inverse else straight).add(plain)
+        return frozenset(straight), frozenset(turned)
+
+    def sentence(self, source: str, name: str, target: str, confidence: str) -> Sentence:
+        """What is stored for `source name target`: inverse names turn round, `possibly_x` is inferred."""
+        plain, turned, possibly = self._read(name)
+        if confidence not in ("explicit", "inferred"):
+            raise InvalidError.choice("confidence", confidence, ("explicit", "inferred"))
+        if turned:
+            source, target = target, source
+        return Sentence(
+            source,
+            self.kinds[plain],
+            target,
+            "inferred" if possibly or confidence == "inferred" else "explicit",
+        )
+
+    def _read(self, name: str) -> tuple[str, bool, bool]:
+        if not isinstance(name, str):
+            raise InvalidError.choice("link kind", name, self.kinds)
+        plain = name.strip().lower()
+        possibly = plain.startswith("possibly_")
+        plain = plain.removeprefix("possibly_")
+        plain = ALIASES.get(plain, plain)
+        if plain in self.kinds:
+            return plain, False, possibly
+        if plain in self._inverse:
+            return self._inverse[plain], True, possibly
+        raise InvalidError.choice("link kind", name, [*self.kinds, *self._inverse])
+
+
+def new_kind(
+    name: str, *, inverse: str | None, symmetric: bool, causal: bool, acyclic: bool, vocabulary: Vocabulary
+) -> Kind:
+    """A custom kind, checked against the vocabulary. Raises InvalidError."""
+    for word in (name, inverse or name):
+        if not isinstance(word, str) or not _NAME.match(word):
+            raise InvalidError(
+                f"{word!r} is no name for a link kind. Use lower case letters, digits and _, starting with a letter, at most 63."
+            )
+    if name in KINDS or name in ALIASES or name.startswith("possibly_") or name in _TABLES:
+        raise InvalidError(f"{name!r} belongs to the built-in vocabulary and cannot be defined again.")
+    back = name if symmetric else inverse or f"{name}_of"
+    kind = Kind(name, "custom", back, symmetric=symmetric, causal=causal, acyclic=acyclic, creators=_PEOPLE)
+    if vocabulary.kinds.get(name) == kind:
+        return kind
+    for word in {name, back}:
+        try:
+            known = vocabulary.canonical(word)
+        except InvalidError:
+            continue
+        raise InvalidError(f"{word!r} already names the link kind {known!r}. Choose another name.")
+    return kind
+
+
+def strength_of(value: int | None) -> int | None:
+    """The checked strength: None or 1 to 5."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 5:
+        raise InvalidError(
+            f"strength {value!r} is out of range. Give a whole number from 1 (weak) to 5 (strong), or None."
+        )
+    return value

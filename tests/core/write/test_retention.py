@@ -1,0 +1,173 @@
+"""What a store keeps, and for how long: acted on at each opening, and by size after commits."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+
+import pytest
+
+import graphstore
+from graphstore import InvalidError
+from graphstore.core.journal.journal import Journal
+from tests.core.folder.test_forgetting import files_with
+
+pytestmark = pytest.mark.served
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "memory.gs"
+
+
+def test_without_it_nothing_is_ever_evicted(path, clock):
+    with graphstore.open(path, clock=clock) as store:
+        store.record_event("deploy", "v1", id="event-1", occurred_at="1990-01-01")
+        assert {"days": None, "bytes": None} == store.retention
+    with graphstore.open(path, clock=clock) as store:
+        assert [] == store.evict_old()
+        assert "v1" == store.event("event-1").description
+
+
+def test_each_opening_evicts_what_is_older_than_so_many_days(path, clock):
+    with graphstore.open(path, clock=clock, retention_days=30) as store:
+        store.record_event("deploy", "CONTENT-1", id="event-1")
+        clock.move(days=1)
+        store.record_event("deploy", "CONTENT-2", id="event-2")
+        store.add_node("fact", {}, id="fact-1")
+        clock.move(days=29, minutes=1)
+        assert "stands" == store.inspect("event-1").node.standing
+    with graphstore.open(path, clock=clock) as store:
+        assert "evicted" == store.inspect("event-1").node.standing
+        assert [] == files_with(path, "CONTENT-1")
+        assert {"days": 30, "bytes": None} == store.retention
+        assert "older than 30 days" == store.changes()[-1].reason
+        clock.move(days=1)
+        assert ["event-2"] == store.evict_old()
+        clock.move(days=9999)
+    with graphstore.open(path, read_only=True, clock=clock) as reader:
+        assert {"days": 30, "bytes": None} == reader.retention
+    with graphstore.open(path, clock=clock) as store:
+        assert "stands" == store.inspect("fact-1").node.standing
+
+
+def test_one_limit_given_leaves_the_other_and_none_removes_both(path, clock):
+    with graphstore.open(path, clock=clock, retention_days=30) as store:
+        store.set_retention(days=30, bytes=10_000)
+    with graphstore.open(path, clock=clock, retention_days=60) as store:
+        assert {"days": 60, "bytes": 10_000} == store.retention
+        before = store.changes()
+        store.set_retention(days=60, bytes=10_000)
+        assert before == store.changes()
+        store.set_retention()
+    with graphstore.open(path, clock=clock) as store:
+        assert {"days": None, "bytes": None} == store.retention
+
+
+def test_it_is_kept_through_eviction_without_audit_and_a_dump(path, clock):
+    with graphstore.open(path, clock=clock, retention_days=30) as store:
+        store.record_event("deploy", "v1", id="event-1")
+        store.evict(ids=["event-1"], keep_audit=False)
+        assert {"days": 30, "bytes": None} == store.retention
+        store.export(path.with_name("dump"))
+    with graphstore.restore(path.with_name("dump"), path.with_name("again.gs"), clock=clock) as store:
+        assert {"days": 30, "bytes": None} == store.retention
+
+
+@pytest.mark.parametrize("value", (0, -1, 1.5, "30", True))
+def test_bad_values_are_refused_and_nothing_is_made(path, value):
+    for limit in ("retention_days", "retention_bytes"):
+        with pytest.raises(InvalidError, match=limit):
+            graphstore.open(path, **{limit: value})
+    assert not path.exists()
+    with graphstore.open(":memory:") as store:
+        for limit in ("days", "bytes"):
+            with pytest.raises(InvalidError, match=limit):
+                store.set_retention(**{limit: value})
+
+
+def test_a_reader_keeps_nothing(path):
+    graphstore.open(path).close()
+    with pytest.raises(InvalidError, match="reader"):
+        graphstore.open(path, read_only=True, retention_days=30)
+
+
+def test_more_days_than_there_were_are_allowed(path, clock):
+    with graphstore.open(path, clock=clock, retention_days=10**9) as store:
+        assert [] == store.evict_old()
+
+
+def test_a_setting_of_a_transaction_that_fails_is_not_kept(store):
+    with pytest.raises(RuntimeError), store.transaction():
+        store.set_retention(days=30)
+        raise RuntimeError
+    assert {"days": None, "bytes": None} == store.retention
+
+
+@pytest.mark.parametrize("durability", ("commit", "interval"))
+def test_a_size_is_kept_and_the_journal_seldom_written_anew(path, clock, durability, monkeypatch):
+    written: list[int] = []
+    blank = Journal.blank
+    monkeypatch.setattr(
+        Journal, "blank", lambda self, *args: (written.append(self.size()), blank(self, *args))[1]
+    )
+    with graphstore.open(path, clock=clock, durability=durability, retention_bytes=600_000) as store:
+        for number in range(1000):
+            store.record_event(
+                "deploy", f"v{number} " + "x" * 500, id=f"event-{number}", occurred_at=clock.move(minutes=1)
+            )
+            assert store.stats()["journal_bytes"] <= 600_000
+        standing = [event.id for event in store.events()]
+        assert [f"event-{number}" for number in range(999, 999 - len(standing), -1)] == standing
+        assert len(standing) > 100
+        assert 1 <= len(written) <= 25
+        assert () == store.verify().problems
+    with graphstore.open(path, clock=clock) as store:
+        assert standing == [event.id for event in store.events()]
+
+
+def test_where_tombstones_alone_pass_the_size_it_does_not_evict_at_each_commit(path, clock, monkeypatch):
+    written: list[int] = []
+    blank = Journal.blank
+    monkeypatch.setattr(
+        Journal, "blank", lambda self, *args: (written.append(self.size()), blank(self, *args))[1]
+    )
+    with graphstore.open(path, clock=clock, retention_bytes=20_000) as store:
+        for number in range(1000):
+            store.record_event(
+                "deploy", f"v{number}", id=f"event-{number}", occurred_at=clock.move(minutes=1)
+            )
+    assert len(written) < 60
+
+
+def test_a_size_is_kept_after_a_bulk_load(path, clock):
+    with graphstore.open(path, clock=clock, retention_bytes=100_000) as store:
+        store.bulk_load(events=[{"type": "deploy", "description": f"v{n} " + "x" * 900} for n in range(200)])
+        assert store.stats()["journal_bytes"] <= 100_000
+
+
+def test_a_commit_stays_though_the_disk_refuses_the_eviction_after_it(path, clock, monkeypatch):
+    def refusing(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with graphstore.open(path, clock=clock) as store:
+        store.record_event("deploy", "x" * 5000, id="event-1", occurred_at="2026-01-01")
+        store.record_event("deploy", "v1", id="event-0")
+        with monkeypatch.context() as full:
+            full.setattr(Path, "replace", refusing)
+            store.set_retention(bytes=4000)
+            store.record_event("deploy", "v2", id="event-2")
+        assert "v2" == store.event("event-2").description
+        assert any("No space" in notice for notice in store.notices)
+    with graphstore.open(path, clock=clock) as store:
+        assert [] == files_with(path, "x" * 5000)
+        assert "v2" == store.event("event-2").description
+
+
+def test_where_evicting_all_events_would_not_do_the_older_half_goes(path, clock):
+    with graphstore.open(path, clock=clock) as store:
+        store.add_node("fact", {"says": "x" * 5000})
+        for number in range(4):
+            store.record_event("deploy", f"v{number}", id=f"event-{number}", occurred_at=clock.move(days=1))
+        store.set_retention(bytes=4000)
+        assert ["event-3", "event-2"] == [event.id for event in store.events()]

@@ -1,0 +1,231 @@
+"""What agents write: under the client's own name, each call one transaction, and each answer says what became of other things by it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from graphstore import GraphStore
+from tests.conftest import Clock
+
+pytest.importorskip("mcp")
+from graphstore import mcp as door
+from tests.support.agent import Agent, agent
+
+pytestmark = pytest.mark.in_process("its tools ask the store in process")
+
+
+@pytest.fixture
+def ana(store: GraphStore, clock: Clock) -> Iterator[Agent]:
+    clock.set("2026-03-01")
+    with agent(door.server(store)) as opened:
+        yield opened
+
+
+# ---------------------------------------------------------------- remember
+
+
+def test_a_statement_is_kept_under_the_clients_name(ana, store):
+    found = ana.ask("remember", statement="releases go out on Tuesdays", id="tue", reason="the team said so")
+
+    node = store.node("tue")
+    assert ("new", "fact", {"says": "releases go out on Tuesdays"}, "agent:ana") == (
+        found["outcome"], node.kind, node.content, node.source,
+    )  # fmt: skip
+    (change,) = store.changes()
+    assert ("add_node", "ana", "the team said so") == (change.verb, change.author, change.reason)
+
+
+def test_it_holds_over_the_period_given(ana, store):
+    ana.ask("remember", statement="freeze", id="freeze", valid_from="2026-03-20", valid_to="2026-03-27")
+
+    (version,) = store.history("freeze")
+    assert ("2026-03-20", "2026-03-27") == (f"{version.valid_from:%F}", f"{version.valid_to:%F}")
+
+
+def test_more_content_is_kept_beside_the_statement(ana, store):
+    ana.ask(
+        "remember", statement="Ada leads", id="lead", content={"since": 2024}, tags=["team"], source="wiki"
+    )
+
+    node = store.node("lead")
+    assert ({"says": "Ada leads", "since": 2024}, "Ada leads", ("team",), "wiki") == (
+        node.content, node.text, node.tags, node.source,
+    )  # fmt: skip
+
+
+def test_the_same_statement_again_is_confirmed(ana, store):
+    ana.ask("remember", statement="tea is ready", id="tea")
+    found = ana.ask("remember", statement="Tea is ready.")
+
+    assert ("confirmed", "tea") == (found["outcome"], found["thing"]["id"])
+    assert (1, 1) == (len(store.nodes("fact")), store.inspect("tea").confirmations)
+
+
+def test_the_same_statement_of_an_earlier_time_is_something_new(ana, store):
+    ana.ask("remember", statement="tea is ready", valid_from="2026-02-20")
+    found = ana.ask("remember", statement="tea is ready", valid_from="2026-01-01", valid_to="2026-01-02")
+
+    assert "new" == found["outcome"]
+
+
+def test_a_new_value_of_a_slot_says_what_it_closed(ana):
+    ana.ask("remember", statement="deploys on Tuesdays", key="deploy_day", id="tue", valid_from="2026-01-01")
+    found = ana.ask("remember", statement="deploys on Fridays", key="deploy_day", id="fri", reason="calls")
+
+    (closed,) = found["closed"]
+    assert ("tue", "superseded", found["thing"]["valid_from"]) == (
+        closed["id"], closed["standing"], closed["valid_to"],
+    )  # fmt: skip
+    again = ana.ask("remember", statement="deploys on Fridays", key="deploy_day")
+    assert ("confirmed", "fri", []) == (again["outcome"], again["thing"]["id"], again["closed"])
+
+
+def test_what_it_supersedes_is_closed_by_it(ana):
+    ana.ask("remember", statement="sessions", id="old", valid_from="2026-01-01")
+    found = ana.ask("remember", statement="tokens", id="new", supersedes=["old"], valid_from="2026-02-01")
+
+    assert [("old", "2026-02-01T00:00:00Z")] == [(each["id"], each["valid_to"]) for each in found["closed"]]
+
+
+def test_what_seems_to_disagree_is_told(ana):
+    ana.ask("remember", statement="the cache holds 100 entries", id="hundred")
+    found = ana.ask("remember", statement="the cache holds 200 entries")
+
+    assert ("new", ["hundred"]) == (found["outcome"], [each["id"] for each in found["conflicts"]])
+
+
+def test_what_it_rests_on_is_linked(ana, store):
+    ana.ask("remember", statement="sessions", id="base")
+    ana.ask("remember", statement="scale sessions", id="plan", derived_from=["base"])
+
+    assert ["base"] == [link.target for link in store.links_from("plan", "derived_from")]
+
+
+def test_it_describes_better_what_is_there(ana, store):
+    ana.ask("remember", statement="logins are tokens", id="login", valid_from="2026-01-01")
+    found = ana.ask("remember", statement="logins are signed tokens", revises="login", reason="better said")
+
+    assert ("revised", 2) == (found["outcome"], store.node("login").number)
+    assert "2026-01-01T00:00:00Z" == found["thing"]["valid_from"]
+
+
+def test_to_describe_better_takes_nothing_of_something_new(ana):
+    assert "revises= describes a node anew" in ana.refused("remember", statement="x", revises="y", key="z")
+
+
+def test_a_source_that_is_trusted_less_closes_nothing(ana, store):
+    store.set_trust({"user": 2, "agent": 1})
+    store.add_node("fact", {"says": "deploys on Tuesdays"}, key="deploy_day", source="user:bo")
+    before = store.stats()["transactions"]
+
+    assert "may not replace" in ana.refused("remember", statement="deploys on Fridays", key="deploy_day")
+    assert before == store.stats()["transactions"]
+
+
+# ---------------------------------------------------------------- the other four
+
+
+def test_an_event_is_of_the_agent_and_counted_when_it_comes_again(ana, store):
+    first = ana.ask("record_event", type="error", description="TypeError in render", occurred_at="2026-02-01")
+    again = ana.ask("record_event", type="error", description="TypeError in render")
+
+    assert (True, 1, False, 2) == (first["is_new"], first["count"], again["is_new"], again["count"])
+    (event,) = store.events()
+    assert ("agent", "ana") == (event.origin, event.agent)
+
+
+def test_a_fix_resolves_its_error(ana, store):
+    error = ana.ask("record_event", type="error", description="boom", occurred_at="2026-02-01")["event"]["id"]
+    ana.ask("record_event", type="fix", description="mended", related_to=[error])
+
+    assert "resolved" == store.event(error).status
+
+
+def test_a_message_has_its_thread_and_sender(ana, store):
+    ana.ask(
+        "record_event", type="TEXT", description="hello", thread="t", sender="bo", trace_id="tr1", span_id="s"
+    )
+
+    (event,) = store.events()
+    assert ("t", "bo", "tr1", True) == (event.thread, event.sender, event.trace_id, event.authorized)
+
+
+def test_to_supersede_says_what_is_shaky_by_it(ana):
+    ana.ask("remember", statement="sessions", id="old", valid_from="2026-01-01")
+    ana.ask("remember", statement="tokens", id="new", valid_from="2026-02-01")
+    ana.ask("remember", statement="scale sessions", id="plan", derived_from=["old"], valid_from="2026-01-02")
+    found = ana.ask("supersede", old="old", by="new", reason="scale")
+
+    assert ("new", "supersedes", "old", "scale") == tuple(
+        found["link"][name] for name in ("source", "kind", "target", "reason")
+    )
+    assert ("superseded", "2026-02-01T00:00:00Z", ["plan"]) == (
+        found["old"]["standing"], found["old"]["valid_to"], [each["id"] for each in found["now_shaky"]],
+    )  # fmt: skip
+
+
+def test_to_retract_wants_a_reason_and_says_what_is_shaky_by_it(ana, store):
+    ana.ask("remember", statement="sessions", id="old", valid_from="2026-01-01")
+    ana.ask("remember", statement="scale sessions", id="plan", derived_from=["old"], valid_from="2026-01-02")
+    found = ana.ask("retract", id="old", reason="a misunderstanding")
+
+    assert ("retracted", "retracted", ["plan"]) == (
+        found["how"], found["thing"]["standing"], [each["id"] for each in found["now_shaky"]],
+    )  # fmt: skip
+    assert ("retract", "ana", "a misunderstanding") == (
+        store.changes()[-1].verb, store.changes()[-1].author, store.changes()[-1].reason,
+    )  # fmt: skip
+
+
+def test_what_was_true_and_ceased_to_be_ends(ana, store):
+    ana.ask("remember", statement="freeze", id="freeze", valid_from="2026-01-01")
+    found = ana.ask("retract", id="freeze", reason="over", ended_at="2026-02-01")
+
+    assert ("ended", "ended") == (found["how"], found["thing"]["standing"])
+    assert "2026-02-01" == f"{store.history('freeze')[0].valid_to:%F}"
+    assert "ended_at= says it was true until then" in ana.refused(
+        "retract", id="freeze", reason="x", ended_at="2026-01-05", valid_from="2026-01-03"
+    )
+
+
+def test_a_link_is_made_once(ana, store):
+    ana.ask("remember", statement="a plan", id="plan")
+    ana.ask("remember", statement="a base", id="base")
+    arguments = {"source": "plan", "kind": "uses", "target": "base", "reason": "it does", "inferred": True}
+
+    assert [True, False] == [ana.ask("link", **arguments)["is_new"] for _ in range(2)]
+    (link,) = store.links_from("plan", "uses")
+    assert ("agent", "inferred", "it does") == (link.created_by, link.confidence, link.reason)
+
+
+def test_each_client_writes_under_its_own_name(store):
+    made = door.server(store)
+    for name in ("ana", "claude-code", " \n"):
+        with agent(made, name) as one:
+            one.ask("record_event", type="note", description=f"from {name.strip() or 'nobody'}")
+        with agent(made, name, mode="legacy") as one:
+            one.ask("record_event", type="note", description=f"again from {name.strip() or 'nobody'}")
+
+    assert ["ana", "ana", "claude-code", "claude-code", "agent", "agent"] == [
+        each.author for each in store.changes()
+    ]
+
+
+def test_two_agents_write_at_once_and_nothing_is_lost(store):
+    from concurrent.futures import ThreadPoolExecutor
+
+    made = door.server(store)
+
+    def write(name: str) -> None:
+        with agent(made, name) as one:
+            for number in range(20):
+                one.ask("remember", statement=f"{name} says {number}", id=f"{name}-{number}")
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(write, ("ana", "bob")))
+    assert (40, {"ana": 20, "bob": 20}) == (
+        len(store.nodes("fact")),
+        {name: sum(change.author == name for change in store.changes()) for name in ("ana", "bob")},
+    )

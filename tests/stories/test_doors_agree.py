@@ -1,0 +1,201 @@
+"""One store through its five doors: Python, HTTP, the command line, MCP and the shell read the same times and refuse the same texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+from urllib.parse import urlencode
+
+import pytest
+
+from graphstore import GraphStore, InvalidError, mcp, open
+from graphstore.cli.shell.output import Output
+from graphstore.cli.shell.shell import Shell
+from graphstore.values.coordinates import looks_like_time, resolve
+from graphstore.values.period import BEGINNING, OPEN, instant, moment
+from tests.cli.test_command_line import answer, refused
+from tests.conftest import Clock, day
+from tests.support.agent import Agent, agent
+from tests.support.served import Wire, serve_in_thread
+from tests.support.wire import WRITE
+
+pytestmark = pytest.mark.in_process("asks every door of one store")
+
+NOW = datetime.fromisoformat("2026-03-18T12:30:00+00:00")
+TAKEN = {
+    "now": NOW, " Now ": NOW, "today": day("2026-03-18"), "yesterday": day("2026-03-17"),
+    "30m": NOW - timedelta(minutes=30), "2h": NOW - timedelta(hours=2), "7d": NOW - timedelta(days=7), "2w": NOW - timedelta(weeks=2),
+    "2026-02": day("2026-02-01"), "2026-03-05": day("2026-03-05"), "20260305": day("2026-03-05"),
+    "2026-03-06T10:00:00Z": day("2026-03-06") + timedelta(hours=10), "2026-03-06T12:00:00+02:00": day("2026-03-06") + timedelta(hours=10),
+    "release": day("2026-02-10"),
+}  # fmt: skip
+REFUSED = {
+    "2026-03-05T10:00:00": "has no time zone. Write '2026-03-05T10:00:00Z' for UTC.",
+    "2026-02-30": "is no ISO 8601 time",
+    "2026-13": "is no ISO 8601 time",
+    "2026": "is no ISO 8601 time",
+    "0d": "is no age",
+    "7D": "there is no snapshot '7D'",
+    "7 days": "is no time",
+    "tomorrow": "is no time",
+    "relese": "there is no snapshot 'relese'. Nearest: 'release'.",
+    "beginning": "only valid_from and since can be beginning",
+    "open": "only valid_to and until can be open",
+    " ": "is blank",
+}
+AXES = ("valid", "tx")
+
+
+class Doors:
+    """The doors of one store, each as a function of an axis and a text that gives the coordinate on that axis or raises InvalidError."""
+
+    def __init__(self, store: GraphStore, url: str, asker: Agent) -> None:
+        self.store, self.url, self.asker = store, url, asker
+        self.shell = Shell(store, "team.gs", Output())
+
+    def python(self, axis: str, text: str) -> datetime:
+        at: datetime = getattr(self.store.as_of(**{axis: text}).at, axis)
+        return at
+
+    def http(self, axis: str, text: str) -> datetime:
+        status, value, _ = Wire(self.url).ask("GET", f"/at?{urlencode({axis: text})}")
+        if status != 200:
+            assert (422, "InvalidError") == (status, value["error"])
+            raise InvalidError(value["message"])
+        return datetime.fromisoformat(value[axis])
+
+    def mcp(self, axis: str, text: str) -> datetime:
+        said = self.asker.call("get", id="there", **{axis: text})
+        if said.is_error:
+            raise InvalidError(said.content[0].text.partition(" Next: ")[0])
+        return datetime.fromisoformat(said.structured_content["at"][axis])
+
+    def in_shell(self, axis: str, text: str) -> datetime:
+        self.shell.look(text if axis == "valid" else None, text if axis == "tx" else None)
+        at: datetime = getattr(self.shell.view().at, axis)
+        return at
+
+    def cli(self, axis: str, text: str) -> str:
+        """What the command line refuses."""
+        said = refused("show", self.url, "there", f"--{axis}", text)
+        return said.removeprefix("error: ").strip()
+
+
+@pytest.fixture(scope="module")
+def doors() -> Iterator[Doors]:
+    """A store with something known and valid from just then on, and from a microsecond later, for every time of the table."""
+    clock = Clock("2026-01-01")
+    with open(":memory:", clock=clock) as store, pytest.MonkeyPatch.context() as patch:
+        store.add_node("fact", {}, id="there")
+        for at in sorted({*TAKEN.values()}):
+            for late in (0, 1):
+                clock.set(
+                    at + timedelta(microseconds=late) if at != NOW else at - timedelta(microseconds=1 - late)
+                )
+                with store.transaction():
+                    store.add_node("fact", {}, id=f"{at:%d-%H-%M}-{late}", valid_from=clock.now)
+                    if at == TAKEN["release"] and not late:
+                        store.snapshot("release")
+        clock.set(NOW)
+        patch.setenv("GRAPHSTORE_TOKEN", WRITE)
+        with serve_in_thread(store) as url, agent(mcp.server(store)) as asker:
+            yield Doors(store, url, asker)
+
+
+@pytest.mark.parametrize("axis", AXES)
+@pytest.mark.parametrize("text", TAKEN)
+def test_every_door_takes_every_form_on_either_axis(doors: Doors, axis: str, text: str) -> None:
+    at = TAKEN[text]
+
+    for door in (doors.python, doors.http, doors.mcp, doors.in_shell):
+        assert at == door(axis, text), door.__name__
+    known = answer("show", doors.url, f"{at:%d-%H-%M}-{int(at == NOW)}", f"--{axis}", text)
+    assert "stands" == known["node"]["standing"]
+    if at != NOW and axis == "valid":
+        later = answer("show", doors.url, f"{at:%d-%H-%M}-1", "--valid", text)
+        assert "not_yet" == later["node"]["standing"]
+    elif at != NOW:
+        assert "no node" in refused("show", doors.url, f"{at:%d-%H-%M}-1", "--tx", text)
+
+
+@pytest.mark.parametrize("axis", AXES)
+@pytest.mark.parametrize("text", REFUSED)
+def test_every_door_refuses_the_same_text_with_the_same_words(doors: Doors, axis: str, text: str) -> None:
+    with pytest.raises(InvalidError) as error:
+        doors.python(axis, text)
+    words = str(error.value)
+
+    assert words.startswith(f"{axis} ") and REFUSED[text] in words
+    for door in (doors.http, doors.mcp, doors.in_shell):
+        with pytest.raises(InvalidError) as error:
+            door(axis, text)
+        assert words == str(error.value), door.__name__
+    assert words == doors.cli(axis, text)
+
+
+def test_a_naive_datetime_is_refused_with_the_fix(doors: Doors) -> None:
+    with pytest.raises(InvalidError, match=r"has no time zone.*2026-01-01T00:00:00\+00:00"):
+        doors.store.as_of(tx=datetime(2026, 1, 1))
+
+
+WRITTEN: dict[str, Callable[[GraphStore], object]] = {
+    "add": lambda store: store.add_node("fact", {}, valid_from="7d").valid_from,
+    "add until": lambda store: store.add_node("fact", {}, valid_from="2w", valid_to="7d").valid_to,
+    "revise": lambda store: store.revise("there", {}, valid_from="7d").valid_from,
+    "link": lambda store: store.link("there", "uses", "other", valid_from="7d").valid_from,
+    "supersede": lambda store: store.supersede("there", by="other", valid_from="7d")[0].valid_from,
+    "event": lambda store: store.record_event("deploy", "v1", occurred_at="7d").event.occurred_at,
+    "end": lambda store: store.end("there", at="7d") or store.history("there")[0].valid_to,
+    "knowledge": lambda store: store.knowledge_at("7d").at.valid,
+    "transaction": lambda store: _written_in(store, "7d"),
+}
+
+
+def _written_in(store: GraphStore, at: str) -> datetime:
+    with store.transaction(at=at):
+        return store.add_node("fact", {}).tx_from
+
+
+@pytest.mark.parametrize("case", WRITTEN)
+def test_a_write_takes_the_same_forms(case: str) -> None:
+    clock = Clock("2026-01-01")
+    with open(":memory:", clock=clock) as store:
+        store.add_node("fact", {}, id="there")
+        store.add_node("fact", {}, id="other")
+        clock.set(NOW)
+
+        assert NOW - timedelta(days=7) == WRITTEN[case](store)
+
+
+def test_a_period_begins_at_a_snapshot_and_its_end_can_be_open(store: GraphStore, clock: Clock) -> None:
+    store.snapshot("release")
+    clock.move(days=3)
+
+    node = store.add_node("fact", {}, valid_from="release", valid_to="open")
+    assert (day("2026-02-01"), None) == (node.valid_from, node.valid_to)
+    assert [node.id] == [change.subject for change in store.changes("release")]
+    assert store.changes() == store.changes("beginning")
+
+
+def test_what_reads_as_a_time_is_no_name(store: GraphStore) -> None:
+    for text in ("now", "Today", "yesterday", "7d", "30m", "beginning", "open", "2026-03", "2026"):
+        assert looks_like_time(text)
+        with pytest.raises(InvalidError, match="looks like a time"):
+            store.snapshot(text)
+
+
+def test_a_word_that_is_also_a_name_of_an_older_store_is_never_guessed() -> None:
+    from graphstore import Snapshot
+
+    named = [Snapshot(name="today", valid=NOW, tx=NOW, author=None)]
+
+    with pytest.raises(
+        InvalidError, match=r"2026-03-18T00:00:00Z, and the name of a snapshot, 2026-03-18T12:30:00Z"
+    ):
+        resolve("today", "tx", instant(NOW), lambda: named, axis="tx")
+
+
+def test_ages_stop_at_the_beginning_of_time_and_edges_have_their_places() -> None:
+    assert BEGINNING == resolve("999999999w", "valid", instant(NOW))
+    assert (BEGINNING, OPEN) == (resolve("beginning", "valid_from", 0), resolve("open", "until", 0))
+    assert day("0001-01-01") == moment(resolve("yesterday", "valid", BEGINNING))
