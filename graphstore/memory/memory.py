@@ -187,7 +187,7 @@ class Memory:
             self._reach(embed, layers, cap)
             return
         notify = None if store.read_only else self._notify
-        self._meanings = None if embed is None else Meanings(store, CHUNK, embed, notify)
+        self._meanings = None if embed is None else Meanings(store, store.path, CHUNK, embed, notify)
         for layer in layers:
             self.define_layer(layer)
         if cap is not None:

@@ -16,14 +16,13 @@ from graphstore.core.folder import vector_file as disk
 from graphstore.core.index.gc_pause import no_collecting
 from graphstore.core.index.index import Index
 from graphstore.core.read.sight import Sight
+from graphstore.core.read.view import Reader
 from graphstore.errors import InvalidError
 from graphstore.values.sameness import statement
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-    from graphstore.core.write.writer import Writer
 
     Matrix = NDArray[np.float32]
 
@@ -170,7 +169,12 @@ class Meanings:
     """The vectors of the chunks of one store. It follows the store's index when asked, and embeds nothing while it holds the lock."""
 
     def __init__(
-        self, store: Writer, kind: str, embed: Embedder, notify: Callable[[str], None] | None
+        self,
+        store: Reader,
+        folder: Path | None,
+        kind: str,
+        embed: Embedder,
+        notify: Callable[[str], None] | None,
     ) -> None:
         if not callable(embed):
             raise InvalidError(
@@ -183,7 +187,7 @@ class Meanings:
         self._core, self._kind, self._embed = store._core, kind, embed
         self.model = model_of(embed)
         self.batch: int = getattr(embed, "batch", None) or BATCH
-        self._shelf = Shelf(store.path, self.model, getattr(embed, "dimension", None), notify)
+        self._shelf = Shelf(folder, self.model, getattr(embed, "dimension", None), notify)
         self._said: int | None = None  # the dimension that the embedder gave
         self._spare: dict[bytes, bytes] = {}  # of texts that are not committed yet
         self._index: Index | None = None
