@@ -21,12 +21,13 @@ from graphstore.core.write.recording import occur
 from graphstore.core.write.writer import Writer
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
 from graphstore.imports.gasoline_lines import APART, Record, Stated, is_same, record_of, set_apart, stated_of
-from graphstore.imports.records import Damage, Progress
+from graphstore.imports.import_report import Damage, ImportReport
+from graphstore.imports.records import Progress
 from graphstore.imports.row_files import Row, json_rows
 from graphstore.store import registry
 from graphstore.values.fingerprints import BROKEN, MENDING, fingerprint
 from graphstore.values.inputs import EVENT_TEXTS
-from graphstore.values.models import Event, Link, Value
+from graphstore.values.models import Event, Link
 from graphstore.values.period import OPEN, Instant, instant, iso, moment
 
 if TYPE_CHECKING:
@@ -44,8 +45,8 @@ _REFUSED = (InvalidError, ConflictError, NotFoundError)
 _Ends = tuple[str, str, str]  # source, kind, target
 
 
-class Imported(Value):
-    """What an import of a log wrote, what it left out, and what it could keep only in other words."""
+class GasolineReport(ImportReport):
+    """What an import of a log wrote and what it left out. `warnings`: what it could keep only in other words."""
 
     lines: int
     events: int
@@ -53,31 +54,27 @@ class Imported(Value):
     links: int
     known: int
     resolutions: int = 0
-    """Made for events that were said to be resolved and name nothing that resolved them."""
+    """Made for events whose line says resolved and names nothing that resolved them."""
     evicted: int = 0
     """Events that the log only names."""
     retention_days: int | None = None
-    damaged: tuple[Damage, ...] = ()
-    warnings: tuple[str, ...] = ()
 
-    def __str__(self) -> str:
-        told = f"{self.lines} lines: {self.events} new events, {self.links} new links"
-        more = [
-            f"{count} {word}"
-            for count, word in (
-                (self.occurrences, "occurrences"),
-                (self.known, "known already"),
-                (self.resolutions, "resolutions made"),
-                (self.evicted, "evicted before"),
-                (len(self.damaged), "damaged"),
-            )
-            if count
-        ]
-        return "; ".join([told, *more])
+    _counted = {
+        "occurrences": "occurrences",
+        "known": "known already",
+        "resolutions": "resolutions made",
+        "evicted": "evicted before",
+        "damaged": "damaged",
+    }
+
+    def _headline(self) -> str:
+        return f"{self.lines} lines: {self.events} new events, {self.links} new links"
 
 
 @registry.write("gasoline", files=("path",))
-def import_gasoline(store: GraphStore, path: str | Path, *, progress: Progress | None = None) -> Imported:
+def import_gasoline(
+    store: GraphStore, path: str | Path, *, progress: Progress | None = None
+) -> GasolineReport:
     """Write the events and links of a log in one transaction. The same log again changes nothing.
 
     `path` is an `events.jsonl`, or a folder that has one at `.gasoline/history` or `history`. `progress` is called with lines done and in all.
@@ -97,7 +94,9 @@ def import_gasoline(store: GraphStore, path: str | Path, *, progress: Progress |
     if progress:
         progress(total, total)
     damaged = tuple(sorted(taken.damaged, key=lambda one: one.line))
-    return Imported(**taken.counts, retention_days=days, damaged=damaged, warnings=tuple(taken.warnings))
+    return GasolineReport(
+        **taken.counts, retention_days=days, damaged=damaged, warnings=tuple(taken.warnings)
+    )
 
 
 # ---- where a log lies -------------------------------------------------------------------------

@@ -31,7 +31,8 @@ from dulwich.objects import S_ISGITLINK, Blob, Commit, Tag
 from dulwich.repo import Repo
 
 from graphstore.errors import ConflictError, InvalidError
-from graphstore.values.models import Event, Value
+from graphstore.imports.import_report import ImportReport
+from graphstore.values.models import Event
 from graphstore.values.period import BEGINNING, Instant, instant, moment
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ SNIFFED = 8000
 _REVERTS = re.compile(r"\bThis reverts commit ([0-9a-f]{7,64})\b")
 
 
-class GitReport(Value):
+class GitReport(ImportReport):
     """What an import wrote, and what in the history was not as it should be."""
 
     repository: str
@@ -81,15 +82,22 @@ class GitReport(Value):
     shallow: bool = False
     """The history was cut off: its oldest commits stand for all that came before."""
 
-    def __str__(self) -> str:
-        told = f"{self.repository}: {self.commits} commits, {self.files} files, {self.versions} versions"
-        odd = [
-            f"{value} {name.replace('_', ' ')}"
-            for name, value in self
-            if name.endswith(("raised", "lowered", "moved", "unlinked", "unresolved", "escaped", "missing"))
-            and value
-        ]
-        return f"{told} ({', '.join(odd)})" if odd else told
+    _counted = {
+        name: name.replace("_", " ")
+        for name in (
+            "commit_dates_raised",
+            "commit_dates_lowered",
+            "author_dates_lowered",
+            "changes_moved",
+            "renames_unlinked",
+            "reverts_unresolved",
+            "paths_escaped",
+            "blobs_missing",
+        )
+    }
+
+    def _headline(self) -> str:
+        return f"{self.repository}: {self.commits} commits, {self.files} files, {self.versions} versions"
 
 
 def import_git(
@@ -110,7 +118,8 @@ def import_git(
                 writing.commit(sha)
                 if progress:
                     progress(done, len(pending))
-        return GitReport(repository=writing.scope, shallow=shallow, **writing.counts)
+        counts: dict[str, Any] = dict(writing.counts)
+        return GitReport(repository=writing.scope, shallow=shallow, **counts)
 
 
 # ---- reading the repository -------------------------------------------------------------------

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from graphstore.errors import GraphStoreError, InvalidError, NotFoundError
-from graphstore.imports.records import Damage, Progress, zone_named
+from graphstore.imports.import_report import Damage, ImportReport
+from graphstore.imports.records import Progress, zone_named
 from graphstore.store import registry
 from graphstore.topics.conventions import Note, note_of
 from graphstore.topics.topics import note_down, replace_named
 from graphstore.values.inputs import optional_text
-from graphstore.values.models import Value
 from graphstore.values.period import instant, moment
 from graphstore.values.time_range import plural
 
@@ -34,20 +34,17 @@ TIMES = ("timestamp", "created_at")
 _IMPORT = "import"
 
 
-class Imported(Value):
-    """What an import of messages or thoughts wrote, and what it left out."""
+class MemoBrainReport(ImportReport):
+    """What an import of messages or thoughts wrote and what it left out."""
 
     records: int
     added: int
     revised: int
     unchanged: int
     links: int
-    damaged: tuple[Damage, ...] = ()
-    warnings: tuple[str, ...] = ()
 
-    def __str__(self) -> str:
-        told = f"{plural(self.records, 'record')}: {self.added} added, {self.revised} revised, {self.unchanged} unchanged, {plural(self.links, 'link')}"
-        return f"{told}; {len(self.damaged)} damaged" if self.damaged else told
+    def _headline(self) -> str:
+        return f"{plural(self.records, 'record')}: {self.added} added, {self.revised} revised, {self.unchanged} unchanged, {plural(self.links, 'link')}"
 
 
 @registry.write("memobrain", files=("path",))
@@ -58,7 +55,7 @@ def import_messages(
     session: str | None = None,
     timezone: str | None = None,
     progress: Progress | None = None,
-) -> Imported:
+) -> MemoBrainReport:
     """Write the messages of a file as `topics.memorize` does: a JSON list, an object with `messages`, or an object a line.
 
     A message without an id gets one from its session, role, time and words, and from how often the same came before it. Places are lines, in a list
@@ -86,7 +83,7 @@ def import_messages(
 @registry.write("memobrain", files=("path",))
 def import_memobrain(
     store: GraphStore, path: str | Path, *, timezone: str | None = None, progress: Progress | None = None
-) -> Imported:
+) -> MemoBrainReport:
     """Write a graph that MemoBrain saved: a node `node_5` for each thought, with the supersessions, and a `related_to` link for each edge.
 
     `created_at` says since when a thought holds; `timezone` is that of times that name none. Thoughts that were folded or flushed stand, and their content
@@ -278,7 +275,7 @@ class _Import:
         self.notes.append((place, note))
         self.warnings += [f"{self.file}:{place}: {said}" for said in note.remarks]
 
-    def write(self, progress: Progress | None, edges: list[dict[str, Any]] | None = None) -> Imported:
+    def write(self, progress: Progress | None, edges: list[dict[str, Any]] | None = None) -> MemoBrainReport:
         """Write all of it as one transaction: the nodes, then what they supersede, then the edges."""
         records = len(self.notes) + len(self.damaged)
         with self.store._verb():
@@ -292,7 +289,7 @@ class _Import:
                 self._supersede(place, name, note)
             for edge in edges or ():
                 self._link(edge)
-        return Imported(
+        return MemoBrainReport(
             records=records,
             added=self.counts["added"],
             revised=self.counts["revised"],

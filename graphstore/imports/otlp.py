@@ -20,9 +20,10 @@ from graphstore.core.write.writer import Writer
 from graphstore.errors import ConflictError, InvalidError
 from graphstore.events import timeline
 from graphstore.events.timeline import SPAN
-from graphstore.imports.records import Damage, Progress
+from graphstore.imports.import_report import Damage, ImportReport
+from graphstore.imports.records import Progress
 from graphstore.store import registry
-from graphstore.values.models import Event, Json, Value
+from graphstore.values.models import Event, Json
 from graphstore.values.period import instant, iso, moment
 from graphstore.values.spans import ENDED_AT
 
@@ -39,7 +40,7 @@ except ImportError:
 if TYPE_CHECKING:
     from graphstore.store.store import GraphStore
 
-__all__ = ["Imported", "export_otlp", "import_otlp", "traces_data"]
+__all__ = ["OtlpReport", "export_otlp", "import_otlp", "traces_data"]
 
 OTLP = "otlp"
 """Where the metadata of a span keep what it says."""
@@ -51,27 +52,18 @@ _TEXTS = ("source", "agent", "sender", "sender_name", "thread", "classification"
 _MOST_UNKNOWN = 100
 
 
-class Imported(Value):
-    """What an import of spans wrote, and what it could not take as it was. `unknown`: fields that this version of OTLP has no name for."""
+class OtlpReport(ImportReport):
+    """What an import of spans wrote and what it left out. `unknown`: fields that this version of OTLP has no name for."""
 
     spans: int
     known: int
     traces: int
-    damaged: tuple[Damage, ...] = ()
     unknown: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
 
-    def __str__(self) -> str:
-        more = [
-            f"{count} {word}"
-            for count, word in (
-                (self.known, "known already"),
-                (len(self.damaged), "damaged"),
-                (len(self.unknown), "unknown fields left out"),
-            )
-            if count
-        ]
-        return "; ".join([f"{self.spans} new spans of {self.traces} traces", *more])
+    _counted = {"known": "known already", "damaged": "damaged", "unknown": "unknown fields left out"}
+
+    def _headline(self) -> str:
+        return f"{self.spans} new spans of {self.traces} traces"
 
 
 class _Group(NamedTuple):
@@ -89,7 +81,7 @@ class _Group(NamedTuple):
 @registry.write("otlp", files=("source",))
 def import_otlp(
     store: GraphStore, source: str | Path | bytes, *, progress: Progress | None = None
-) -> Imported:
+) -> OtlpReport:
     """Write the spans of a file, or of bytes, in one transaction. The same spans again change nothing.
 
     A file holds one OTLP/JSON object, one a line, or protobuf bytes. A span with ids that are none, or a damaged line, is left out and reported.
@@ -108,7 +100,7 @@ def import_otlp(
             if progress and number % 256 == 0:
                 progress(number, number)
     unknown = tuple(dict.fromkeys(reading.unknown))
-    return Imported(
+    return OtlpReport(
         spans=taking.new,
         known=taking.known,
         traces=len(taking.traces),

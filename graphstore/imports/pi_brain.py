@@ -21,7 +21,8 @@ from graphstore.core.journal.files import new_folder
 from graphstore.core.read.view import Reader
 from graphstore.core.write.writer import Writer
 from graphstore.errors import GraphStoreError, InvalidError, NotFoundError
-from graphstore.imports.records import Damage, Progress
+from graphstore.imports.import_report import Damage, ImportReport
+from graphstore.imports.records import Progress
 from graphstore.sessions.segments.nodes import IDENTITY, SEGMENT, SESSION, Edge, SessionNode, checked, loaded
 from graphstore.store import registry
 from graphstore.values.models import Json, Link, Value, Version
@@ -55,7 +56,7 @@ class Exported(Value):
         return f"{told}; {len(self.warnings)} left out" if self.warnings else told
 
 
-class Imported(Value):
+class PiBrainReport(ImportReport):
     """What an import wrote, what was there already, and what it left out."""
 
     files: int
@@ -63,14 +64,11 @@ class Imported(Value):
     versions: int
     links: int
     known: int
-    damaged: tuple[Damage, ...] = ()
-    warnings: tuple[str, ...] = ()
 
-    def __str__(self) -> str:
-        told = f"{self.files} files: {self.nodes} new nodes, {self.versions} new versions, {self.links} new links"
-        more = [f"{self.known} known already"] if self.known else []
-        more += [f"{len(self.damaged)} damaged"] if self.damaged else []
-        return "; ".join([told, *more])
+    _counted = {"known": "known already", "damaged": "damaged"}
+
+    def _headline(self) -> str:
+        return f"{self.files} files: {self.nodes} new nodes, {self.versions} new versions, {self.links} new links"
 
 
 # ---- giving out ---------------------------------------------------------------------------------
@@ -301,7 +299,9 @@ def _dated(row: Version) -> Json:
 
 
 @registry.write("pi_brain", files=("folder",))
-def import_pi_brain(store: GraphStore, folder: str | Path, *, progress: Progress | None = None) -> Imported:
+def import_pi_brain(
+    store: GraphStore, folder: str | Path, *, progress: Progress | None = None
+) -> PiBrainReport:
     """Take in the nodes, in all their versions, and the edges of a folder. Ids are kept. The same folder again changes nothing.
 
     What was told at an instant is a transaction at that instant, where the store's last one and its clock allow it; else it is one of
@@ -319,7 +319,7 @@ def import_pi_brain(store: GraphStore, folder: str | Path, *, progress: Progress
             progress(number, len(paths))
     taken.write()
     damaged = tuple(sorted(taken.damaged, key=lambda one: one.file))
-    return Imported(files=len(paths), **taken.counts, damaged=damaged, warnings=tuple(taken.warnings))
+    return PiBrainReport(files=len(paths), **taken.counts, damaged=damaged, warnings=tuple(taken.warnings))
 
 
 @dataclass(frozen=True, slots=True)

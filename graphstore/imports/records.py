@@ -21,9 +21,10 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import orjson
 
 from graphstore.errors import ConflictError, GraphStoreError, InvalidError
+from graphstore.imports.import_report import Damage, ImportReport
 from graphstore.imports.row_files import Row, Unreadable, rows_of
 from graphstore.store import registry
-from graphstore.values.models import Event, Value
+from graphstore.values.models import Event
 from graphstore.values.period import OPEN, Instant, instant, moment
 
 if TYPE_CHECKING:
@@ -41,29 +42,16 @@ MUST_NAME_A_COLUMN = ("id", "key", "text")
 _COLUMN = re.compile(r"\{([^{}]+)\}")
 
 
-class Damage(Value):
-    """A row that was left out: where it is and why."""
-
-    file: str
-    line: int
-    reason: str
-
-    def __str__(self) -> str:
-        return f"{self.file}:{self.line}: {self.reason}"
-
-
-class RowsReport(Value):
-    """What an import of rows wrote, and what it left out."""
+class RowsReport(ImportReport):
+    """What an import of rows wrote and what it left out."""
 
     rows: int
     nodes: int
     versions: int
     links: int
-    damaged: tuple[Damage, ...] = ()
 
-    def __str__(self) -> str:
-        told = f"{self.rows} rows: {self.nodes} nodes, {self.versions} versions, {self.links} links"
-        return f"{told}; {len(self.damaged)} damaged" if self.damaged else told
+    def _headline(self) -> str:
+        return f"{self.rows} rows: {self.nodes} nodes, {self.versions} versions, {self.links} links"
 
 
 @registry.write("imports", files=("path",))
@@ -462,7 +450,7 @@ class _Table:
         self.kinds[record.id] = kind
         self.rows.append(_Row(line, record))
 
-    def load(self, progress: Progress | None) -> dict[str, int]:
+    def load(self, progress: Progress | None) -> dict[str, Any]:
         """Write everything; rows and links that the store refuses are added to the damaged ones."""
         if any(row.record.times["tx_from"] is not None for row in self.rows):
             with self.store._together():

@@ -13,7 +13,7 @@ import pytest
 
 import graphstore
 from graphstore import ConflictError, GraphStore, InvalidError, NotFoundError
-from graphstore.imports.gasoline import Imported, export_gasoline, import_gasoline
+from graphstore.imports.gasoline import GasolineReport, export_gasoline, import_gasoline
 from tests.conftest import Clock
 
 pytestmark = pytest.mark.served
@@ -74,7 +74,7 @@ def sentences(store: GraphStore) -> list[tuple[str, str, str, str]]:
     return sorted((one.source, one.kind, one.target, one.confidence) for one in links.values())
 
 
-def reasons(done: Imported) -> list[tuple[int, str]]:
+def reasons(done: GasolineReport) -> list[tuple[int, str]]:
     return [(one.line, one.reason) for one in done.damaged]
 
 
