@@ -44,7 +44,8 @@ def _as_it_is(text: Callable[[Any], str]) -> Callable[[Asked, Any], None]:
 
 def _node(word: str) -> Callable[[Asked, Any], str]:
     def show(asked: Asked, node: Any) -> str:
-        from graphstore.cli.printing import label, when
+        from graphstore.cli.printing import label
+        from graphstore.values.period import when
 
         return f"{word} {node.ref}, valid {when(node.valid_from)} → {when(node.valid_to)}: {label(node)}"
 
@@ -178,7 +179,8 @@ def _changes(asked: Asked) -> Any:
 
 
 def _sessions(asked: Asked, found: Any) -> None:
-    from graphstore.cli.printing import table, when
+    from graphstore.cli.printing import table
+    from graphstore.values.period import when
 
     rows = [
         (

@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import graphstore
-from graphstore.cli.printing import console, label, table, walked, when
+from graphstore.cli.printing import console, label, table, walked
 from graphstore.core.tables.texts import text
 from graphstore.errors import GraphStoreError, NotFoundError
 from graphstore.values.models import Chain, Event, Node, Step, Supersession
+from graphstore.values.period import when
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -195,13 +196,13 @@ def _ask(store: GraphStore, plan: Plan) -> list[Answer]:
     then = store.as_of(valid=plan.date)
     first = _timed(
         f"What did {_name(plan.subject)} look like on {date}?",
-        f'store.as_of(valid="{_iso(plan.date)}").node("{plan.subject}")',
+        f'store.as_of(valid="{when(plan.date)}").node("{plan.subject}")',
         lambda: then.node(plan.subject),
     )
     first.note = f"told {when(_told(store, first.value))}\n{_why(store, first.value)}"
     compared = _timed(
         f"What did we know on {known_at}, about that moment?",
-        f'store.knowledge_at("{_iso(plan.known_at)}").compare(store.as_of())',
+        f'store.knowledge_at("{when(plan.known_at)}").compare(store.as_of())',
         lambda: store.knowledge_at(plan.known_at).compare(now),
     )
     compared.note = _learned_since(store, plan)
@@ -278,10 +279,6 @@ def _learned_since(store: GraphStore, plan: Plan) -> str:
 def _name(id: str) -> str:
     kind, colon, rest = id.partition(":")
     return f"commit {rest[:10]}" if kind == "commit" and colon else rest if colon else id
-
-
-def _iso(at: datetime) -> str:
-    return at.isoformat().replace("+00:00", "Z").removesuffix("T00:00:00Z")
 
 
 def _open_next(store: GraphStore, plan: Plan) -> str:

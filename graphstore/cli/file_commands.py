@@ -167,7 +167,7 @@ def session_stats(
 
 def _told(found: "SessionStatistics") -> str:
     """The statistics, a line for each that there is something to say of."""
-    from graphstore.cli.printing import when
+    from graphstore.values.period import when
 
     version = f" {found.version}" if found.version is not None else ""
     counted = (

@@ -34,6 +34,7 @@ from graphstore.values.models import (
     Verification,
     Version,
 )
+from graphstore.values.period import when
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -74,7 +75,7 @@ def csv_text(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
-    writer.writerows([cell(value) for value in row] for row in rows)
+    writer.writerows([_field(value) for value in row] for row in rows)
     return text.getvalue()
 
 
@@ -90,12 +91,16 @@ def _literal(text: str) -> str:
     return "<br>".join(escaped.splitlines())
 
 
+def _field(value: object) -> str:
+    return value.isoformat().replace("+00:00", "Z") if isinstance(value, datetime) else cell(value)
+
+
 def cell(value: object) -> str:
-    """One value in one table cell."""
+    """One value in one table cell, for a person."""
     if value is None or isinstance(value, str):
         return value or ""
     if isinstance(value, datetime):
-        return value.isoformat().replace("+00:00", "Z")
+        return when(value)
     if isinstance(value, dict | list | tuple | BaseModel):
         return orjson.dumps(value, default=_plain, option=orjson.OPT_UTC_Z).decode()
     return str(value)
@@ -129,13 +134,6 @@ def console() -> Console:
 def harmless(text: str) -> str:
     """Text in which what a terminal would obey is to be seen: an escape as ␛."""
     return _OBEYED.sub(lambda found: _PICTURES.get(ord(found[0]), "\N{REPLACEMENT CHARACTER}"), text)
-
-
-def when(at: datetime | None, open_end: str = "…") -> str:
-    """An instant in the fewest words: a date at midnight UTC, else to the second."""
-    if at is None:
-        return open_end
-    return at.strftime("%Y-%m-%d %H:%M:%SZ").removesuffix(" 00:00:00Z")
 
 
 def label(thing: Node | Event | Version) -> str:

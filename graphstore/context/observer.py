@@ -23,8 +23,7 @@ from graphstore.store.upsert import Place, entity
 from graphstore.values.inputs import at_least_one, optional_text, text_of
 from graphstore.values.layers import BUILT_IN, CHUNK
 from graphstore.values.models import Event, Node, Recorded, Value
-from graphstore.values.period import TimeLike, instant, moment
-from graphstore.values.text import when
+from graphstore.values.period import TimeLike, instant, moment, when
 
 __all__ = ["Compress", "Message", "Observed", "Observer", "Reflect", "messages", "observations", "queue"]
 

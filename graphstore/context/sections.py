@@ -20,7 +20,8 @@ from graphstore.store import registry
 from graphstore.store.store import GraphStore
 from graphstore.values.inputs import at_least_one, optional_text, text_of
 from graphstore.values.models import Event, Node, Value
-from graphstore.values.text import described, during, when
+from graphstore.values.period import during, when
+from graphstore.values.text import described
 
 __all__ = ["Context", "LeftOut", "Section", "context", "estimate"]
 

@@ -26,9 +26,9 @@ from graphstore.store import registry
 from graphstore.values import spans
 from graphstore.values.inputs import at_least_one, text_of
 from graphstore.values.models import Event, Recorded, Value
-from graphstore.values.period import OPEN, Instant, TimeLike, instant, iso, moment
+from graphstore.values.period import OPEN, Instant, TimeLike, exactly, instant, moment, when
 from graphstore.values.spans import Told, Twig
-from graphstore.values.text import line, when
+from graphstore.values.text import line
 
 if TYPE_CHECKING:
     from graphstore.store.store import GraphStore
@@ -218,7 +218,7 @@ def _going_on(view: Reader, cursor: str | None, asked: str) -> tuple[Reader, tup
         return view.as_of(valid=moment(valid), tx=moment(tx)), (at, name)
     if view._coordinate() != (valid, tx):
         raise InvalidError(
-            f"the cursor goes on at valid {iso(valid)}, tx {iso(tx)}, and this view is elsewhere. Ask that view, or the store itself."
+            f"the cursor goes on at valid {exactly(valid)}, tx {exactly(tx)}, and this view is elsewhere. Ask that view, or the store itself."
         )
     return view, (at, name)
 

@@ -25,7 +25,7 @@ from graphstore.imports.import_report import Damage, ImportReport
 from graphstore.imports.row_files import Row, Unreadable, rows_of
 from graphstore.store import registry
 from graphstore.values.models import Event
-from graphstore.values.period import OPEN, Instant, instant, moment
+from graphstore.values.period import OPEN, Instant, exactly, instant, moment
 
 if TYPE_CHECKING:
     from graphstore.imports.git import GitReport
@@ -347,9 +347,7 @@ class _Plan:
             first, last = times[start], times[stop]
             if first is not None and last is not None and first >= last:
                 word = "empty" if first == last else "inverted"
-                raise Unreadable(
-                    f"{word} period: {start} {moment(first).isoformat()}, {stop} {moment(last).isoformat()}"
-                )
+                raise Unreadable(f"{word} period: {start} {exactly(first)}, {stop} {exactly(last)}")
         if "tx_from" in self.templates and times["tx_from"] is None:
             raise Unreadable("no tx_from")
         if times["tx_to"] is not None and times["tx_from"] is None:

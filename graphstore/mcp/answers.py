@@ -28,7 +28,8 @@ from graphstore.values.models import (
     Version,
     words,
 )
-from graphstore.values.text import during, line, when
+from graphstore.values.period import during, when
+from graphstore.values.text import line
 
 STATEMENT = 400
 """Columns of a statement in a list; `get` tells all of it."""

@@ -28,8 +28,7 @@ from graphstore.core.tables.engine import stopped_by
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.mcp.answers import Answer, At, at
 from graphstore.store.store import GraphStore
-from graphstore.values.period import Instant, instant, moment
-from graphstore.values.text import when
+from graphstore.values.period import Instant, instant, moment, when
 
 A = TypeVar("A", bound=Answer)
 T = TypeVar("T")

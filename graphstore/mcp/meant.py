@@ -12,7 +12,8 @@ from graphstore.mcp.answers import Done, Reached, StepLine, Thing, fields
 from graphstore.memory import recall
 from graphstore.values import sameness
 from graphstore.values.models import Event, Link, Node, Step, Supersession, words
-from graphstore.values.text import during, line, when
+from graphstore.values.period import during, when
+from graphstore.values.text import line
 
 _FITTING = 5
 _RELEVANT = 0.5  # of the best score: what says less of a text is not meant by it

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from graphstore.mcp.answers import thing, things
 from graphstore.mcp.desk import Desk
 from graphstore.values.models import Event, Node
-from graphstore.values.period import moment
-from graphstore.values.text import line, when
+from graphstore.values.period import moment, when
+from graphstore.values.text import line
 
 _MOST = 20
 _LINE = 300
@@ -47,7 +47,7 @@ def audit(desk: Desk, since: str) -> str:
             ),
             *_section(
                 f"3. Changed since {when(begin)} (told to this memory since then). Look for what replaced something without a reason, and for what was told twice. "
-                f'diff(before_tx="{begin.isoformat()}") tells all.',
+                f'diff(before_tx="{when(begin)}") tells all.',
                 changed,
             ),
             "4. Tell what you found and did, each with its id, its reason, and since when it holds.",

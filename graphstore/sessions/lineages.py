@@ -11,7 +11,7 @@ from graphstore.errors import InvalidError, NotFoundError
 from graphstore.sessions.segments.nodes import SEGMENT, SESSION
 from graphstore.store import registry
 from graphstore.values.models import Json, Link, Node, Value
-from graphstore.values.text import when
+from graphstore.values.period import when
 
 
 class Relative(Value):

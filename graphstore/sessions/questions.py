@@ -18,8 +18,8 @@ from graphstore.sessions.segments_read import Met, Piece, Taught, number, of_pro
 from graphstore.store import registry
 from graphstore.values.inputs import at_least_one, ids
 from graphstore.values.models import Json, Value
-from graphstore.values.period import OPEN, TimeLike, end_moment, instant, moment
-from graphstore.values.text import line, when
+from graphstore.values.period import OPEN, TimeLike, end_moment, instant, moment, when
+from graphstore.values.text import line
 from graphstore.values.time_range import plural
 
 BY = ("project", "model", "session", "day")

@@ -11,8 +11,8 @@ from html import escape
 from itertools import accumulate, pairwise
 
 from graphstore.show.scenes import Arrow, Bar, Scene
-from graphstore.values.period import instant, moment
-from graphstore.values.text import line, when
+from graphstore.values.period import instant, moment, when
+from graphstore.values.text import line
 
 WIDTH = 940
 NAMES = 300

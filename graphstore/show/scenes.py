@@ -22,8 +22,8 @@ from graphstore.values.models import (
     ViewDiff,
     words,
 )
-from graphstore.values.period import moment
-from graphstore.values.text import during, line, said, when
+from graphstore.values.period import during, moment, when
+from graphstore.values.text import line, said
 from graphstore.values.vocabulary import KINDS
 
 Manner = Literal["cause", "succession", "other"]

@@ -20,8 +20,8 @@ from graphstore.values import sameness, similar_pairs
 from graphstore.values.inputs import json_object, text_of
 from graphstore.values.keys import slot_name
 from graphstore.values.models import UPRIGHT, Event, Json, Node, Value, words
-from graphstore.values.period import OPEN, Instant, TimeLike, iso
-from graphstore.values.text import during, line
+from graphstore.values.period import OPEN, Instant, TimeLike, during, when
+from graphstore.values.text import line
 from graphstore.values.time_range import plural
 
 if TYPE_CHECKING:
@@ -300,7 +300,7 @@ def _drafted(lot: _Lot, nodes: list[Node], wanted: _Wanted, summarise: Summarise
     if lot.over:
         why = "no longer hold"
     elif wanted.topic and wanted.before < OPEN:
-        why = f"are from before {iso(wanted.before).removesuffix('T00:00:00Z')}"
+        why = f"are from before {when(wanted.before)}"
     else:
         why = "say alike"
     return Group(

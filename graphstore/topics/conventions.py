@@ -14,7 +14,7 @@ from typing import Any
 from graphstore.errors import InvalidError
 from graphstore.values.inputs import ids, tags_of, text_of
 from graphstore.values.models import Json
-from graphstore.values.period import Instant, instant, iso
+from graphstore.values.period import Instant, exactly, instant
 
 EVIDENCE = "evidence"
 """The kind of what a message says, unless the message names another."""
@@ -218,7 +218,7 @@ def _remarks(text: str, dates: Mapping[str, Instant]) -> Iterable[str]:
     (first, won), *others = dates.items() or [("", 0)]
     for place, at in others:
         if place and at != won:
-            yield f"the date of {place}, {iso(at)}, gives way to that of {first}, {iso(won)}."
+            yield f"the date of {place}, {exactly(at)}, gives way to that of {first}, {exactly(won)}."
     late = _LATE_SUPERSESSION.search(text)
     if late:
         yield f"{late[0]!r} does not stand at the head, so it is text and supersedes nothing."

@@ -29,8 +29,8 @@ from graphstore.topics.strategies import (
 from graphstore.values.inputs import optional_text, text_of, whole_number
 from graphstore.values.keys import topic_name, version_of
 from graphstore.values.models import UPRIGHT, Json, Link, Node, Standing, Value
-from graphstore.values.period import end_moment, moment
-from graphstore.values.text import described, line, when
+from graphstore.values.period import end_moment, moment, when
+from graphstore.values.text import described, line
 
 if TYPE_CHECKING:
     from graphstore.store.store import GraphStore

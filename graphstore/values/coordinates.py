@@ -12,7 +12,7 @@ from typing import Literal
 
 from graphstore.errors import InvalidError, closest
 from graphstore.values.models import Snapshot
-from graphstore.values.period import BEGINNING, OPEN, Instant, TimeLike, instant, iso
+from graphstore.values.period import BEGINNING, OPEN, Instant, TimeLike, exactly, instant
 
 Axis = Literal["valid", "tx"]
 Names = Callable[[], Iterable[Snapshot]]
@@ -71,7 +71,7 @@ def resolve(
         if at is None:
             return its
         raise InvalidError(
-            f"{what} {text!r} is a time, {iso(at)}, and the name of a snapshot, {iso(its)}. Give the instant that is meant."
+            f"{what} {text!r} is a time, {exactly(at)}, and the name of a snapshot, {exactly(its)}. Give the instant that is meant."
         )
     if at is None:
         raise _unknown(text, what, named)

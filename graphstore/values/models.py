@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict
 
 from graphstore.values.painter import Painted, painter
+from graphstore.values.period import exactly, when
 
 Standing = Literal["stands", "shaky", "superseded", "retracted", "ended", "not_yet", "evicted", "erased"]
 UPRIGHT = frozenset({"stands", "shaky"})
@@ -60,7 +61,7 @@ class Coordinate(Value):
     tx: datetime
 
     def __str__(self) -> str:
-        return f"valid {_show(self.valid)}, as known at {_show(self.tx)}"
+        return f"valid {exactly(self.valid)}, as known at {exactly(self.tx)}"
 
 
 class Snapshot(Value):
@@ -73,7 +74,7 @@ class Snapshot(Value):
 
     def __str__(self) -> str:
         by = f", named by {self.author}" if self.author else ""
-        return f"{self.name}: valid {_show(self.valid)}, as known at {_show(self.tx)}{by}"
+        return f"{self.name}: valid {exactly(self.valid)}, as known at {exactly(self.tx)}{by}"
 
 
 class Node(Value):
@@ -263,7 +264,7 @@ class Shaky(Value):
             if self.root.standing == "evicted" and isinstance(self.root, Event)
             else f"was {self.root.standing}"
         )
-        return f"{_name(self.node)} is shaky: {self.root.id} {fell}, recorded {_show(self.recorded_at)}{why}. It rests on it by {path}."
+        return f"{_name(self.node)} is shaky: {self.root.id} {fell}, recorded {when(self.recorded_at)}{why}. It rests on it by {path}."
 
 
 class Step(Value):
@@ -361,8 +362,8 @@ class MergeConflict(Value):
     decision: Literal["trunk", "branch"] | None = None
 
     def __str__(self) -> str:
-        since = "" if self.valid_from is None else f" from {_show(self.valid_from)}"
-        until = "" if self.valid_to is None else f" to {_show(self.valid_to)}"
+        since = "" if self.valid_from is None else f" from {when(self.valid_from)}"
+        until = "" if self.valid_to is None else f" to {when(self.valid_to)}"
         told = {
             "slot": f"would hold the slot that {self.other} holds on the trunk",
             "cycle": f"would close a cycle with {self.other} of the trunk",
@@ -440,11 +441,6 @@ def words(thing: Node | Event | Version) -> str:
     return described(thing.content, thing.text)
 
 
-def _show(at: datetime) -> str:
-    text = at.isoformat().replace("+00:00", "Z")
-    return text.removesuffix("T00:00:00Z")
-
-
 def _name(thing: Node | Event) -> str:
     text = thing.text if isinstance(thing, Node) else thing.description
     return f"{thing.id} ({text})" if text else thing.id
@@ -500,8 +496,8 @@ def _tell_step(step: Step) -> str:
     elif step.node is not None:
         words.append(f"by {_name(step.node)}")
     if step.since is not None:
-        words.append(f"since {_show(step.since)}")
-    words.append(f"recorded {_show(step.recorded_at)}")
+        words.append(f"since {when(step.since)}")
+    words.append(f"recorded {when(step.recorded_at)}")
     if step.who:
         words.append(f"by {step.who}")
     if step.why:

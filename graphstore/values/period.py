@@ -80,13 +80,40 @@ def iso(at: Instant) -> str:
     return moment(at).isoformat().replace("+00:00", "Z")
 
 
+def when(at: datetime | Instant | None, unbounded: str = "…") -> str:
+    """An instant as a person reads it: a date at midnight UTC, else to the minute or the second. `unbounded`: what None is."""
+    if isinstance(at, int):
+        at = end_moment(at)
+    return unbounded if at is None else exactly(at.replace(microsecond=0))
+
+
+def exactly(at: datetime | Instant) -> str:
+    """The same with the fraction of a second, where instants are told apart: given back as a time, it is the same instant."""
+    if isinstance(at, int):
+        if at >= OPEN:
+            return "…"
+        at = moment(at)
+    at = at.astimezone(UTC)
+    date, clock = at.date().isoformat(), at.time().isoformat()
+    if clock == "00:00:00":
+        return date
+    return f"{date} {clock.rstrip('0') if at.microsecond else clock.removesuffix(':00')}Z"
+
+
+def during(start: datetime, end: datetime | None) -> str:
+    """A period: `2026-01-01 → 2026-02-01`, with "…" for an open end; within a day the date is said once."""
+    first, last = when(start), when(end)
+    if " " in first and last.startswith(first[:11]):
+        last = last[11:]
+    return f"{first} → {last}"
+
+
 def period(valid_from: Instant, valid_to: Instant) -> Period:
     """The checked period. Raises InvalidError when it is empty or inverted."""
     if valid_from >= valid_to:
-        end = "open" if valid_to >= OPEN else iso(valid_to)
         word = "empty" if valid_from == valid_to else "inverted"
         raise InvalidError(
-            f"{word} period: valid_from {iso(valid_from)} is not before valid_to {end}. "
+            f"{word} period: valid_from {exactly(valid_from)} is not before valid_to {exactly(valid_to)}. "
             "A period is half-open, [from, to), and from must come first."
         )
     return valid_from, valid_to

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 LINE = 60
@@ -43,22 +42,6 @@ def _columns(char: str) -> int:
     if char in _JOINERS or unicodedata.category(char) in ("Mn", "Me"):
         return 0
     return 2 if unicodedata.east_asian_width(char) in ("W", "F") else 1
-
-
-def when(at: datetime) -> str:
-    """An instant in the fewest ISO 8601 words: a date at midnight UTC, else to the minute or the second."""
-    at = at.astimezone(UTC)
-    if at.second:
-        return at.strftime("%Y-%m-%d %H:%M:%SZ")
-    return at.strftime("%Y-%m-%d %H:%MZ").removesuffix(" 00:00Z")
-
-
-def during(start: datetime, end: datetime | None) -> str:
-    """A period: `2026-01-01 → 2026-02-01`, with "…" for an open end; within a day the date is said once."""
-    first, last = when(start), "…" if end is None else when(end)
-    if " " in first and last.startswith(first[:11]):
-        last = last[11:]
-    return f"{first} → {last}"
 
 
 def described(content: Mapping[str, Any], text: str | None) -> str:

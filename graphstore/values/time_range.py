@@ -8,7 +8,7 @@ from typing import Any
 
 from graphstore.errors import InvalidError
 from graphstore.values.coordinates import AGE, UNITS, Names, resolve
-from graphstore.values.period import Instant, instant, iso
+from graphstore.values.period import Instant, instant, when
 
 Window = tuple[Instant, Instant]
 """From and to, both included."""
@@ -72,7 +72,7 @@ def said(since: Any) -> str:
 
 def _one(value: Any) -> str:
     if isinstance(value, (datetime, date)):
-        return iso(instant(value)).removesuffix("T00:00:00Z")
+        return when(instant(value))
     return str(value).strip()
 
 

@@ -17,7 +17,8 @@ from graphstore import GraphStore
 from graphstore.core.tables.result import Result
 from graphstore.show.drawing import EDGE, LEFT, NAMES, RIGHT, ROW, TOP, Axis
 from graphstore.show.pictures import LIMIT, ROWS
-from graphstore.values.text import line, when
+from graphstore.values.period import when
+from graphstore.values.text import line
 from tests.conftest import Clock, day
 
 pytestmark = pytest.mark.in_process("draws without a server")

@@ -17,11 +17,13 @@ from graphstore.values.period import (
     OPEN,
     coalesce,
     end_moment,
+    exactly,
     instant,
     iso,
     moment,
     overlap,
     period,
+    when,
     without,
     without_all,
 )
@@ -265,3 +267,30 @@ def test_coalesced_periods_cover_the_same_cells_and_never_touch(spans):
     assert all(left[1] < right[0] for left, right in itertools.pairwise(merged))
     assert merged == coalesce(merged)
     assert merged == coalesce(reversed(spans))
+
+
+# ---------------------------------------------------------------------- as a person reads them
+
+
+@pytest.mark.parametrize(
+    ("at", "short", "exact"),
+    [
+        ("2026-01-02", "2026-01-02", "2026-01-02"),
+        ("2026-01-02T03:04+01:00", "2026-01-02 02:04Z", "2026-01-02 02:04Z"),
+        ("2026-01-02T03:04:05Z", "2026-01-02 03:04:05Z", "2026-01-02 03:04:05Z"),
+        ("2026-01-02T03:04:00.5Z", "2026-01-02 03:04Z", "2026-01-02 03:04:00.5Z"),
+        ("2026-01-02T00:00:00.000001Z", "2026-01-02", "2026-01-02 00:00:00.000001Z"),
+    ],
+)
+def test_an_instant_has_one_spelling_and_its_fraction_where_it_must_be_exact(at, short, exact):
+    assert (short, exact) == (when(instant(at)), exactly(instant(at)))
+    assert (short, exact) == (when(moment(instant(at))), exactly(moment(instant(at))))
+
+
+def test_an_open_end_is_one_sign():
+    assert ("…", "…", "never") == (when(OPEN), when(None), when(None, "never"))
+
+
+@given(st.datetimes(timezones=st.just(UTC), max_value=datetime(9999, 12, 30)))
+def test_an_exact_instant_given_back_is_the_same(at):
+    assert at == moment(instant(exactly(at)))

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import graphstore
-from graphstore.cli import printing as tell
 from graphstore.cli.shell import parser, schema
 from graphstore.cli.shell.completion import Names, suggestions
 from graphstore.cli.shell.output import Mode
@@ -19,6 +18,7 @@ from graphstore.cli.shell.schema import Vocabulary
 from graphstore.cli.shell.shell import COMMANDS, TRUNK, Leave, Shell
 from graphstore.core.tables.guard import pieces
 from graphstore.errors import EngineError, GraphStoreError
+from graphstore.values.period import when
 from graphstore.values.text import line
 
 try:
@@ -58,7 +58,7 @@ def converse(shell: Shell) -> None:
     counts = shell.store.stats()
     told = ", ".join(f"{counts[what]:,} {what}" for what in ("nodes", "events", "links"))
     shell.output.remark(
-        f"{shell.name}: {told}, last told {tell.when(counts['last_tx'], 'never')}. "
+        f"{shell.name}: {told}, last told {when(counts['last_tx'], 'never')}. "
         "Only read here; a statement ends with ;  :help tells the rest."
     )
     session, loading = _session(shell), threading.Thread(target=_load)

@@ -15,7 +15,7 @@ from graphstore.errors import NotFoundError
 from graphstore.values import sameness
 from graphstore.values.inputs import whole_number
 from graphstore.values.models import UPRIGHT, Contradiction
-from graphstore.values.period import Instant, iso
+from graphstore.values.period import Instant, exactly
 from graphstore.values.similar_pairs import alike
 
 BOTH = "both"
@@ -58,7 +58,7 @@ def between(sight: Sight, one: int, other: int) -> Contradiction:
         return of_link(sight, max(rows, key=sight.link_order))
     names = f"{index.names[one]!r} and {index.names[other]!r}"
     refused = NotFoundError(
-        f"{names} do not contradict each other at {iso(sight.valid)}: no contradicts link joins them, and they are no candidates. "
+        f"{names} do not contradict each other at {exactly(sight.valid)}: no contradicts link joins them, and they are no candidates. "
         f"To say that they do: link({index.names[one]!r}, 'contradicts', {index.names[other]!r})."
     )
     group = next((rows for rows in _groups(sight, {one, other}) if len(rows) == 2), None)

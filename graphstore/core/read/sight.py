@@ -24,7 +24,7 @@ from graphstore.core.search.source import Source
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.values.inputs import authorized_of
 from graphstore.values.models import Change, Event, Json, Link, Node, Shaky, Snapshot, Version
-from graphstore.values.period import OPEN, Instant, end_moment, iso, moment
+from graphstore.values.period import OPEN, Instant, end_moment, exactly, moment
 from graphstore.values.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class Sight(Rows):
                 if self.last_row(whole, int(found[2])) >= 0:
                     return whole, int(found[2])
                 raise NotFoundError(
-                    f"no version {found[2]} of {index.names[whole]!r} as known at {iso(self.tx)}."
+                    f"no version {found[2]} of {index.names[whole]!r} as known at {exactly(self.tx)}."
                 )
         known = [name for name, born in zip(index.names, index.born, strict=True) if born <= self.tx]
         raise NotFoundError.nearest("node or event", id, known)
@@ -222,7 +222,7 @@ class Sight(Rows):
         index = self.index
         what = "event" if index.is_event[ent] else "node"
         message = (
-            f"{what} {index.names[ent]!r} does not stand at valid {iso(self.valid)} as known at {iso(self.tx)}: "
+            f"{what} {index.names[ent]!r} does not stand at valid {exactly(self.valid)} as known at {exactly(self.tx)}: "
             f"{self.standing(ent).replace('_', ' ')}"
         )
         successors = [
@@ -320,7 +320,7 @@ class Sight(Rows):
         if row < 0:
             name = index.names[ent]
             raise NotFoundError(
-                f"no version {number} of {name!r} as known at {iso(self.tx)}. versions({name!r}) lists them."
+                f"no version {number} of {name!r} as known at {exactly(self.tx)}. versions({name!r}) lists them."
             )
         ver = index.r_ver[row]
         body = self.core.body(index.v_pos[ver], index.v_len[ver]) or index.tombstone(ent)

@@ -37,7 +37,7 @@ from graphstore.values.models import (
     ViewDiff,
 )
 from graphstore.values.painter import Painted
-from graphstore.values.period import OPEN, Instant, TimeLike, instant, iso, moment
+from graphstore.values.period import OPEN, Instant, TimeLike, exactly, instant, moment
 from graphstore.values.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -515,7 +515,7 @@ class View(Reader):
             return walks.path(self._sight(), source, target, kinds, by, direction, depth)
 
     def __repr__(self) -> str:
-        return f"<View valid {iso(self._valid)}, as known at {iso(self._tx)}>"
+        return f"<View valid {exactly(self._valid)}, as known at {exactly(self._tx)}>"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, View):

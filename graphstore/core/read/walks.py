@@ -20,7 +20,7 @@ from graphstore.core.read.sight import Sight
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.values.inputs import at_least_one
 from graphstore.values.models import Chain
-from graphstore.values.period import OPEN, Instant, iso
+from graphstore.values.period import OPEN, Instant, exactly
 
 if TYPE_CHECKING:
     from array import array
@@ -91,7 +91,7 @@ def path(
         names = sight.index.names
         raise NotFoundError(
             f"no path from {names[start]!r} to {names[goal]!r} {_asked(kinds, direction, depth)}, in the order of time, "
-            f"at valid {iso(sight.valid)} as known at {iso(sight.tx)}."
+            f"at valid {exactly(sight.valid)} as known at {exactly(sight.tx)}."
         )
     return _along(sight, start, trail, False)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphstore.errors import NotFoundError, QueryError
 from graphstore.values.painter import painter
+from graphstore.values.period import instant, iso, when
 
 if TYPE_CHECKING:
     import networkx
@@ -240,7 +241,10 @@ def _arrow_column(values: list[Any], kind: str) -> pyarrow.Array:
     try:
         return pa.array(values, arrow_type(kind))
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
-        return pa.array([None if value is None else _cell(value, limit=0) for value in values], pa.string())
+        return pa.array(
+            [None if value is None else _cell(value, 0, lambda at: iso(instant(at))) for value in values],
+            pa.string(),
+        )
 
 
 def _entities(values: Any) -> Iterator[Entity]:
@@ -257,23 +261,23 @@ def _place(at: tuple[int, int]) -> str:
     return f"{at[0]}:{at[1]}"
 
 
-def _cell(value: Any, limit: int = 60) -> str:
+def _cell(value: Any, limit: int = 60, at: Callable[[datetime], str] = when) -> str:
     if value is None:
         return "null"
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, datetime):
-        shown = value.isoformat().replace("+00:00", "Z")
+        shown = at(value)
     elif isinstance(value, dict):
         label = value.get("_label")
         inner = ", ".join(
-            f"{key}: {_cell(item, limit=0)}"
+            f"{key}: {_cell(item, 0, at)}"
             for key, item in value.items()
             if key != "_label" and item is not None
         )
         shown = f"{label} {{{inner}}}" if label else f"{{{inner}}}"
     elif isinstance(value, list | tuple):
-        shown = "[" + ", ".join(_cell(item, limit=0) for item in value) + "]"
+        shown = "[" + ", ".join(_cell(item, 0, at) for item in value) + "]"
     else:
         shown = str(value)
     shown = shown.replace("\r", " ").replace("\n", " ")

@@ -12,7 +12,7 @@ from graphstore.core.write.transaction import Transaction
 from graphstore.errors import ConflictError, InvalidError
 from graphstore.values.inputs import printable
 from graphstore.values.models import Json
-from graphstore.values.period import OPEN, Instant, Period, iso, overlap
+from graphstore.values.period import OPEN, Instant, Period, exactly, overlap
 from graphstore.values.vocabulary import Kind
 
 
@@ -88,7 +88,7 @@ class Linking:
         cut = start if first is None else max(start, first)
         if cut >= until:
             raise InvalidError(
-                f"{index.names[new]!r} would supersede {index.names[old]!r} from {iso(cut)}, but the link would end at {iso(until)}. "
+                f"{index.names[new]!r} would supersede {index.names[old]!r} from {exactly(cut)}, but the link would end at {exactly(until)}. "
                 "Give a later valid_to, or none."
             )
         span = (cut, until)
@@ -196,15 +196,15 @@ class Linking:
         if kind.causal and not in_time(index, source, target, since, tx):
             begun = index.start(target, tx) or 0
             raise InvalidError(
-                f"a cause may not start after its effect: {index.names[target]!r} begins at {iso(begun)}, after {index.names[source]!r}. "
+                f"a cause may not start after its effect: {index.names[target]!r} begins at {exactly(begun)}, after {index.names[source]!r}. "
                 f"Turn the link round, or give the valid_from at which the effect began."
             )
         if kind.forward:
             first, second = index.start(source, tx), index.start(target, tx)
             if first is not None and second is not None and first > second:
                 raise InvalidError(
-                    f"{kind.name} runs from earlier to later: {index.names[source]!r} begins at {iso(first)}, after "
-                    f"{index.names[target]!r} at {iso(second)}. Turn the link round."
+                    f"{kind.name} runs from earlier to later: {index.names[source]!r} begins at {exactly(first)}, after "
+                    f"{index.names[target]!r} at {exactly(second)}. Turn the link round."
                 )
 
     def _refuse_cycle(self, ends: Ends, tx: Instant) -> None:

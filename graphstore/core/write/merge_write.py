@@ -13,7 +13,17 @@ from graphstore.core.write.merge_plan import NodePlan, Plan, Sentence, Win, betw
 from graphstore.core.write.slots import TRUST
 from graphstore.core.write.transaction import Transaction
 from graphstore.values.models import Merge
-from graphstore.values.period import BEGINNING, OPEN, Instant, Period, coalesce, moment, overlap, without_all
+from graphstore.values.period import (
+    BEGINNING,
+    OPEN,
+    Instant,
+    Period,
+    coalesce,
+    exactly,
+    moment,
+    overlap,
+    without_all,
+)
 from graphstore.values.threeway import Said
 
 
@@ -76,8 +86,8 @@ class Weaving:
         verbs = {"link": "decide_link", "cycle": "decide_link"}
         for found in self.plan.conflicts:
             if found.what not in ("kind", "trust"):
-                since = "" if found.valid_from is None else f" from {found.valid_from.isoformat()}"
-                until = "" if found.valid_to is None else f" to {found.valid_to.isoformat()}"
+                since = "" if found.valid_from is None else f" from {exactly(found.valid_from)}"
+                until = "" if found.valid_to is None else f" to {exactly(found.valid_to)}"
                 told = f"of the trunk and branch {self.name!r} the {found.decision} is followed{since}{until}"
                 self.work.op(verbs.get(found.what, "decide"), found.id, told)
 

@@ -8,7 +8,7 @@ from graphstore.core.write.linking import Claim, Ends, Linking
 from graphstore.core.write.transaction import Transaction
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
 from graphstore.values.models import UPRIGHT, Contradiction, Json, Node
-from graphstore.values.period import BEGINNING, OPEN, Period, iso
+from graphstore.values.period import BEGINNING, OPEN, Period, exactly
 
 
 def resolve(
@@ -86,7 +86,7 @@ def _open_row(sight: Sight, contradiction: Contradiction, ends: tuple[int, int])
         rows = [row for row in rows if index.l_name[index.k_link[row]] == said.id]
         if not rows:
             raise ConflictError(
-                f"link {said.id!r} no longer says so at {iso(sight.valid)}. contradictions() lists what is open."
+                f"link {said.id!r} no longer says so at {exactly(sight.valid)}. contradictions() lists what is open."
             )
     elif not rows:
         for thing, ent in zip((contradiction.source, contradiction.target), ends, strict=True):

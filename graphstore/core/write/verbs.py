@@ -13,7 +13,7 @@ from graphstore.errors import ConflictError, InvalidError, NotFoundError
 from graphstore.values.inputs import ids, json_object, optional_text, part, span, text_of, version_body
 from graphstore.values.keys import slot_name
 from graphstore.values.models import Link, Node
-from graphstore.values.period import OPEN, Instant, Period, TimeLike, coalesce, iso, period
+from graphstore.values.period import OPEN, Instant, Period, TimeLike, coalesce, exactly, period
 from graphstore.values.vocabulary import strength_of
 
 
@@ -103,10 +103,12 @@ def end(act: Act, id: str, at: TimeLike | None, reason: str | None) -> None:
     name, start = index.names[ent], index.start(ent, work.tx)
     cut = work.tx if at is None else act.time(at, "at")
     if start is None or index.r_to[index.now_of[ent][-1]] <= cut:
-        raise NotFoundError(f"nothing is believed of {name!r} from {iso(cut)} on: there is nothing to end.")
+        raise NotFoundError(
+            f"nothing is believed of {name!r} from {exactly(cut)} on: there is nothing to end."
+        )
     if cut <= start:
         raise InvalidError(
-            f"{name!r} cannot end at {iso(cut)}: it begins at {iso(start)}. To take it back altogether use retract({name!r}, reason=…)."
+            f"{name!r} cannot end at {exactly(cut)}: it begins at {exactly(start)}. To take it back altogether use retract({name!r}, reason=…)."
         )
     work.take(ent, (cut, OPEN), work.op("end", name, reason))
 

@@ -33,7 +33,7 @@ from graphstore.core.write.transaction import Transaction
 from graphstore.errors import DamageError, EngineError, GraphStoreError, InvalidError
 from graphstore.values import coordinates
 from graphstore.values.inputs import text_of
-from graphstore.values.period import OPEN, Instant, TimeLike, instant, iso
+from graphstore.values.period import OPEN, Instant, TimeLike, exactly, instant
 from graphstore.values.vocabulary import Vocabulary
 
 Clock = Callable[[], datetime]
@@ -179,13 +179,13 @@ class Writer(Reader):
                 at = coordinates.resolve(tx, "tx", now_valid, names, axis="tx", present=now_tx)
             if self.read_only and at > now_tx:
                 raise NotFollowed(
-                    f"tx {iso(at)} is not known here yet: this reader has followed the journal to {iso(now_tx)}. "
+                    f"tx {exactly(at)} is not known here yet: this reader has followed the journal to {exactly(now_tx)}. "
                     "Leave tx out for what it knows, or call refresh() and ask for what it knows then.",
                     at,
                 )
             if at > now_tx:
                 raise InvalidError(
-                    f"tx {iso(at)} has not come yet: it is {iso(now_tx)}. What will be known then cannot be said now."
+                    f"tx {exactly(at)} has not come yet: it is {exactly(now_tx)}. What will be known then cannot be said now."
                 )
             self._handed = max(self._handed, at)
             return View(self._core, here, at)
@@ -324,15 +324,15 @@ class Writer(Reader):
         clock = time.time_ns() // 1000 if self._clock is None else instant(self._clock(), "the clock's time")
         if self._core.index.transactions and at <= self._last_tx:
             raise InvalidError(
-                f"at {iso(at)} runs backwards: the last transaction was at {iso(self._last_tx)}. Give a later instant."
+                f"at {exactly(at)} runs backwards: the last transaction was at {exactly(self._last_tx)}. Give a later instant."
             )
         if at <= self._handed:
             raise InvalidError(
-                f"at {iso(at)} runs backwards: a view as of tx {iso(self._handed)} has been handed out and must not change. Give a later instant."
+                f"at {exactly(at)} runs backwards: a view as of tx {exactly(self._handed)} has been handed out and must not change. Give a later instant."
             )
         if at > clock:
             raise InvalidError(
-                f"at {iso(at)} lies ahead of the clock, {iso(clock)}. A transaction cannot have happened yet."
+                f"at {exactly(at)} lies ahead of the clock, {exactly(clock)}. A transaction cannot have happened yet."
             )
         return at
 
