@@ -12,6 +12,8 @@ from graphstore.cli.shell.schema import Vocabulary
 from graphstore.core.tables.guard import pieces
 
 Token = tuple[str, str]
+Commands = Mapping[str, tuple[str, tuple[str, ...]]]
+"""The name of each command, with what it does and what its words are."""
 _PLAIN = re.compile(r"[A-Za-z_]\w*\Z", re.ASCII)
 _ID_PROPERTY = "id"
 
@@ -33,8 +35,9 @@ class Names:
     """The names that may be completed. `ids` and `files` are asked with what was typed, and give each with what it is."""
 
     vocabulary: Vocabulary = field(default_factory=Vocabulary)
-    commands: Mapping[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
-    """Each command with what it does, and what its words are."""
+    commands: Commands = field(default_factory=dict)
+    unlisted: Commands = field(default_factory=dict)
+    """Other names of commands, offered where no listed one matches."""
     words: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """What a word of a command can be: `mode`, `branch`, `coordinate`, …"""
     params: Sequence[str] = ()
@@ -56,11 +59,10 @@ def suggestions(before: str, names: Names) -> list[Suggestion]:
 def _in_command(typed: str, names: Names) -> Iterator[Suggestion]:
     name, space, rest = typed.partition(" ")
     if not space:
-        yield from _matching(
-            name, ((f"{one} " if takes else one, says) for one, (says, takes) in names.commands.items())
-        )
+        listed = list(_matching(name, _commands(names.commands)))
+        yield from listed or _matching(name, _commands(names.unlisted))
         return
-    _, takes = names.commands.get(name, ("", ()))
+    _, takes = names.commands.get(name) or names.unlisted.get(name, ("", ()))
     if not takes:
         return
     words = rest.split(" ")
@@ -74,6 +76,10 @@ def _in_command(typed: str, names: Names) -> Iterator[Suggestion]:
             yield from _matching(word, names.files(word))
         else:
             yield from _matching(word, ((one, "") for one in names.words.get(kind, ())))
+
+
+def _commands(commands: Commands) -> Iterator[tuple[str, str]]:
+    return ((f"{name} " if takes else name, says) for name, (says, takes) in commands.items())
 
 
 def _matching(typed: str, offered: Iterable[tuple[str, str]]) -> Iterator[Suggestion]:

@@ -440,16 +440,21 @@ _GROUPED = {over: _below(over, names) for over, names in _BELOW.items()}
 COMMANDS: dict[str, Command] = {
     f":{name}": one for name, one in (_READS | _GROUPED).items() if " " not in name
 } | _OWN
+UNLISTED = {
+    f":{old}": COMMANDS[f":{name}"] for old, name in commands.UNLISTED.items() if f":{name}" in COMMANDS
+}
+"""The commands by the other names they are understood by."""
 _SHORT = {":q": ":quit", ":exit": ":quit", ":?": ":help", ":h": ":help"}
 
 
 def find(name: str) -> Command:
     """The command of that name, with or without its colon. Raises InvalidError with the nearest."""
     plain = ":" + " ".join(name.lower().lstrip(": ").split())
-    plain = _SHORT.get(plain, ":" + commands.UNLISTED.get(plain[1:], plain[1:]))
-    if plain not in COMMANDS:
+    plain = _SHORT.get(plain, plain)
+    command = UNLISTED.get(plain) or COMMANDS.get(plain)
+    if command is None:
         raise InvalidError.choice("command", name, COMMANDS)
-    return COMMANDS[plain]
+    return command
 
 
 def obey(shell: Shell, line: str) -> Answer | None:

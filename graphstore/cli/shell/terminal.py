@@ -15,7 +15,7 @@ from graphstore.cli.shell import parser, schema
 from graphstore.cli.shell.completion import Names, suggestions
 from graphstore.cli.shell.output import Mode
 from graphstore.cli.shell.schema import Vocabulary
-from graphstore.cli.shell.shell import COMMANDS, TRUNK, Leave, Shell
+from graphstore.cli.shell.shell import COMMANDS, TRUNK, UNLISTED, Leave, Shell
 from graphstore.core.tables.guard import pieces
 from graphstore.errors import EngineError, GraphStoreError
 from graphstore.values.period import when
@@ -221,6 +221,7 @@ class _Completing(Completer):
         return Names(
             vocabulary,
             {name: (command.says, command.takes) for name, command in COMMANDS.items()},
+            {name: (command.says, command.takes) for name, command in UNLISTED.items()},
             {
                 "mode": [mode.value for mode in Mode],
                 "switch": ["on", "off"],

@@ -625,6 +625,7 @@ NAMES = Names(
         ":asof": ("a time", ("coordinate",)), ":diff": ("what changed", ("id|coordinate", "coordinate")),
         ":export": ("write", ("file",)), ":mode": ("how", ("mode",)), ":now": ("now", ()), ":why": ("why", ("id",)),
     },
+    {":superseded": ("what took its place", ("id",)), ":where": ("where", ())},
     {"mode": ("table", "json"), "coordinate": ("release", "before the move")},
     ("kind", "least"),
     lambda prefix: [("outage", "Event outage"), ("other", "Node fact")],
@@ -637,6 +638,8 @@ NAMES = Names(
     [
         (":", [":asof ", ":diff ", ":export ", ":mode ", ":now", ":why "]),
         (":W", [":why "]),
+        (":supers", [":superseded "]),
+        (":superseded ou", ["outage"]),
         (":mode ", ["table", "json"]),
         (":mode j", ["json"]),
         (":why ou", ["outage"]),
