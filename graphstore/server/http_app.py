@@ -1,7 +1,6 @@
-"""A store over HTTP, for many processes at once: every call of the contract under its name, with FastAPI's description of them all.
+"""A store over HTTP, for many processes at once: every call of the contract under its name.
 
-`POST /{name}` takes the arguments as a JSON object, `GET` those of a read in the query. FastAPI tells of them, in `/docs` and `/openapi.json`; the
-answers are given before its router is asked, for that would cost more than a write does.
+`POST /{name}` takes the arguments as a JSON object, `GET` those of a read in the query. `/docs` and `/openapi.json` describe them.
 """
 
 from __future__ import annotations
@@ -11,14 +10,16 @@ import contextlib
 import logging
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from time import monotonic, perf_counter
 from typing import Any
 
 import orjson
-from fastapi import FastAPI
-from fastapi.responses import HTMLResponse, JSONResponse
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse
+from starlette.routing import Route
 
 import graphstore
 from graphstore.core.folder.access_tokens import Tokens
@@ -78,7 +79,7 @@ class Door:
 
     def __init__(
         self,
-        inner: FastAPI,
+        inner: Starlette,
         store: GraphStore,
         tokens: Tokens | None,
         *,
@@ -432,38 +433,32 @@ def app(
     read_only: bool = False,
     started: Callable[[Calling], contextlib.AbstractAsyncContextManager[None]] | None = None,
 ) -> Door:
-    """The ASGI app that serves a store: the `Door` before a FastAPI app, `inner`. It does not close the store.
+    """The ASGI app that serves a store: the `Door` before a Starlette app, `inner`. It does not close the store.
 
     `tokens=None` lets everybody do everything: for tests, and where something else keeps the door. `hosts` and `origins`: those let in beside this machine's own.
     `started`: what goes on beside the answers while it serves.
     """
 
     @contextlib.asynccontextmanager
-    async def life(_: FastAPI) -> AsyncIterator[None]:
+    async def life(_: Starlette) -> AsyncIterator[None]:
         async with door.open() as calling, contextlib.AsyncExitStack() as stack:
             if started is not None:
                 await stack.enter_async_context(started(calling))
             yield
 
-    made = FastAPI(
-        title="graphstore",
-        version=graphstore.__version__,
-        description=graphstore.__doc__ or "",
-        openapi_url=None,  # below: not in the loop, and no page that fetches itself from elsewhere
-        lifespan=life,
-    )
-    made.openapi = partial(described, made, calls.CALLS, path_of)  # type: ignore[method-assign]
+    @cache  # a server that starts has no need of it
+    def document() -> dict[str, Any]:
+        return described(calls.CALLS, path_of)
 
-    @made.get("/openapi.json")
-    def openapi() -> JSONResponse:
-        return JSONResponse(made.openapi())
+    def openapi(_: Request) -> JSONResponse:
+        return JSONResponse(document())
 
-    @made.get("/docs")
-    def docs() -> HTMLResponse:
-        return HTMLResponse(page(made.openapi()), headers=_PAGE)
+    def docs(_: Request) -> HTMLResponse:
+        return HTMLResponse(page(document()), headers=_PAGE)
 
+    inner = Starlette(routes=[Route("/openapi.json", openapi), Route("/docs", docs)], lifespan=life)
     door = Door(
-        made,
+        inner,
         store,
         tokens,
         limits=limits or Limits(),

@@ -1,4 +1,4 @@
-"""The calls as OpenAPI shows them: a route each, with its parameters and its words. The answers are given elsewhere."""
+"""The OpenAPI document of a server, made from the registry of calls."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from fastapi import FastAPI, Response
-
+import graphstore
 from graphstore.remote.calls import Call
 
 _APART = {
@@ -26,7 +25,7 @@ _ERROR = {
 _TOKEN = {
     "type": "http",
     "scheme": "bearer",
-    "description": "It lies in the store's folder: `token`, `token-read`.",
+    "description": "It is in the store's folder: `token`, `token-read`.",
 }
 _STATUS = {
     400: "a Cypher text that is refused or does not run",
@@ -37,72 +36,71 @@ _STATUS = {
     422: "the input itself is wrong",
     503: "too much is waiting",
 }
+_REFUSALS = {
+    str(status): {"description": meaning, "content": {"application/json": {"schema": _ERROR}}}
+    for status, meaning in _STATUS.items()
+}
 
 
-def described(app: FastAPI, calls: Mapping[str, Call], path_of: Callable[[Call], str]) -> dict[str, Any]:
-    """The OpenAPI of an app with a route for each call. Made when it is first asked for: a server that starts has no need of it."""
-    if app.openapi_schema is None:
-        full = FastAPI(title=app.title, version=app.version, description=app.description)
-        _describe(full, calls, path_of)
-        schema = full.openapi()
-        schema["components"] = schema.get("components", {}) | {"securitySchemes": {"token": _TOKEN}}
-        app.openapi_schema = schema
-    return app.openapi_schema
+def described(calls: Mapping[str, Call], path_of: Callable[[Call], str]) -> dict[str, Any]:
+    """The OpenAPI document of the calls, a path for each."""
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "graphstore",
+            "description": graphstore.__doc__ or "",
+            "version": graphstore.__version__,
+        },
+        "paths": {
+            path_of(call): {
+                method: _operation(call, method)
+                for method in (("post", "get") if call.scope == "read" else ("post",))
+            }
+            for call in calls.values()
+        },
+        "components": {"securitySchemes": {"token": _TOKEN}},
+    }
 
 
-def _describe(app: FastAPI, calls: Mapping[str, Call], path_of: Callable[[Call], str]) -> None:
-    for call in calls.values():
-        for method in ("POST", "GET") if call.scope == "read" else ("POST",):
-            app.add_api_route(
-                path_of(call),
-                _elsewhere,
-                methods=[method],
-                operation_id=f"{method.lower()}_{call.name.replace('.', '_')}",
-                summary=_first_sentence(call.doc),
-                description=call.doc,
-                tags=[call.name.rpartition(".")[0] or call.on],
-                response_model=None,
-                responses={
-                    200: {"description": f"`{call.returns}`, as JSON"},
-                    **{
-                        status: {"description": said, "content": {"application/json": {"schema": _ERROR}}}
-                        for status, said in _STATUS.items()
-                    },
-                },
-                openapi_extra=_extra(call, method),
-            )
-
-
-async def _elsewhere() -> Response:
-    raise AssertionError("answered before the router is asked")
-
-
-def _extra(call: Call, method: str) -> dict[str, Any]:
+def _operation(call: Call, method: str) -> dict[str, Any]:
     names = [*_APART, *(("author",) if call.scope == "write" else ())]
-    said = [_in_query(name, {"type": "string"}, _APART.get(name, "Who says so."), False) for name in names]
-    if method == "GET":
-        said += [
+    parameters = [
+        _in_query(name, {"type": "string"}, _APART.get(name, "The author."), False) for name in names
+    ]
+    operation = {
+        "tags": [call.name.rpartition(".")[0] or call.on],
+        "summary": _first_sentence(call.doc),
+        "description": call.doc,
+        "operationId": f"{method}_{call.name.replace('.', '_')}",
+        "responses": {
+            "200": {
+                "description": f"`{call.returns}`, as JSON",
+                "content": {"application/json": {"schema": {}}},
+            }
+        }
+        | _REFUSALS,
+        "parameters": parameters,
+        "security": [{"token": []}],
+    }
+    if method == "get":
+        parameters += [
             _in_query(name, _schema(each), "", _is_needed(each)) for name, each in call.parameters.items()
         ]
-        return {"parameters": said, "security": [{"token": []}]}
-    body = {
+        return operation
+    body: dict[str, Any] = {
         "type": "object",
         "properties": {name: _schema(each) for name, each in call.parameters.items()},
-        "required": [name for name, each in call.parameters.items() if _is_needed(each)],
         "additionalProperties": False,
     }
-    if not body["required"]:
-        del body["required"]
-    content = {"required": _is_wanted(call), "content": {"application/json": {"schema": body}}}
-    return {"parameters": said, "requestBody": content, "security": [{"token": []}]}
+    needed = [name for name, each in call.parameters.items() if _is_needed(each)]
+    if needed:
+        body["required"] = needed
+    operation["requestBody"] = {"required": bool(needed), "content": {"application/json": {"schema": body}}}
+    return operation
 
 
 def _in_query(name: str, schema: dict[str, Any], words: str, needed: bool) -> dict[str, Any]:
     return {"name": name, "in": "query", "required": needed, "schema": schema, "description": words}
-
-
-def _is_wanted(call: Call) -> bool:
-    return any(_is_needed(each) for each in call.parameters.values())
 
 
 def _is_needed(each: inspect.Parameter) -> bool:
@@ -113,10 +111,10 @@ _WORDS = {"int": "integer", "float": "number", "bool": "boolean", "str": "string
 
 
 def _schema(each: inspect.Parameter) -> dict[str, Any]:
-    """The schema of an argument, as far as its annotation says it simply; the annotation itself says the rest."""
-    said = str(each.annotation).replace("builtins.", "")
-    found: dict[str, Any] = {"description": f"`{said}`"}
-    plain = said.removesuffix(" | None")
+    """The schema of an argument, as far as its annotation is a simple one. The description is the annotation itself."""
+    annotation = str(each.annotation).replace("builtins.", "")
+    found: dict[str, Any] = {"description": f"`{annotation}`"}
+    plain = annotation.removesuffix(" | None")
     if each.kind is each.VAR_POSITIONAL:
         found |= {"type": "array", "items": {"type": "string"}}
     elif each.kind is each.VAR_KEYWORD or plain.startswith(("Mapping", "dict")):
@@ -133,5 +131,5 @@ def _schema(each: inspect.Parameter) -> dict[str, Any]:
 
 
 def _first_sentence(doc: str) -> str:
-    """What a call is for; the rest of its docstring follows beside it."""
+    """The first sentence of a docstring, on one line."""
     return re.split(r"(?<=\.) ", " ".join(doc.partition("\n\n")[0].split()), maxsplit=1)[0]
