@@ -101,7 +101,7 @@ def _metavar(parameter: Any) -> str:
 _COMMANDS = """
 Every command is a method. `STORE` is the store's folder, or the address of a server. `graphstore COMMAND --help` has every option in full.
 
-- `--valid` and `--tx` take a date, an ISO 8601 instant or the name of a snapshot. `--as-of` sets both axes at once.
+- `--valid` and `--tx` take a date, an ISO 8601 instant, `now`, `yesterday`, an age (`7d`) or the name of a snapshot. `--as-of` sets both axes at once.
 - `--json` prints one JSON document. `--author NAME` says who writes. Both exist on every command.
 - `graphstore --branch NAME COMMAND …` reads and writes on a branch. `GRAPHSTORE_BRANCH` does the same.
 - Exit codes: 0 done, 1 refused or problems found, 2 wrong usage.
@@ -146,7 +146,7 @@ def tools() -> str:
 _TOOLS = """
 `graphstore mcp STORE` serves these tools by the Model Context Protocol. Arguments in brackets are optional.
 
-- `valid` and `tx` set the coordinate: a date, an instant or the name of a snapshot. Every answer states its coordinate in `at`.
+- `valid` and `tx` set the coordinate: a date, an instant, `now`, `yesterday`, an age (`7d`) or the name of a snapshot. Every answer states its coordinate in `at`.
 - `budget_tokens` limits an answer. `more` in the answer is the cursor of the next page; pass it as `cursor`.
 - `--read-only` offers only the tools that read. `--profile memory` offers the nine tools of the reference memory server instead.
 
