@@ -35,7 +35,9 @@ PAGES = (
     "CHANGELOG.md",
     *SEMANTICS,
 )
-INSTANT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?Z")
+INSTANT = re.compile(
+    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?Z"
+)  # seconds that are none are not printed
 
 
 def blocks(language: str, page: str = "README.md") -> list[str]:
