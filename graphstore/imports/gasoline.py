@@ -25,8 +25,8 @@ from graphstore.imports.import_report import Damage, ImportReport
 from graphstore.imports.records import Progress
 from graphstore.imports.row_files import Row, json_rows
 from graphstore.store import registry
+from graphstore.values.event_fields import EVENT_TEXTS
 from graphstore.values.fingerprints import BROKEN, MENDING, fingerprint
-from graphstore.values.inputs import EVENT_TEXTS
 from graphstore.values.models import Event, Link
 from graphstore.values.period import OPEN, Instant, instant, iso, moment
 

@@ -11,7 +11,8 @@ import orjson
 
 from graphstore.errors import InvalidError
 from graphstore.imports.row_files import Row
-from graphstore.values.inputs import EVENT_TEXTS, MESSAGE_TEXTS, ORIGINS, authorized_of, text_of
+from graphstore.values.event_fields import EVENT_TEXTS, MESSAGE_TEXTS
+from graphstore.values.inputs import ORIGINS, authorized_of, text_of
 from graphstore.values.models import Event
 from graphstore.values.period import Instant, instant, moment
 

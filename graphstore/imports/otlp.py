@@ -23,6 +23,7 @@ from graphstore.events.timeline import SPAN
 from graphstore.imports.import_report import Damage, ImportReport
 from graphstore.imports.records import Progress
 from graphstore.store import registry
+from graphstore.values.event_fields import MESSAGE_TEXTS
 from graphstore.values.models import Event, Json
 from graphstore.values.period import instant, iso, moment
 from graphstore.values.spans import ENDED_AT
@@ -48,7 +49,7 @@ NAMELESS = "(a span without a name)"
 BINARY = frozenset({".pb", ".binpb", ".bin"})
 """Endings of files that are written as protobuf bytes."""
 _SCOPE = "graphstore"
-_TEXTS = ("source", "agent", "sender", "sender_name", "thread", "classification", "media_path", "media_hash")
+_TEXTS = ("source", "agent", *MESSAGE_TEXTS)
 _MOST_UNKNOWN = 100
 
 

@@ -16,9 +16,9 @@ from google.protobuf.message import Message
 from google.protobuf.unknown_fields import UnknownFieldSet
 
 from graphstore.errors import InvalidError
+from graphstore.values.event_fields import SPAN_IDS
 from graphstore.values.models import Json
 
-_IDS = frozenset({"trace_id", "span_id", "parent_span_id"})
 _HEX = re.compile(r"(?:[0-9a-fA-F]{2})*\Z")
 _LONG = frozenset(
     {
@@ -49,7 +49,7 @@ def _written(field: FieldDescriptor, value: Any) -> Any:
     if field.message_type is not None:
         return to_json(value)
     if field.type == FieldDescriptor.TYPE_BYTES:
-        return value.hex() if field.name in _IDS else base64.b64encode(value).decode()
+        return value.hex() if field.name in SPAN_IDS else base64.b64encode(value).decode()
     if field.type in _LONG:
         return str(value)
     if field.type in _REAL and not math.isfinite(value):
@@ -103,7 +103,7 @@ def _fill(
 def _read(field: FieldDescriptor, value: Any, place: str) -> Any:
     kind = field.type
     if kind == FieldDescriptor.TYPE_BYTES and isinstance(value, str):
-        if field.name not in _IDS:
+        if field.name not in SPAN_IDS:
             return _bytes(value, place)
         if not _HEX.match(value):
             raise InvalidError(f"{place} is {_short(value)}, no hex: ids are hex in OTLP/JSON, not base64")

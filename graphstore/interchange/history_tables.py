@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from graphstore.core.read.view import Reader
 from graphstore.core.tables.texts import sections
 from graphstore.errors import InvalidError
+from graphstore.values.event_fields import BODY
 from graphstore.values.period import TimeLike
 
 if TYPE_CHECKING:
@@ -61,11 +62,7 @@ _TABLES = {
             [
                 *_texts("id", "type"),
                 ("occurred_at", _INSTANT),
-                *_texts("description", "source", "origin", "agent", "fingerprint", "metadata"),
-                *_texts("trace_id", "span_id", "parent_span_id"),
-                *_texts("sender", "sender_name", "thread", "classification"),
-                ("authorized", pa.bool_()),
-                *_texts("media_path", "media_hash"),
+                *((field.name, pa.bool_() if field.kind == "truth" else _TEXT) for field in BODY),
                 *_BELIEVED,
             ]
         ),

@@ -17,9 +17,8 @@ from graphstore.core.write.slots import Filling, Slot
 from graphstore.core.write.transaction import refuse_taken_slot
 from graphstore.core.write.writer import Progress, Writer
 from graphstore.errors import ConflictError, GraphStoreError, InvalidError
+from graphstore.values.event_fields import EVENT_FIELDS, EVENT_TEXTS
 from graphstore.values.inputs import (
-    EVENT_FIELDS,
-    EVENT_TEXTS,
     description,
     event_fields,
     event_of,

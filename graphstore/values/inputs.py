@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 
 from graphstore.errors import InvalidError
+from graphstore.values.event_fields import EVENT_FIELDS, MESSAGE_TEXTS
 from graphstore.values.fingerprints import MESSAGES, fingerprint_of
 from graphstore.values.models import Event, Json, Node
 from graphstore.values.period import BEGINNING, OPEN, Instant, Period, TimeLike, period
@@ -17,11 +18,6 @@ from graphstore.values.period import BEGINNING, OPEN, Instant, Period, TimeLike,
 Thing = Node | Event
 
 ORIGINS = ("agent", "system")
-MESSAGE_TEXTS = ("sender", "sender_name", "thread", "classification", "media_path", "media_hash")
-"""What a message says beside the fields of any event; of these, and `authorized`, one makes an event a message."""
-EVENT_TEXTS = ("source", "agent", "fingerprint", "trace_id", "span_id", "parent_span_id", *MESSAGE_TEXTS)
-EVENT_FIELDS = ("type", "description", "id", "occurred_at", "source", "origin", "agent", "related_to", "metadata",
-                "fingerprint", "trace_id", "span_id", "parent_span_id", "authorized", *MESSAGE_TEXTS)  # fmt: skip
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 # dates, dataclasses and subclasses would change kind on the way through JSON: refused, not converted
 _STRICT = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_SUBCLASS

@@ -9,17 +9,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from graphstore.values.event_fields import SPAN_IDS
 from graphstore.values.models import Json
 from graphstore.values.period import Instant
 
 ENDED_AT = "ended_at"
 """In the metadata of an event with a span id: when the span ended, as ISO 8601 text."""
-_IDS = ("trace_id", "span_id", "parent_span_id")
 
 
 def place(body: Json) -> Json:
     """Where an event stands in its trace: the ids, and when its span ended. That much is left of it when it is evicted."""
-    kept = {name: body[name] for name in _IDS if name in body}
+    kept = {name: body[name] for name in SPAN_IDS if name in body}
     ended = body.get("metadata", {}).get(ENDED_AT)
     return {**kept, ENDED_AT: ended} if isinstance(ended, str) else kept
 

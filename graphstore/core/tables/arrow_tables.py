@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from graphstore.core.index.index import Index
 from graphstore.core.index.occurrences import Raw, tombstone
 from graphstore.core.journal.line import dumps
+from graphstore.values.event_fields import BODY
 from graphstore.values.inputs import authorized_of
 from graphstore.values.models import Json
 from graphstore.values.period import OPEN
@@ -49,24 +50,14 @@ def description_columns(bodies: Sequence[Json]) -> dict[str, pa.Array]:
 
 def event_columns(types: Sequence[str], bodies: Sequence[Json]) -> dict[str, pa.Array]:
     """What events of these types say beside their id, type and instants."""
-    return {
-        "description": texts(body.get("description", "") for body in bodies),
-        "source": texts(body.get("source") for body in bodies),
-        "origin": texts(body.get("origin", "agent") for body in bodies),
-        "agent": texts(body.get("agent") for body in bodies),
-        "fingerprint": texts(body.get("fingerprint") for body in bodies),
-        "metadata": texts(json_text(body.get("metadata")) for body in bodies),
-        "trace_id": texts(body.get("trace_id") for body in bodies),
-        "span_id": texts(body.get("span_id") for body in bodies),
-        "parent_span_id": texts(body.get("parent_span_id") for body in bodies),
-        "sender": texts(body.get("sender") for body in bodies),
-        "sender_name": texts(body.get("sender_name") for body in bodies),
-        "thread": texts(body.get("thread") for body in bodies),
-        "classification": texts(body.get("classification") for body in bodies),
-        "authorized": pa.array(map(authorized_of, types, bodies), pa.bool_()),
-        "media_path": texts(body.get("media_path") for body in bodies),
-        "media_hash": texts(body.get("media_hash") for body in bodies),
+    columns = {
+        field.name: texts(body.get(field.name, field.absent) for body in bodies)
+        for field in BODY
+        if field.kind == "text"
     }
+    columns["metadata"] = texts(json_text(body.get("metadata")) for body in bodies)
+    columns["authorized"] = pa.array(map(authorized_of, types, bodies), pa.bool_())
+    return {field.name: columns[field.name] for field in BODY}
 
 
 def event_table(index: Index, raw: Raw, events: Sequence[int], pending: set[int]) -> pa.Table:

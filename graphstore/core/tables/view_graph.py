@@ -36,6 +36,7 @@ from graphstore.core.tables.projection import POOL, Pen, fill, link_table
 from graphstore.core.tables.properties import chosen, field_kind, property_name
 from graphstore.core.tables.texts import text
 from graphstore.errors import QueryError
+from graphstore.values.event_fields import BODY
 from graphstore.values.models import Json
 from graphstore.values.period import Instant
 from graphstore.values.vocabulary import Vocabulary
@@ -47,23 +48,7 @@ LABELS = ("Node", "Absent", "Event")
 _NODE, _ABSENT, _EVENT = range(3)
 _BASE = ("id", "kind", "key", "scope", "number", "text", "tags", "trigger", "source", "standing",
          "valid_from", "valid_to", "tx_from", "content")  # fmt: skip
-_EVENT_TEXTS = (
-    "type",
-    "description",
-    "origin",
-    "agent",
-    "fingerprint",
-    "metadata",
-    "trace_id",
-    "span_id",
-    "parent_span_id",
-    "sender",
-    "sender_name",
-    "thread",
-    "classification",
-    "media_path",
-    "media_hash",
-)
+_EVENT_TEXTS = frozenset({"type", *(field.name for field in BODY if field.kind != "truth")})
 _RESERVED = frozenset({*_BASE, "occurred_at", "first_seen", "last_seen", "_id", "_label", "_src", "_dst"})
 _NO_PROPERTY = re.compile(r"Cannot find property (.+) for (.+?)\.?\Z", re.DOTALL)
 _COLUMN = 8 << 20  # what the engine takes at once for a column
