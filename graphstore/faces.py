@@ -12,13 +12,16 @@ from typing import Any
 
 def face(package: str, home: str) -> Callable[[str], Any]:
     """The `__getattr__` of a folder: its own modules by their names, and all names of the module `home`."""
+    no_modules = set[str]()
 
     def attribute(name: str) -> Any:
         if name.startswith("__") and name != "__all__":
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         inside = f"{package}.{name}"
-        if inside in sys.modules or PathFinder.find_spec(inside, sys.modules[package].__path__):
-            return import_module(inside)
+        if name not in no_modules:
+            if inside in sys.modules or PathFinder.find_spec(inside, sys.modules[package].__path__):
+                return import_module(inside)
+            no_modules.add(name)  # the folder is looked through once
         return getattr(import_module(home), name)
 
     return attribute
