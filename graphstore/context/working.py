@@ -46,8 +46,7 @@ def get(view: Reader, user: str, thread: str | None = None) -> Node | None:
     The text is in `.text`, whose it is in `.content`: it has a `thread` when it is the thread's own.
     """
     text_of("user", user), optional_text("thread", thread)
-    whose = (thread, None) if thread else (None,)
-    return kept_in(view, *(_pad(user, each) for each in whose))
+    return kept_in(view, _pad(user, thread), _pad(user, None)) if thread else kept_in(view, _pad(user, None))
 
 
 @registry.write("working")

@@ -455,17 +455,18 @@ class _Lens:
         """Which entities may be found and passed."""
         if self._wanted is None and self._thread is None:
             return None
-        kind, scope_of = sight.kind, sight.scope
+        scope_of = sight.scope_of
         wanted, asked = self._wanted or (lambda scope: True), self._thread
         allowed: dict[str, bool] = {}
 
         def fits(ent: int) -> bool:
-            if kind(ent) != CHUNK or sight.is_event(ent):
+            scope = scope_of(ent, CHUNK)
+            if scope is None:
                 return True
-            scope = scope_of(ent)
-            if scope not in allowed:
-                allowed[scope] = wanted(scope)
-            return allowed[scope] and (asked is None or _thread(sight, ent) in (None, asked))
+            fit = allowed.get(scope)
+            if fit is None:
+                fit = allowed[scope] = wanted(scope)
+            return fit and (asked is None or _thread(sight, ent) in (None, asked))
 
         return fits
 

@@ -364,10 +364,10 @@ def _foldings(sight: Sight) -> dict[int, _Folding]:
     found: dict[int, _Folding] = {}
     for edge in sight.edges_of(_FOLDING):
         source = edge.source
-        if sight.is_event(source) or sight.held(edge.link) < 0 or sight.standing(source) not in UPRIGHT:
+        if sight.held(edge.link) < 0 or sight.is_event(source):
             continue
         op, verb = sight.made_by(edge.link)
-        if verb == "fold" or sight.kind(source) == SUMMARY:
+        if (verb == "fold" or sight.kind(source) == SUMMARY) and sight.standing(source) in UPRIGHT:
             found.setdefault(source, _Folding([], op)).members.append(edge.target)
     return found
 

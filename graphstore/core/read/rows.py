@@ -109,6 +109,11 @@ class Rows:
         """The scope of a node."""
         return self.index.scope[ent]
 
+    def scope_of(self, ent: int, kind: str) -> str | None:
+        """The scope of a node of this kind, None for whatever is none."""
+        index = self.index
+        return index.scope[ent] if index.kind[ent] == kind and not index.is_event[ent] else None
+
     def is_event(self, ent: int) -> bool:
         """Whether an entity is an event."""
         return bool(self.index.is_event[ent])
@@ -210,9 +215,11 @@ class Rows:
         """What was recorded last of what stands here, the last first; and how many stand."""
         index = self.index
         rows = [
-            row for ent, born in enumerate(index.born) if born <= self.tx and (row := self.find(ent)) >= 0
+            row
+            for ent, born in enumerate(index.born)
+            if born <= self.tx and (row := index.find(ent, self.valid, self.tx)) >= 0
         ]
-        return [index.r_ent[row] for row in sorted(rows, key=self.recorded)[-most:][::-1]], len(rows)
+        return [index.r_ent[row] for row in sorted(rows, key=index.r_tx.__getitem__)[-most:][::-1]], len(rows)
 
     # ------------------------------------------------------------------ rows
 

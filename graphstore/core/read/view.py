@@ -50,23 +50,22 @@ if TYPE_CHECKING:
 class Reading:
     """The store's lock held for as long as something is read at one coordinate: `with view.reading() as sight`."""
 
-    __slots__ = ("_ahead", "_reader")
+    __slots__ = ("_ahead", "_lock", "_reader")
 
     def __init__(self, reader: Reader, ahead: Instant) -> None:
-        self._reader, self._ahead = reader, ahead
+        self._reader, self._ahead, self._lock = reader, ahead, reader._core.lock
 
     def __enter__(self) -> Sight:
-        core = self._reader._core
-        core.lock.acquire()
+        self._lock.acquire()
         try:
             valid, tx = self._reader._coordinate()
-            return Sight(core, max(valid, self._ahead), tx)
+            return Sight(self._reader._core, valid if valid > self._ahead else self._ahead, tx)
         except BaseException:
-            core.lock.release()
+            self._lock.release()
             raise
 
     def __exit__(self, *_: object) -> None:
-        self._reader._core.lock.release()
+        self._lock.release()
 
 
 class Reader(Painted):
