@@ -1,0 +1,37 @@
+"""The episodes that the store answers as a person would today. It grows, and never shrinks."""
+
+HOLDS = frozenset(
+    {
+        "a cause that never was shakes its effect",
+        "a deletion says who and why",
+        "a look at the end of a chain steadies only that",
+        "a look before the fall is none",
+        "a part that was never rested on shakes nothing when it is taken back",
+        "a plan is not yet, and comes true by itself",
+        "a retraction on a branch arrives as one, with its reason",
+        "a retraction shakes what rests on it, and what rests on that",
+        "a successor that only ended gives back nothing",
+        "a value told late ends where the next begins",
+        "an agent may not replace in its slot what a user said",
+        "an erased foundation shakes",
+        "an observed event is not shaken because what it was derived from ended",
+        "an observed event is shaken when what it was derived from never was",
+        "before it was told nobody knew",
+        "both legs of a diamond looked at, the top is steady",
+        "in one transaction what was said first was first: the fall, then a look",
+        "nothing retracted ever comes back",
+        "one good leg of a diamond is not enough",
+        "other tags are no other content",
+        "said again in other words it is the same, confirmed",
+        "scopes do not close each other's values",
+        "things that rest on each other are shaken once each, and the way ends",
+        "what came and went in one transaction was never known",
+        "what corrects its own foundation is not shaken by that",
+        "what ended is not what was deleted",
+        "what is learned late changes the past only as known now",
+        "what takes the place of its own foundation is not shaken by that",
+        "what was deleted is no answer, and was one",
+        "what was linked after the revision knew of it",
+        "who looked at it again is not asked again",
+    }
+)
