@@ -1,4 +1,4 @@
-"""Every error of the package, so that a caller can catch by meaning and read the way out in the message.
+"""Every error of the package: a caller catches by meaning, and the message names the remedy.
 
 GraphStoreError
 ├── NotFoundError (LookupError)    nothing by that id, or nothing there at that coordinate
@@ -6,7 +6,7 @@ GraphStoreError
 ├── ConflictError                  right input, but it contradicts what the store holds
 ├── QueryError                     a Cypher text that is refused or does not run
 └── EngineError                    the machine below failed: disk, engine, folder
-    ├── DamageError                the journal is not what was written; says file and line
+    ├── DamageError                the journal is not what was written; names file and line
     └── LockedError                another process (or this one) is writing here
 """
 
@@ -48,7 +48,7 @@ def _alike(got: str, known: Iterable[str]) -> list[str]:
 
 
 class InvalidError(GraphStoreError, ValueError):
-    """The input cannot mean anything; says what was got, what is allowed and what to do."""
+    """The input is invalid; the message has the value, what is allowed and what to do."""
 
     @classmethod
     def choice(cls, what: str, got: object, valid: Iterable[str]) -> InvalidError:
@@ -72,7 +72,7 @@ class EngineError(GraphStoreError):
 
 
 class DamageError(EngineError):
-    """A file of the store is not what was written. Nothing was changed; the message says file and line."""
+    """A file of the store is not what was written. Nothing was changed; the message names file and line."""
 
 
 class LockedError(EngineError):

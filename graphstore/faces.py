@@ -1,4 +1,4 @@
-"""Names that stay where they are promised, whatever the files are called: fetched on first use, so that importing stays cheap."""
+"""Public names that stay importable wherever the files are; loaded on first use, so that importing stays cheap."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def face(package: str, home: str) -> Callable[[str], Any]:
 
 
 class Aliases:
-    """Finds modules by the names they are promised under: `graphstore.decay` is `graphstore.memory.decay`."""
+    """Finds modules by their public names: `graphstore.decay` is `graphstore.memory.decay`."""
 
     def __init__(self, package: str, homes: Mapping[str, str]) -> None:
         self._package, self._homes = package, homes

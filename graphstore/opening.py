@@ -39,8 +39,8 @@ def open(
     such as `"http://127.0.0.1:7464"`. A folder that a server on this machine holds is opened through it, unless it is only to be read.
 
     `read_only=True` follows another process's journal: `refresh()` moves it on. `clock` gives an aware datetime. `durability="interval"` makes commits durable
-    every 50 ms instead of one by one. `author` is who writes, unless a transaction says otherwise. `retention_days` and `retention_bytes` are kept in the
-    store, see `set_retention`: each opening for writing evicts the events that are older. `token` is what a server lets you in by (default: the
+    every 50 ms instead of one by one. `author` is the default author of transactions. `retention_days` and `retention_bytes` are kept in the
+    store, see `set_retention`: each opening for writing evicts the events that are older. `token` is the server's access token (default: the
     environment's GRAPHSTORE_TOKEN), `timeout` how many seconds it has to answer. Clock and durability of a store that is served are its server's.
 
     Raises LockedError when another writer holds it, DamageError (with file and line) for a damaged journal, EngineError for a newer schema,
@@ -48,9 +48,9 @@ def open(
     """
     if driver not in _DRIVERS:
         raise InvalidError.choice("driver", driver, _DRIVERS)
-    asked = _asked(read_only, clock, durability, author, token, timeout, retention_days, retention_bytes)
+    options = _options(read_only, clock, durability, author, token, timeout, retention_days, retention_bytes)
     if isinstance(path, str) and path.startswith(("http://", "https://")):
-        return asked.at(path)
+        return options.at(path)
     place = folder.locate(path, read_only=read_only, create=create)
     try:
         place.hold()
@@ -58,13 +58,13 @@ def open(
         found = None if place.path is None or place.held_here() else folder.serving(place.path)
         if found is None:
             raise
-        return asked.at(found[0], token=found[1])
+        return options.at(found[0], token=found[1])
     try:
         store = GraphStore(place, clock=clock, driver=driver, durability=durability, author=author)
     except BaseException:
         place.release()
         raise
-    asked.keep(store)
+    options.keep(store)
     return store
 
 
@@ -75,8 +75,8 @@ def served(path: str | os.PathLike[str], *, author: str | None = None) -> GraphS
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """What was asked for beside a place, checked."""
+class _Options:
+    """The options of `open` beside the path, checked."""
 
     read_only: bool
     clock: Clock | None
@@ -105,7 +105,7 @@ class _Asked:
         return store
 
     def keep(self, store: GraphStore) -> None:
-        """Have a store that was just opened keep what it is to keep, and no more. Closes it when that fails."""
+        """Apply the retention settings to a store that was just opened. Closes it when that fails."""
         try:
             if self.days or self.size:
                 kept = store.retention
@@ -117,7 +117,7 @@ class _Asked:
             raise
 
 
-def _asked(
+def _options(
     read_only: bool,
     clock: Clock | None,
     durability: str,
@@ -126,7 +126,7 @@ def _asked(
     timeout: float | None,
     retention_days: int | None,
     retention_bytes: int | None,
-) -> _Asked:
+) -> _Options:
     if durability not in _DURABILITY:
         raise InvalidError.choice("durability", durability, _DURABILITY)
     if clock is not None and not callable(clock):
@@ -139,7 +139,7 @@ def _asked(
         raise InvalidError(
             "a reader keeps nothing. Leave retention_days and retention_bytes out, or open for writing."
         )
-    return _Asked(read_only, clock, durability, author, token, timeout, days, size)
+    return _Options(read_only, clock, durability, author, token, timeout, days, size)
 
 
 def restore(

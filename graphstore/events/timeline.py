@@ -27,7 +27,7 @@ from graphstore.values import spans
 from graphstore.values.inputs import at_least_one, text_of
 from graphstore.values.models import Event, Recorded, Value
 from graphstore.values.period import OPEN, Instant, TimeLike, exactly, instant, moment, when
-from graphstore.values.spans import Told, Twig
+from graphstore.values.spans import SpanEvent, Twig
 from graphstore.values.text import line
 
 if TYPE_CHECKING:
@@ -305,7 +305,7 @@ class _Entry(NamedTuple):
     """An event of a trace, and when its span ended where it says so."""
 
     event: Event
-    told: Told
+    told: SpanEvent
 
 
 @registry.read("timeline")
@@ -363,7 +363,9 @@ def _entry(sight: Sight, ent: int, notes: list[str]) -> _Entry:
             end = instant(metadata[spans.ENDED_AT], spans.ENDED_AT)
         except InvalidError as error:
             notes.append(f"event {event.id}: {error}")
-    return _Entry(event, Told(event.id, instant(event.occurred_at), event.span_id, event.parent_span_id, end))
+    return _Entry(
+        event, SpanEvent(event.id, instant(event.occurred_at), event.span_id, event.parent_span_id, end)
+    )
 
 
 def _merged(entries: list[_Entry], notes: list[str]) -> list[_Entry]:
@@ -382,7 +384,7 @@ def _merged(entries: list[_Entry], notes: list[str]) -> list[_Entry]:
 
 
 def _span(twig: Twig, twigs: Mapping[str, Twig], events: Mapping[str, Event]) -> Span:
-    told = tuple(events[each.id] for each in twig.told)
+    told = tuple(events[each.id] for each in twig.events)
     start, end = twig.start, twig.end
     return Span(
         span_id=twig.span,

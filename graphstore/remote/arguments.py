@@ -1,6 +1,6 @@
-"""What is given to a method, made into what a connection can carry: bound by the method's own signature, named, as JSON.
+"""The arguments of a method as a request carries them: bound by the method's own signature, by name, as JSON.
 
-What cannot travel is refused here, where it was given, with what to do instead.
+What cannot be sent is refused here, with what to do instead.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import orjson
 
 from graphstore.errors import GraphStoreError, InvalidError
 from graphstore.remote import codec
-from graphstore.remote.calls import UNTOLD, Call
+from graphstore.remote.calls import NOT_SENT, Call
 from graphstore.store import registry
 from graphstore.values.inputs import json_object, text_of
 from graphstore.values.models import Event, Node, Value
@@ -23,21 +23,21 @@ from graphstore.values.period import instant, iso
 
 
 def arguments(call: Call, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """What was given to a method, by name and as JSON has it: as `prepare` takes it. Raises TypeError for what its signature does not take,
-    InvalidError for what cannot be told through a connection."""
-    said = _bound(call, args, kwargs)
-    for name in call.sorts.keys() & said.keys():
-        if (value := said[name]) is not None and (check := _SORTS.get(call.sorts[name])):
-            said[name] = check(call, name, value)
-    for name in call.files & said.keys():
-        if isinstance(said[name], str | os.PathLike):
-            said[name] = str(Path(said[name]).expanduser().absolute())
-    for name in UNTOLD & said.keys():
-        if said.pop(name) is not None and name != "progress":
+    """The arguments of a method, by name and as JSON: the input of `prepare`. Raises TypeError for what its signature does not take,
+    InvalidError for what cannot be sent."""
+    given = _bound(call, args, kwargs)
+    for name in call.sorts.keys() & given.keys():
+        if (value := given[name]) is not None and (check := _SORTS.get(call.sorts[name])):
+            given[name] = check(call, name, value)
+    for name in call.files & given.keys():
+        if isinstance(given[name], str | os.PathLike):
+            given[name] = str(Path(given[name]).expanduser().absolute())
+    for name in NOT_SENT & given.keys():
+        if given.pop(name) is not None and name != "progress":
             raise InvalidError(
                 f"{name}= of {call.name} is a function, and functions cannot be sent to a server. Leave it out, or open the store itself."
             )
-    return said
+    return given
 
 
 def _bound(call: Call, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
@@ -47,7 +47,7 @@ def _bound(call: Call, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict
             kwargs = dict(kwargs)
             args = (kwargs.pop("cypher"),)
         if len(args) != 1:
-            call.function(None, *args, **kwargs)  # says what is wrong, as in process
+            call.function(None, *args, **kwargs)  # raises the same error as in process
         try:
             orjson.dumps(kwargs, option=_STRICT)
             return {"cypher": args[0], "params": dict(kwargs)}
@@ -57,16 +57,16 @@ def _bound(call: Call, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict
             return {"cypher": args[0], "tagged": orjson.loads(codec.tagged(dict(kwargs)))}
         except TypeError as error:
             raise InvalidError(f"a parameter of the query cannot be sent: {error}.") from None
-    said = dict(zip(places, args, strict=False))
+    given = dict(zip(places, args, strict=False))
     if more is not None and len(args) > len(places):
-        said[more] = list(args[len(places) :])
+        given[more] = list(args[len(places) :])
     too_many = len(args) > len(places) and more is None
-    twice = said.keys() & kwargs.keys()
-    said.update(kwargs)
-    unknown = call.any is None and not said.keys() <= call.signature.parameters.keys()
-    if too_many or twice or unknown or not call.required <= said.keys():
+    twice = given.keys() & kwargs.keys()
+    given.update(kwargs)
+    unknown = call.any is None and not given.keys() <= call.signature.parameters.keys()
+    if too_many or twice or unknown or not call.required <= given.keys():
         call.function(None, *args, **kwargs)  # raises the TypeError of the signature
-    return said
+    return given
 
 
 _STRICT = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_SUBCLASS
@@ -102,7 +102,7 @@ def _memory(call: Call, name: str, value: Any) -> Any:
 
 
 def _model(call: Call, name: str, value: Any) -> Any:
-    """A model, or several, with all that is in it; anything else is the server's to refuse."""
+    """A model, or several, with all fields; anything else is refused by the server."""
     listed = (
         value if isinstance(value, str | Mapping | Value) or not isinstance(value, Iterable) else list(value)
     )
@@ -127,13 +127,13 @@ _SORTS: dict[str, Callable[[Call, str, Any], Any]] = {
 }  # fmt: skip
 
 
-def body(call: Call, said: Mapping[str, Any]) -> bytes:
+def body(call: Call, given: Mapping[str, Any]) -> bytes:
     """The arguments as the body of a request. Raises InvalidError naming the one that JSON cannot hold."""
     try:
-        return orjson.dumps(said, default=_sendable, option=orjson.OPT_PASSTHROUGH_DATETIME)
+        return orjson.dumps(given, default=_sendable, option=orjson.OPT_PASSTHROUGH_DATETIME)
     except TypeError:
         pass
-    for name, value in said.items():
+    for name, value in given.items():
         if isinstance(value, str):
             text_of(name, value, empty=True)
         try:

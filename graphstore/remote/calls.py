@@ -1,7 +1,7 @@
-"""What can be asked of a store by name, wherever it is asked from: the calls, how their arguments and answers travel, how their errors do.
+"""The calls of a store by name, from anywhere: how their arguments, answers and errors are sent.
 
-A call's name is the method's: `node`, `add_node`; that of a function of a room has the room before it: `topics.latest_on`. Both ends of a connection read
-this one table, so that what is told is what is meant, and nothing here knows by what it travels.
+A call's name is the method's: `node`, `add_node`; that of a function of a room begins with the room: `topics.latest_on`. Both ends of a connection use
+this one table, so that they agree, and nothing here knows the transport.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ EXCEPTIONS: Mapping[str, str] = MappingProxyType(
         "reading": "of the process that holds the store",
         "scan": "of the process that holds the store: nodes, events and query tell the same",
         "knows": "of the process that holds the store: inspect tells more",
-        "is_laid": "of the process that holds the branch",
+        "is_loaded": "of the process that holds the branch",
         "is_of": "of the process that holds the branch",
     }
 )
@@ -94,7 +94,7 @@ NAMES = _READS | _WHOLE_READS | _WRITES
 
 @dataclass(frozen=True)
 class Call:
-    """One thing that can be asked. `files`: parameters that are paths where it is answered. `parameters`: those that can be told, by name."""
+    """One call. `files`: parameters that are paths on the server. `parameters`: those that can be sent, by name."""
 
     name: str
     function: Callable[..., Any]
@@ -104,15 +104,17 @@ class Call:
 
     @cached_property
     def signature(self) -> inspect.Signature:
-        """The signature without what it is asked of."""
+        """The signature without the view or store."""
         whole = inspect.signature(self.function)
         return whole.replace(parameters=list(whole.parameters.values())[1:])
 
     @cached_property
     def parameters(self) -> Mapping[str, inspect.Parameter]:
-        """What can be told, by name: no progress, and no functions but the store's own. `*more` is a list, `**params` an object."""
-        said = self.signature.parameters.values()
-        return {each.name: each for each in said if each.name not in UNTOLD and each.name != "unknown"}
+        """The parameters that can be sent, by name: no progress, and no functions but the store's own. `*more` is a list, `**params` an object."""
+        parameters = self.signature.parameters.values()
+        return {
+            each.name: each for each in parameters if each.name not in NOT_SENT and each.name != "unknown"
+        }
 
     @cached_property
     def doc(self) -> str:
@@ -121,12 +123,12 @@ class Call:
 
     @cached_property
     def returns(self) -> str:
-        """The annotation of what it gives."""
+        """The annotation of its result."""
         return str(self.signature.return_annotation)
 
     @cached_property
     def required(self) -> frozenset[str]:
-        """The parameters that must be told."""
+        """The required parameters."""
         return frozenset(
             each.name for each in self.parameters.values()
             if each.default is each.empty and each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)
@@ -141,14 +143,14 @@ class Call:
 
     @cached_property
     def more(self) -> str | None:
-        """The parameter that takes what is left of those given by place."""
+        """The parameter for the remaining positional arguments."""
         return next(
             (n for n, each in self.signature.parameters.items() if each.kind is each.VAR_POSITIONAL), None
         )
 
     @cached_property
     def any(self) -> str | None:
-        """The parameter that takes whatever else is named."""
+        """The parameter for the remaining named arguments."""
         return next(
             (n for n, each in self.signature.parameters.items() if each.kind is each.VAR_KEYWORD), None
         )
@@ -160,13 +162,13 @@ class Call:
 
     @cached_property
     def sorts(self) -> Mapping[str, str]:
-        """What sort of thing each parameter takes, by name, where JSON does not have it as it is."""
+        """The sort of each parameter that is not plain JSON, by name."""
         found = {name: _sort(hint) for name, hint in self.hints.items() if name != self.more}
         return {name: sort for name, sort in found.items() if sort}
 
     @cached_property
     def reading(self) -> codec.Read | None:
-        """What makes the answer of its JSON."""
+        """The function that makes the answer of its JSON."""
         return codec.reading(self._resolved({"return": self.signature.return_annotation})["return"])
 
     def _resolved(self, written: dict[str, Any]) -> dict[str, Any]:
@@ -177,7 +179,7 @@ class Call:
 
     @cached_property
     def _converted(self) -> dict[str, Callable[[Any], Any]]:
-        """What has to be made of the JSON of an argument, by its name."""
+        """The functions that make arguments of their JSON, by name."""
         found = {name: _taking(sort, self.hints[name], name) for name, sort in self.sorts.items()}
         return {name: taking for name, taking in found.items() if taking is not None}
 
@@ -192,12 +194,12 @@ _UNIMPORTED = {
     "TimeLike": TimeLike,
 }
 """Types that modules below these import for annotations alone."""
-UNTOLD = frozenset({"progress", "lens", "tokens", "extractor"})
-"""Parameters that are functions of the caller's, and never told."""
+NOT_SENT = frozenset({"progress", "lens", "tokens", "extractor"})
+"""Parameters that take functions of the caller, and are never sent."""
 
 
 class _Calls(Mapping[str, Call]):
-    """The calls by name. A room is imported when one of its calls is asked for, all of them when they are counted."""
+    """The calls by name. A room is imported when one of its calls is looked up, all of them when they are counted."""
 
     def __init__(self) -> None:
         self._known: dict[str, Call] = {}
@@ -250,7 +252,7 @@ class _Calls(Mapping[str, Call]):
 
 
 def _imported(module: str) -> None:
-    with suppress(GraphStoreError):  # what it needs is not installed: nobody here can be asked that
+    with suppress(GraphStoreError):  # without its dependency a room has no calls
         import_module(module)
 
 
@@ -264,7 +266,7 @@ CALLS: Mapping[str, Call] = _Calls()
 
 
 def ask(name: str, reader: Any, /, *args: Any, **kwargs: Any) -> Any:
-    """The answer of a view or a store to a call by its name, wherever the store lies."""
+    """The answer of a view or a store, local or remote, to a call by its name."""
     if "." not in name:
         return getattr(reader, name)(*args, **kwargs)
     assert name in CALLS  # its room is imported then
@@ -317,25 +319,25 @@ def _info(branch: Any) -> BranchInfo:
     return branch.info  # type: ignore[no-any-return]
 
 
-def _told_by(given: Callable[..., Any], of: Any) -> Callable[..., Any]:
-    """A function with the words of the method or property it stands for."""
+def _with_words_of(given: Callable[..., Any], of: Any) -> Callable[..., Any]:
+    """A function with the documentation of the method or property it stands for."""
     given.__doc__ = of.__doc__
     return given
 
 
 _OF_VIEW: dict[str, Callable[..., Any]] = {
-    "path": _told_by(_path, View.path),
-    "at": _told_by(_at, View.at),
-    "vocabulary": _told_by(_vocabulary, View.vocabulary),
+    "path": _with_words_of(_path, View.path),
+    "at": _with_words_of(_at, View.at),
+    "vocabulary": _with_words_of(_vocabulary, View.vocabulary),
 }
 _OF_STORE: dict[str, Callable[..., Any]] = {
-    "as_of": _told_by(_as_of, GraphStore.as_of),
-    "knowledge_at": _told_by(_knowledge_at, GraphStore.knowledge_at),
-    "branch": _told_by(_branch, GraphStore.branch),
-    "on": _told_by(_on, GraphStore.on),
-    "retention": _told_by(_retention, GraphStore.retention),
-    "trust": _told_by(_trust, GraphStore.trust),
-    "info": _told_by(_info, Branch.info),
+    "as_of": _with_words_of(_as_of, GraphStore.as_of),
+    "knowledge_at": _with_words_of(_knowledge_at, GraphStore.knowledge_at),
+    "branch": _with_words_of(_branch, GraphStore.branch),
+    "on": _with_words_of(_on, GraphStore.on),
+    "retention": _with_words_of(_retention, GraphStore.retention),
+    "trust": _with_words_of(_trust, GraphStore.trust),
+    "info": _with_words_of(_info, Branch.info),
 }
 
 
@@ -364,25 +366,25 @@ _MEMORY = object()  # stands for the memory of the store that answers
 
 def prepare(call: Call, args: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of a call as its function takes them, from JSON. Raises InvalidError naming an unknown or a missing one, with those allowed."""
-    said = dict(args)
+    checked = dict(args)
     names = call.parameters.keys()
-    if call.any == "params" and "tagged" in said:
-        said["params"] = codec.untagged(said.pop("tagged"))
-    if call.any != "unknown" and not said.keys() <= names:
-        raise InvalidError.choice(f"argument of {call.name}", min(said.keys() - names), names)
-    if not call.required <= said.keys():
-        missing = ", ".join(sorted(call.required - said.keys()))
+    if call.any == "params" and "tagged" in checked:
+        checked["params"] = codec.untagged(checked.pop("tagged"))
+    if call.any != "unknown" and not checked.keys() <= names:
+        raise InvalidError.choice(f"argument of {call.name}", min(checked.keys() - names), names)
+    if not call.required <= checked.keys():
+        missing = ", ".join(sorted(call.required - checked.keys()))
         raise InvalidError(f"{call.name} misses {missing}. Arguments: {', '.join(names) or 'none'}.")
-    for name in call._converted.keys() & said.keys():
-        if said[name] is not None:
+    for name in call._converted.keys() & checked.keys():
+        if checked[name] is not None:
             try:
-                said[name] = call._converted[name](said[name])
+                checked[name] = call._converted[name](checked[name])
             except (KeyError, TypeError, ValueError, AttributeError) as error:
                 if isinstance(error, GraphStoreError):
                     raise
                 why = _in_short(error) if isinstance(error, ValidationError) else repr(error)
                 raise InvalidError(f"{name} of {call.name} cannot be read: {why}.") from None
-    return said
+    return checked
 
 
 def _in_short(error: ValidationError) -> str:
@@ -390,24 +392,24 @@ def _in_short(error: ValidationError) -> str:
 
 
 def run(call: Call, reader: Reader, args: Mapping[str, Any], store: GraphStore | None = None) -> Any:
-    """Ask a view or a store, with prepared arguments. `store`: that of the view, where an argument may name another view or the store's memory."""
-    said = dict(args)
+    """Call a view or a store with prepared arguments. `store`: that of the view, where an argument may name another view or the store's memory."""
+    arguments = dict(args)
     for name, value in args.items():
         if isinstance(value, _Where):
-            said[name] = value.view(reader, store)
+            arguments[name] = value.view(reader, store)
         elif value is _MEMORY:
-            said[name] = import_module("graphstore.memory.memory").lent(
+            arguments[name] = import_module("graphstore.memory.memory").lent(
                 store if store is not None else reader
             )
     own = call.name not in _OF_VIEW and call.name not in _OF_STORE and "." not in call.name
     function = getattr(reader, call.name) if own else call.function
     before: tuple[Any, ...] = () if own else (reader,)
     if call.any == "params":
-        return function(*before, said["cypher"], **said.get("params", {}))
+        return function(*before, arguments["cypher"], **arguments.get("params", {}))
     if call.more is not None:
-        places = [said.pop(name) for name in call.positional]
-        return function(*before, *places, *_listed(said.pop(call.more, ())), **said)
-    return function(*before, **said)
+        places = [arguments.pop(name) for name in call.positional]
+        return function(*before, *places, *_listed(arguments.pop(call.more, ())), **arguments)
+    return function(*before, **arguments)
 
 
 def _listed(value: Any) -> list[Any]:
@@ -444,30 +446,30 @@ def _sort(hint: Any) -> str:
 
 
 def _taking(sort: str, hint: Any, name: str) -> Callable[[Any], Any] | None:
-    """What makes an argument of its JSON, where that is not the argument; what it cannot read is the function's to refuse."""
+    """The function that makes an argument of its JSON, if any; what it cannot read is refused by the call."""
     within = _within(hint)
     match sort:
         case "memory":
-            return lambda said: _MEMORY if said else None
+            return lambda value: _MEMORY if value else None
         case "view":
-            return lambda said: _Where(**said) if isinstance(said, dict) else said
+            return lambda value: _Where(**value) if isinstance(value, dict) else value
         case "event":
-            return lambda said: _event(said) if isinstance(said, dict) else said
+            return lambda value: _event(value) if isinstance(value, dict) else value
         case "messages":
-            return lambda said: [_message(one) for one in said]
+            return lambda value: [_message(one) for one in value]
         case "bytes":
-            return lambda said: b64decode(said["base64"]) if isinstance(said, dict) else said
+            return lambda value: b64decode(value["base64"]) if isinstance(value, dict) else value
         case "function" if named := next((FUNCTIONS[one] for one in within if one in FUNCTIONS), None):
-            return lambda said: _function(name, said, named)
+            return lambda value: _function(name, value, named)
         case "age":
             read = codec.reading(timedelta)
             assert read is not None
-            return lambda said: read(said) if isinstance(said, int | float) else said
+            return lambda value: read(value) if isinstance(value, int | float) else value
         case "model":
             model = next(within[one] for one in within if one in MODELS)
             is_many = any(get_origin(one) is Iterable for one in _members(hint))
             adapter: TypeAdapter[Any] = TypeAdapter(list[model] if is_many else model)  # type: ignore[valid-type]
-            return lambda said: adapter.validate_python(said) if isinstance(said, dict | list) else said
+            return lambda value: adapter.validate_python(value) if isinstance(value, dict | list) else value
     return None
 
 
@@ -497,27 +499,27 @@ def _function(what: str, name: Any, named: Mapping[str, str]) -> Any:
     return getattr(import_module(named[name]), name)
 
 
-def _event(said: dict[str, Any]) -> Any:
-    return codec.reading(Recorded if "is_new" in said else Event)(said)  # type: ignore[misc]
+def _event(value: dict[str, Any]) -> Any:
+    return codec.reading(Recorded if "is_new" in value else Event)(value)  # type: ignore[misc]
 
 
-def _message(said: Any) -> Any:
-    if isinstance(said, list):
-        return tuple(said)
-    if isinstance(said, dict):
-        cls = Event if "standing" in said else import_module("graphstore.context.observer").Message
-        return codec.reading(cls)(said)  # type: ignore[misc]
-    return said
+def _message(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(value)
+    if isinstance(value, dict):
+        cls = Event if "standing" in value else import_module("graphstore.context.observer").Message
+        return codec.reading(cls)(value)  # type: ignore[misc]
+    return value
 
 
 def from_query(call: Call, pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
     """The arguments of a call from a query string: a name that is repeated is a list; numbers, booleans and objects by the parameter's annotation."""
-    said: dict[str, list[str]] = {}
+    found: dict[str, list[str]] = {}
     for name, text in pairs:
-        said.setdefault(name, []).append(text)
+        found.setdefault(name, []).append(text)
     args: dict[str, Any] = {}
     params: dict[str, Any] = {}
-    for name, texts in said.items():
+    for name, texts in found.items():
         hint = call.hints.get(name)
         if hint is None and call.any == "params":
             params[name] = _loose(texts[0])
@@ -585,7 +587,7 @@ def _is_typed(value: Any) -> bool:
 
 
 def decode(call: Call, data: bytes) -> Any:
-    """What the method gives in the process that has the store, from what `encode` made of it, exactly."""
+    """The exact result of the method, from what `encode` made of it."""
     if call.name in _OF_FORM:
         return _FORMS[_OF_FORM[call.name]][1](data)
     raw = orjson.loads(data)
@@ -618,7 +620,7 @@ _BY_STATUS = {400: "QueryError", 401: "InvalidError", 403: "InvalidError", 404: 
 
 
 def error_out(error: BaseException) -> tuple[int, dict[str, str]]:
-    """The status of an error and what is told of it; of one that nobody foresaw only its kind."""
+    """The status and the body of an error; of an unexpected one only its kind."""
     if isinstance(error, GraphStoreError):
         name = next(cls.__name__ for cls in type(error).__mro__ if hasattr(errors, cls.__name__))
         return _STATUS.get(name, 500), {"error": name, "message": str(error)}
@@ -628,9 +630,9 @@ def error_out(error: BaseException) -> tuple[int, dict[str, str]]:
     }
 
 
-def error_in(status: int, told: Mapping[str, Any]) -> GraphStoreError:
-    """The error that was told."""
-    named: Any = getattr(errors, str(told.get("error")), None)
+def error_in(status: int, body: Mapping[str, Any]) -> GraphStoreError:
+    """The error of a response."""
+    named: Any = getattr(errors, str(body.get("error")), None)
     known = isinstance(named, type) and issubclass(named, GraphStoreError)
     cls: type[GraphStoreError] = named if known else getattr(errors, _BY_STATUS.get(status, "EngineError"))
-    return cls(str(told.get("message") or f"the server answered with status {status}."))
+    return cls(str(body.get("message") or f"the server answered with status {status}."))

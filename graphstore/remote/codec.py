@@ -1,7 +1,7 @@
-"""How answers travel: as JSON that anyone can read, and so that the other end has exactly what was sent.
+"""The codec of answers: plain JSON, from which the other end restores exactly what was sent.
 
-What is annotated is read by its annotation: models, instants, tuples. Where anything may stand (rows of a query, counts by name) what JSON has no word
-for is tagged: an object with one key that is drawn anew for each message, so that no content can be mistaken for one.
+Annotated values are read by their annotation: models, instants, tuples. Where any value may occur (rows of a query, counts by name) what JSON has no form
+for is tagged: an object with one key that is chosen at random for each message, so that no content can be mistaken for one.
 """
 
 from __future__ import annotations
@@ -389,11 +389,11 @@ def graph_in(data: bytes) -> Any:
     """The networkx MultiDiGraph that `graph_out` wrote."""
     import networkx
 
-    told = untagged(orjson.loads(data))
+    plain = untagged(orjson.loads(data))
     graph: Any = networkx.MultiDiGraph()
-    for name, attributes in told["nodes"]:
+    for name, attributes in plain["nodes"]:
         graph.add_node(name, **attributes)
-    for source, target, key, attributes in told["edges"]:
+    for source, target, key, attributes in plain["edges"]:
         graph.add_edge(source, target, key=key, **attributes)
     return graph
 

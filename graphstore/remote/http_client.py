@@ -1,6 +1,6 @@
-"""Requests over HTTP, one connection for each thread and kept open: as little as is needed, for a write should cost its caller little more than the write.
+"""Requests over HTTP, one open connection for each thread: minimal, so that a write costs its caller little more than the write itself.
 
-What breaks on the way is sent once more where that is safe: reads, and writes that carry a name of their own, by which a server knows them again.
+A request that fails in transit is sent once more where that is safe: reads, and writes with an id of their own, which the server recognizes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from graphstore.errors import EngineError, InvalidError
 CONNECTING = 5.0
 """Seconds a server has to take up a connection."""
 ANSWERING = 600.0
-"""Seconds it has to answer, unless a caller says otherwise: it has limits of its own, and an import may take its time."""
+"""Seconds it has to answer, by default: it has limits of its own, and an import may take long."""
 _MOST_WAIT = 5.0  # seconds a busy server may ask for before another try
 _PIECE = 1 << 16
 
@@ -58,7 +58,7 @@ class _Wire:
 
     def exchange(self, request: bytes, sink: Callable[[bytes], Any] | None) -> Reply:
         """Send a request and read the answer; a good one goes to `sink` piece by piece, if there is one."""
-        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it may have said why
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # the server may have sent a reason
             self._socket.sendall(request)
         line = self._answers.readline(_PIECE)
         if not line.startswith(b"HTTP/1.") or len(line) < 12:
@@ -111,14 +111,14 @@ class Connection:
             f"Authorization: Bearer {token}\r\n" if token else ""
         )
         self.local = threading.local()
-        """What belongs to one thread."""
+        """The connection of one thread."""
         self._wires: weakref.WeakSet[_Wire] = weakref.WeakSet()
         self.closed: str | None = None
         self.folder: Path | str | None = "not asked yet"
         """That of the store, as the server sees it; None for a store in memory."""
 
     def close(self, why: str) -> None:
-        """Let go of every connection; whoever asks afterwards is told why."""
+        """Close every connection; later requests raise an error with the reason."""
         self.closed = why
         for wire in list(self._wires):
             if wire.pid == os.getpid():
@@ -135,9 +135,9 @@ class Connection:
         write: bool = False,
         sink: Callable[[bytes], Any] | None = None,
     ) -> Reply:
-        """Ask, and ask again once when the connection breaks or the server is busy. A write is told by a name, so that it is done once.
+        """Send a request, and once more when the connection breaks or the server is busy. A write has a request id, so that it is done once.
 
-        Raises EngineError when there is no answer, saying whether something may have been written.
+        Raises EngineError when there is no answer; the message states whether something may have been written.
         """
         own = f"Graphstore-Request: {os.urandom(16).hex()}\r\n" if write else ""
         head = (
@@ -175,7 +175,7 @@ class Connection:
                     raise EngineError(
                         f"the connection to {self.url} broke: {error}.{_unsure(write)}"
                     ) from None
-            except BaseException:  # an answer that nobody read would be taken for the next one's
+            except BaseException:  # an unread answer would be taken for that of the next request
                 self._drop()
                 raise
         raise AssertionError
@@ -204,7 +204,7 @@ class Connection:
 
 
 def _unsure(write: bool) -> str:
-    """What is to be said of a write without an answer."""
+    """The sentence about a write without an answer."""
     if not write:
         return ""
     return " Whether it was written is not known: look with changes() or by its id, before you do it again."

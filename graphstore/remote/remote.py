@@ -1,6 +1,6 @@
-"""A store in another process, reached over HTTP: the same reads and verbs, each asked of the server that holds it.
+"""A store in another process, reached over HTTP: the same reads and verbs, each sent to the server that holds it.
 
-Nothing is kept here: every answer is the server's. A verb is asked by its name (see `calls.py`), and what cannot travel is refused where it is given.
+Nothing is cached here: every answer is the server's. A verb is called by its name (see `calls.py`); arguments that cannot be sent are refused here.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ TOKEN = "GRAPHSTORE_TOKEN"
 
 
 class NotHere(InvalidError, AttributeError):
-    """What is inside a store was asked of one that lies elsewhere."""
+    """An attribute inside the store was read on a remote store."""
 
 
 class _Held(NamedTuple):
-    """A transaction that a thread has open: the server's word for it, and the branch it was begun on."""
+    """A transaction that a thread has open: the server's token for it, and its branch."""
 
     token: str
     branch: str | None
@@ -53,7 +53,7 @@ class _Held(NamedTuple):
 
 
 class Remote(registry.Elsewhere):
-    """What a store and a view that lie elsewhere have in common: the connection, and where their answers are read."""
+    """The common part of remote stores and views: the connection, and the coordinate of their reads."""
 
     _line: Connection
     _branch: str | None
@@ -105,9 +105,9 @@ class Remote(registry.Elsewhere):
         self._usable()
         if call.scope == "write" and self.read_only:
             raise InvalidError(READ_ONLY)
-        said = arguments.arguments(call, args, kwargs)
+        given = arguments.arguments(call, args, kwargs)
         target = "/" + name.replace(".", "/")
-        reply = self._post(target, arguments.body(call, said), write=call.scope == "write")
+        reply = self._post(target, arguments.body(call, given), write=call.scope == "write")
         value = contract.decode(call, reply.body)
         progress = kwargs.get("progress")
         if callable(progress):
@@ -181,24 +181,24 @@ def _good(reply: Reply, line: Connection) -> Reply:
     if reply.status < 300:
         return reply
     try:
-        told = orjson.loads(reply.body)
+        answer = orjson.loads(reply.body)
     except orjson.JSONDecodeError:
-        told = None
-    if not isinstance(told, dict) or "message" not in told:
+        answer = None
+    if not isinstance(answer, dict) or "message" not in answer:
         raise EngineError(
             f"{line.url} answered with status {reply.status}, and not as graphstore does. Is it one of its servers?"
         )
-    raise contract.error_in(reply.status, told)
+    raise contract.error_in(reply.status, answer)
 
 
 def _forwarding(name: str, original: Any) -> Any:
-    """A method or property that asks elsewhere, with the words and the signature of the original."""
+    """A method or property that calls the server, with the documentation and the signature of the original."""
     if isinstance(original, property):
 
-        def told(self: Remote) -> Any:
+        def value(self: Remote) -> Any:
             return self._ask(name, (), {})
 
-        return property(told, doc=original.__doc__)
+        return property(value, doc=original.__doc__)
 
     @wraps(original)
     def forward(self: Remote, *args: Any, **kwargs: Any) -> Any:
@@ -217,8 +217,8 @@ def _forwards(cls: type) -> type:
     return cls
 
 
-def _told_as(original: Callable[..., Any]) -> Callable[[F], F]:
-    """A method with the words of the original."""
+def _documented_as(original: Callable[..., Any]) -> Callable[[F], F]:
+    """A method with the documentation of the original."""
 
     def mark(method: F) -> F:
         return update_wrapper(method, original)  # type: ignore[return-value]
@@ -228,7 +228,7 @@ def _told_as(original: Callable[..., Any]) -> Callable[[F], F]:
 
 @_forwards
 class RemoteView(Remote, View):
-    """The graph at one coordinate, of a store that lies elsewhere."""
+    """The graph at one coordinate of a remote store."""
 
     def __init__(self, line: Connection, branch: str | None, valid: Instant, tx: Instant) -> None:
         self._line, self._branch, self._author, self._reading = line, branch, None, True
@@ -262,7 +262,7 @@ class RemoteView(Remote, View):
 
 @_forwards
 class RemoteStore(Remote, GraphStore):
-    """An open store that lies elsewhere: `graphstore.open("http://…")` gives it. Its reads and verbs are those of any store."""
+    """A remote store, opened by `graphstore.open("http://…")`. Its reads and verbs are those of any store."""
 
     def __init__(self, line: Connection, *, author: str | None = None, read_only: bool = False) -> None:
         self._line, self._branch, self._author, self._reading = line, None, author, read_only
@@ -280,12 +280,12 @@ class RemoteStore(Remote, GraphStore):
         """The folder of the store on its own machine; None for one in memory."""
         folder = self._line.folder
         if isinstance(folder, str):
-            told = self._ask("stats", (), {})["path"]
-            folder = self._line.folder = None if told is None else Path(told)
+            path = self._ask("stats", (), {})["path"]
+            folder = self._line.folder = None if path is None else Path(path)
         return folder
 
     def close(self) -> None:
-        """Let go of the connection. The store itself stays open where it is."""
+        """Close the connection. The store itself stays open where it is."""
         held = getattr(self._line.local, "held", None)
         if held is not None:
             where = "" if held.branch == self._branch else f" of {held}"
@@ -298,13 +298,13 @@ class RemoteStore(Remote, GraphStore):
 
     # ------------------------------------------------------------------ coordinates
 
-    @_told_as(GraphStore.as_of)
+    @_documented_as(GraphStore.as_of)
     def as_of(
         self, snapshot: str | None = None, *, valid: TimeLike | None = None, tx: TimeLike | None = None
     ) -> View:
         return self._view(self._ask("as_of", (snapshot,), {"valid": valid, "tx": tx}))
 
-    @_told_as(GraphStore.knowledge_at)
+    @_documented_as(GraphStore.knowledge_at)
     def knowledge_at(self, t: TimeLike) -> View:
         return self._view(self._ask("knowledge_at", (t,), {}))
 
@@ -319,7 +319,7 @@ class RemoteStore(Remote, GraphStore):
     ) -> Iterator[Self]:
         """Many verbs, one instant, all or nothing, as on any store: while it is open, all others who write wait.
 
-        The server ends one that it hears nothing of for a while, or whose client has gone: nothing of it is kept then.
+        The server rolls back a transaction that is idle for a while, or whose client has gone.
         """
         local = self._line.local
         self._usable()
@@ -329,19 +329,19 @@ class RemoteStore(Remote, GraphStore):
             )
         if self.read_only:
             raise InvalidError(READ_ONLY)
-        said = {
+        given = {
             "at": at if at is None or isinstance(at, str) else iso(instant(at)),
             "author": None if author is None else text_of("author", author),
             "reason": None if reason is None else text_of("reason", reason, empty=True),
         }
-        told = {name: value for name, value in said.items() if value is not None}
-        token = orjson.loads(self._post("/transaction", orjson.dumps(told), write=True).body)["transaction"]
+        stated = {name: value for name, value in given.items() if value is not None}
+        token = orjson.loads(self._post("/transaction", orjson.dumps(stated), write=True).body)["transaction"]
         local.held = _Held(token, self._branch)
         try:
             yield self
         except BaseException:
             local.held = None
-            with contextlib.suppress(GraphStoreError):  # it is over already, or its server is gone
+            with contextlib.suppress(GraphStoreError):  # it has ended already, or its server is gone
                 self._post(f"/transaction/{token}/abort", b"", write=True)
             raise
         finally:
@@ -350,7 +350,7 @@ class RemoteStore(Remote, GraphStore):
 
     # ------------------------------------------------------------------ branches
 
-    @_told_as(GraphStore.branch)
+    @_documented_as(GraphStore.branch)
     def branch(
         self, name: str, *, at: View | None = None, tx: TimeLike | None = None, reason: str | None = None
     ) -> Branch:
@@ -358,7 +358,7 @@ class RemoteStore(Remote, GraphStore):
             return self.on(name)
         if at is not None:
             if tx is not None:
-                raise InvalidError("at= and tx= say the same thing. Give one of them.")
+                raise InvalidError("at= and tx= mean the same thing. Give one of them.")
             if not isinstance(at, RemoteView) or at._line is not self._line or at._branch is not None:
                 raise InvalidError(
                     "a branch begins at a view of this store's trunk. Give at=store.as_of(…), or tx=."
@@ -366,7 +366,7 @@ class RemoteStore(Remote, GraphStore):
             tx = moment(at._tx)
         return self._handle(self._ask("branch", (name,), {"tx": tx, "reason": reason}))
 
-    @_told_as(GraphStore.on)
+    @_documented_as(GraphStore.on)
     def on(self, name: str) -> Branch:
         return self._handle(self._ask("on", (name,), {}))
 
@@ -388,7 +388,7 @@ class RemoteStore(Remote, GraphStore):
             raise NotFoundError(branch._over())
         return branch.name
 
-    @_told_as(GraphStore.delete_branch)
+    @_documented_as(GraphStore.delete_branch)
     def delete_branch(self, name: str | Branch, *, reason: str | None = None) -> None:
         gone = self._name_of(name)
         self._ask("delete_branch", (gone,), {"reason": reason})
@@ -396,14 +396,14 @@ class RemoteStore(Remote, GraphStore):
             if handle.name == gone and not handle._is_gone:
                 handle._go()
 
-    @_told_as(GraphStore.merge)
+    @_documented_as(GraphStore.merge)
     def merge(self, name: str | Branch, *, decide: Any = None, reason: str | None = None) -> Merge:
-        asked = self._name_of(name)
+        branch = self._name_of(name)
         if not callable(decide):
-            return self._ask("merge", (asked,), {"decide": decide, "reason": reason})  # type: ignore[no-any-return]
+            return self._ask("merge", (branch,), {"decide": decide, "reason": reason})  # type: ignore[no-any-return]
         decided: dict[str, str] = {}
         while True:
-            found: Merge = self._ask("merge", (asked,), {"decide": decided or None, "reason": reason})
+            found: Merge = self._ask("merge", (branch,), {"decide": decided or None, "reason": reason})
             more = {} if found.merged else _decided_by(decide, found.conflicts, decided)
             if not more:
                 return found
@@ -411,7 +411,7 @@ class RemoteStore(Remote, GraphStore):
 
     # ------------------------------------------------------------------ the whole
 
-    @_told_as(GraphStore.bulk_load)
+    @_documented_as(GraphStore.bulk_load)
     def bulk_load(
         self,
         *,
@@ -440,13 +440,13 @@ class RemoteStore(Remote, GraphStore):
             progress(sum(counts.values()), sum(counts.values()))
         return counts  # type: ignore[no-any-return]
 
-    @_told_as(GraphStore.export)
+    @_documented_as(GraphStore.export)
     def export(self, path: str | os.PathLike[str]) -> int:
         self._usable()
         target = Path(path)
         if target.exists():
             raise ConflictError(f"{target} exists. Choose another name, or remove it first.")
-        lines = -1  # the first says what it is
+        lines = -1  # the first line is the header
 
         def write(piece: bytes) -> None:
             nonlocal lines
@@ -491,7 +491,7 @@ def _decided_by(
     conflicts: tuple[MergeConflict, ...],
     before: Mapping[str, str],
 ) -> dict[str, str]:
-    """What a function decides of the conflicts that are new, by id."""
+    """A function's decisions on new conflicts, by id."""
     found: dict[str, str | None] = {}
     for conflict in conflicts:
         if conflict.decision is None and conflict.id not in before:
@@ -504,8 +504,8 @@ def _decided_by(
 
 
 @_forwards
-class RemoteBranch(RemoteStore, Branch):  # type: ignore[misc]  # what the server refuses on a branch is asked of it
-    """A branch of a store that lies elsewhere."""
+class RemoteBranch(RemoteStore, Branch):  # type: ignore[misc]  # the server refuses what a branch refuses
+    """A branch of a remote store."""
 
     def __init__(self, trunk: RemoteStore, info: BranchInfo) -> None:
         super().__init__(trunk._line, author=trunk._author, read_only=trunk.read_only)
@@ -525,12 +525,12 @@ class RemoteBranch(RemoteStore, Branch):  # type: ignore[misc]  # what the serve
             raise
 
     def _go(self) -> None:
-        """It was deleted: its name may be another branch's from now on."""
+        """Mark the branch as deleted: its name may be used again."""
         self._is_gone, self._closed = True, self._over()
 
     @property
-    def is_laid(self) -> bool:
-        """Never here: its index is the server's."""
+    def is_loaded(self) -> bool:
+        """Always false: its index is the server's."""
         return False
 
     def _usable(self) -> None:
@@ -539,7 +539,7 @@ class RemoteBranch(RemoteStore, Branch):  # type: ignore[misc]  # what the serve
         super()._usable()
 
     def close(self) -> None:
-        """Let go of the handle. The branch stays; `on(name)` of the trunk gives it again."""
+        """Release the handle. The branch stays; `on(name)` of the trunk returns it again."""
         self._closed = f"branch {self.name!r} was closed. Get it again with on({self.name!r})."
 
     def on(self, name: str) -> Branch:
@@ -568,7 +568,7 @@ def connect(
     line = Connection(url, token or os.environ.get(TOKEN) or None, timeout)
     store = RemoteStore(line, author=author, read_only=read_only)
     try:
-        store.path  # noqa: B018  # asked at once: so a wrong token is told here, and the folder is known when the connection is closed
+        store.path  # noqa: B018  # read at once: a wrong token is reported here, and the folder is known after the connection is closed
     except BaseException:
         line.close("the store was not opened.")
         raise

@@ -91,7 +91,7 @@ def load(
 
 
 def _identities(store: Writer, tables: dict[str, list[Row]]) -> dict[str, Row]:
-    """What each node is, by id; a node must be described by a version, and what is known of it must be said alike."""
+    """What each node is, by id. A node must have a version, and rows of a known node must agree with the store."""
     index = store._core.index
     found: dict[str, Row] = {}
     described = {row["node_id"] for row in tables["versions"]}
@@ -198,7 +198,7 @@ def _identifiers(name: str) -> tuple[str, ...]:
 
 
 def _columns_right(name: str, table: list[Row]) -> bool:
-    """Whether `_refuse_wrong` has nothing to refuse: asked of whole columns."""
+    """Whether `_refuse_wrong` has nothing to refuse, checked on whole columns."""
     there = set().union(*set(map(tuple, table)))
     if "tx_to" in there or not there <= _COLUMNS[name]:
         return False
@@ -231,7 +231,7 @@ def _refuse_wrong(name: str, table: list[Row]) -> None:
 
 
 class _Loader:
-    """The rows of one transaction, each as the verb of its kind does it. New things wait, and are told column by column when anything else comes."""
+    """The rows of one transaction, each written as by its verb. New things are collected, and added column by column before anything else."""
 
     def __init__(self, act: Act, identities: dict[str, Row], opened: _Opened) -> None:
         self.act, self.index, self.work = act, act.index, act.work
@@ -241,7 +241,7 @@ class _Loader:
         self.births: dict[str, Birth] = {}
 
     def bear(self) -> None:
-        """Tell the new things that wait."""
+        """Add the collected new things."""
         if self.births:
             bear(self.index, self.work.tx, self.work.author, list(self.births.values()))
             self.births.clear()
@@ -300,7 +300,7 @@ class _Loader:
     def unversion(self, row: Row) -> None:
         self.bear()
         reason = row.get("reason") or "no longer in the source"
-        during = {"valid_from": _told(row, "valid_from"), "valid_to": _told(row, "valid_to")}
+        during = {"valid_from": _given(row, "valid_from"), "valid_to": _given(row, "valid_to")}
         verbs.retract(self.act, row["node_id"], **during, reason=text_of("reason", reason))
 
     def event(self, row: Row) -> None:
@@ -347,7 +347,7 @@ class _Loader:
 
     def unlink(self, row: Row) -> None:
         self.bear()
-        during = {"valid_from": _told(row, "valid_from"), "valid_to": _told(row, "valid_to")}
+        during = {"valid_from": _given(row, "valid_from"), "valid_to": _given(row, "valid_to")}
         verbs.unlink(self.act, self.opened.pop(row["row"]), **during, reason=None)
 
 
@@ -361,12 +361,12 @@ _ACTS = {
 
 
 def _steps(tables: dict[str, list[Row]]) -> Iterator[tuple[Any, list[Step]]]:
-    """What to do at each instant, in order: take back first, then events, versions, links."""
-    told: dict[Instant, list[Step]] = defaultdict(list)
+    """The steps at each instant, in order: first retractions, then events, versions, links."""
+    steps: dict[Instant, list[Step]] = defaultdict(list)
     taken_back: dict[Instant, list[Step]] = defaultdict(list)
     begun: dict[tuple[str, Instant], list[Period]] = defaultdict(
         list
-    )  # what is said anew of a node at an instant
+    )  # the versions of a node that are written again at an instant
     for row in tables["versions"]:
         if row.get("tx_from") is not None:
             begun[row["node_id"], row["tx_from"]].append(_period(row))
@@ -381,7 +381,7 @@ def _steps(tables: dict[str, list[Row]]) -> Iterator[tuple[Any, list[Step]]]:
                 raise InvalidError(
                     f"{name} row {number} has no tx_from, though others have. Give it to every row, or to none."
                 )
-            told[at].append((what, name, number, {**row, "row": number} if what == _LINKS else row))
+            steps[at].append((what, name, number, {**row, "row": number} if what == _LINKS else row))
             stop = row.get("tx_to") if undo is not None else None
             if stop is None:
                 continue
@@ -391,13 +391,13 @@ def _steps(tables: dict[str, list[Row]]) -> Iterator[tuple[Any, list[Step]]]:
                 )
             if undo == _UNLINK:
                 taken_back[stop].append((_UNLINK, name, number, {**row, "row": number}))
-            else:  # what is not said anew there is taken back
+            else:  # what is not written again there is retracted
                 for start, end in without_all(_period(row), begun.get((row["node_id"], stop), ())):
                     taken_back[stop].append(
                         (_RETRACT, name, number, {**row, "valid_from": start, "valid_to": end})
                     )
-    for at in sorted({*told, *taken_back}):
-        yield moment(at), [*sorted(taken_back.get(at, ()), key=lambda step: -step[0]), *told.get(at, ())]
+    for at in sorted({*steps, *taken_back}):
+        yield moment(at), [*sorted(taken_back.get(at, ()), key=lambda step: -step[0]), *steps.get(at, ())]
 
 
 def _period(row: Row) -> Period:
@@ -416,7 +416,7 @@ def _one_step(tables: dict[str, list[Row]]) -> Iterator[tuple[None, list[Step]]]
     )
 
 
-def _told(row: Row, name: str) -> Any:
+def _given(row: Row, name: str) -> Any:
     at = row.get(name)
     return None if at is None else moment(at)
 

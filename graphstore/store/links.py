@@ -1,4 +1,4 @@
-"""Links by one name for all there is about them: the vocabulary of their kinds, what is proposed, and the sweep that asks for proposals."""
+"""Links under one name: the vocabulary of their kinds, proposals, and the sweep that asks for proposals."""
 
 from __future__ import annotations
 
@@ -58,5 +58,5 @@ __all__ = [
 
 @registry.write("links", here=True)
 def sweep(store: GraphStore, extractor: Extractor | None = None, since: TimeLike | None = None) -> Swept:
-    """Ask the extractor about what was told since the last sweep, write what is admitted, and do the upkeep: `store.sweep`."""
+    """Ask the extractor about what was recorded since the last sweep, write what is admitted, and do the upkeep: `store.sweep`."""
     return store.sweep(extractor, since=since)

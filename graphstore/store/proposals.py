@@ -1,4 +1,4 @@
-"""Links that somebody proposes: decided by looking at a view and at the vocabulary. Nothing is written here."""
+"""Proposed links, decided by a view and the vocabulary. Nothing is written here."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from graphstore.values.vocabulary import Vocabulary
 UNSAID_STRENGTH = 3
 """A link without a strength counts as this strong."""
 THEMATIC_MOST = 2
-"""So many thematic links (`same_topic`) a thing has at most, by proposals."""
+"""The most thematic links (`same_topic`) that proposals may give a thing."""
 
 Why = Literal[
     "unknown id",
@@ -35,7 +35,7 @@ Why = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A link that somebody suggests: `source kind target`, why, and on what it rests. `strength` is rounded into 1 to 5."""
+    """A proposed link: `source kind target`, the reason, and its basis. `strength` is rounded into 1 to 5."""
 
     source: str
     kind: str
@@ -49,7 +49,7 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A proposal that is not taken, and why; `detail` is what the store said."""
+    """A refused proposal, and why; `detail` is the store's message."""
 
     proposal: Proposal
     why: Why
@@ -58,7 +58,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Proposed:
-    """What was decided: proposals as they would be written (whole ids, canonical kind and direction), what is refused, and how often each why."""
+    """The decision: proposals as they would be written (whole ids, canonical kind and direction), the refused ones, and how often each why."""
 
     admitted: tuple[Proposal, ...]
     refused: tuple[Refusal, ...]
@@ -66,7 +66,7 @@ class Proposed:
 
 
 class Extractor(Protocol):
-    """Reads what was told and proposes links: a model, or rules. It is asked away from any write and may take its time."""
+    """Reads what was recorded and proposes links: a model, or rules. It runs outside of any write and may take its time."""
 
     def __call__(self, view: View, ids: list[str], /) -> Iterable[Proposal]: ...
 
@@ -99,8 +99,8 @@ def propose(view: Readable, proposals: Iterable[Proposal]) -> Proposed:
 
 def decided(admitted: Iterable[Proposal], refused: Iterable[Refusal]) -> Proposed:
     """A decision, with the refusals counted."""
-    said = tuple(refused)
-    return Proposed(tuple(admitted), said, dict(Counter[str](refusal.why for refusal in said)))
+    refusals = tuple(refused)
+    return Proposed(tuple(admitted), refusals, dict(Counter[str](refusal.why for refusal in refusals)))
 
 
 @dataclass
@@ -126,35 +126,35 @@ class _Deciding:
         if source == target:
             return "self"
         try:
-            said = self.view.vocabulary.sentence(source, given.kind, target, "inferred")
+            sentence = self.view.vocabulary.sentence(source, given.kind, target, "inferred")
         except InvalidError:
             return "kind not allowed"
-        if "extractor" not in said.kind.creators:
+        if "extractor" not in sentence.kind.creators:
             return "kind not allowed"
         if _blank(given.reason):
             return "blank reason"
         if _blank(given.basis):
             return "blank basis"
         strength = rounded(given.strength)
-        if (UNSAID_STRENGTH if strength is None else strength) < said.kind.floor:
+        if (UNSAID_STRENGTH if strength is None else strength) < sentence.kind.floor:
             return "too weak"
         if self._linked(source, target):
             return "already linked"
         pair = frozenset((source, target))
         if pair in self.pairs:
             return "pair proposed before"
-        if said.kind.group == "thematic":
+        if sentence.kind.group == "thematic":
             if max(self._topics(source), self._topics(target)) >= THEMATIC_MOST:
                 return "too many of the same topic"
             self.topics.update(pair)
         self.pairs.add(pair)
-        if said.kind.cap < (UNSAID_STRENGTH if strength is None else strength):
-            strength = said.kind.cap
+        if sentence.kind.cap < (UNSAID_STRENGTH if strength is None else strength):
+            strength = sentence.kind.cap
         return replace(
             given,
-            source=said.source,
-            kind=said.kind.name,
-            target=said.target,
+            source=sentence.source,
+            kind=sentence.kind.name,
+            target=sentence.target,
             strength=strength,
             confidence="inferred",
         )

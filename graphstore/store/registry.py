@@ -1,6 +1,6 @@
 """The functions that can be called by name from elsewhere: which they are, what they do to a store, and who answers them.
 
-A function of a room takes a view or a store first. Given one that lies elsewhere it is not run here: whoever reaches that store asks there, by name.
+A function of a room takes a view or a store first. Given a remote one it does not run here: the connection calls it there, by name.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ Scope = Literal["read", "write"]
 
 
 class Registered(NamedTuple):
-    """A function that has a name to call it by. `files`: the names of its parameters that are paths where it runs. `anywhere`: the function that asks
-    where the store lies."""
+    """A function that has a name to call it by. `files`: the names of its parameters that are paths where it runs. `anywhere`: the function that calls it
+    where the store is."""
 
     name: str
     function: Callable[..., Any]
@@ -30,7 +30,7 @@ class Registered(NamedTuple):
 
 
 class Elsewhere:
-    """A store, or a view of one, that lies in another process."""
+    """A store, or a view of one, in another process."""
 
     def _ask(self, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """The answer to a call by name, `args` and `kwargs` being those after the view or store."""
@@ -49,7 +49,7 @@ def registered() -> Mapping[str, Registered]:
 def read(
     room: str, *, files: tuple[str, ...] = (), here: bool = False
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """A function that only reads the view it is given. `here`: it speaks the public verbs alone, and runs where it is called whatever it is given."""
+    """A function that only reads the view it is given. `here`: it uses the public verbs alone, and always runs where it is called."""
     return _register(room, "read", files, here)
 
 
@@ -86,7 +86,7 @@ def of(
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """A method of an object that keeps its store in `_store`, callable by the room's name and its own. `made` gives the object for a store.
 
-    `settings`: what `made` takes besides, by name with its annotation; the object of a store elsewhere keeps them in `_settings`. They are told
+    `settings`: what `made` takes besides, by name with its annotation; the object of a remote store keeps them in `_settings`. They are sent
     beside the arguments of the method, as `its_…`.
     """
 
@@ -116,11 +116,11 @@ def of(
 
         @wraps(method)
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
-            asked: Any = args[0]
-            if isinstance(asked._store, Elsewhere):
-                its = {_ITS + each: value for each, value in asked._settings.items()} if settings else {}
-                said = {**kwargs, **its}
-                return asked._store._ask(name, args[1:], said)  # type: ignore[no-any-return]
+            target: Any = args[0]
+            if isinstance(target._store, Elsewhere):
+                its = {_ITS + each: value for each, value in target._settings.items()} if settings else {}
+                arguments = {**kwargs, **its}
+                return target._store._ask(name, args[1:], arguments)  # type: ignore[no-any-return]
             return method(*args, **kwargs)
 
         return call
@@ -129,7 +129,7 @@ def of(
 
 
 def only_here(store: object, what: str, instead: str) -> None:
-    """Raise InvalidError when a store lies elsewhere, for what needs it in its own process."""
+    """Raise InvalidError for a remote store, for what needs it in its own process."""
     if isinstance(store, Elsewhere):
         refuse(store, what, instead)
 

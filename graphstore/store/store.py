@@ -1,9 +1,9 @@
-"""The only writer: verbs that decide on the resident index and commit one line of the journal each.
+"""The only writer: verbs that decide on the resident index and commit one journal line each.
 
-The way of a write: check → decide on periods → one line, synced → the index keeps it → the graph tables follow when asked.
+A write: check → decide on periods → one line, synced → the index has it → the graph tables follow at the next query.
 
-A branch is a line of its own that forks from the trunk at an instant, in the same journal: what is recorded on one shows nowhere else. It costs one
-line of the journal; its index is made when it is first asked. The store makes its branches and a branch is a store, so both are here.
+A branch is a line of belief that forks from the trunk at an instant, in the same journal: what is recorded on it is visible only there. It costs one
+journal line; its index is built on first use. The store makes its branches and a branch is a store, so both are here.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, NoReturn, overload
 
 from graphstore.core.folder import branch_index, folder
 from graphstore.core.index.index import Index
-from graphstore.core.journal.branch_records import Strand
+from graphstore.core.journal.branch_records import BranchRecord
 from graphstore.core.journal.line import FORGETTING
 from graphstore.core.read import view_diff
 from graphstore.core.read.sight import Core
@@ -23,7 +23,7 @@ from graphstore.core.tables.graphs import Graphs
 from graphstore.core.write import retention, verbs
 from graphstore.core.write.act import Act, new_id
 from graphstore.core.write.merge_plan import Decide, Planning
-from graphstore.core.write.merge_write import Weaving
+from graphstore.core.write.merge_write import MergeWriter
 from graphstore.core.write.recording import Recording, Report
 from graphstore.core.write.resolving import resolve
 from graphstore.core.write.retention import Content
@@ -77,10 +77,10 @@ class GraphStore(WholeStore):
         source: str | None = None,
         trigger: str = "initial",
     ) -> Node:
-        """Know something new, from `valid_from` (default: now) on. What it supersedes ends where it begins.
+        """Record something new, valid from `valid_from` (default: now) on. What it supersedes ends where it begins.
 
         With a `key` it is the value of that slot: it closes the value that holds there, and ends where the next one begins. The same value again (without
-        an `id`) is the node that says so already, confirmed. Raises ConflictError when the id is known or the source is trusted less than what it
+        an `id`) confirms the existing node. Raises ConflictError when the id is known or the source is trusted less than what it
         would close; InvalidError for bad input.
         """
         named = {"supersedes": supersedes, "corrects": corrects, "derived_from": derived_from}
@@ -115,9 +115,9 @@ class GraphStore(WholeStore):
         text: str | None = None,
         tags: Iterable[str] | None = None,
     ) -> Node:
-        """Describe a node better: over all the valid time it has, or over the period given, gaps included.
+        """Describe a node anew: over all its valid time, or over the given period, gaps included.
 
-        `tags=None` keeps the tags of the version described anew; `text` belongs to the description and is not kept. Raises NotFoundError for an
+        `tags=None` keeps the tags of the previous version; `text` belongs to the description and is not kept. Raises NotFoundError for an
         unknown id, ConflictError when the node has no validity and no period is given.
         """
         with self._verb() as work:
@@ -126,7 +126,7 @@ class GraphStore(WholeStore):
             )
 
     def end(self, id: str, *, at: TimeLike | None = None, reason: str | None = None) -> None:
-        """It was true until `at` (default: now) and no longer. Raises NotFoundError when nothing is believed from there on."""
+        """Record that it was true until `at` (default: now) and no longer. Raises NotFoundError when nothing is believed from there on."""
         with self._verb() as work:
             verbs.end(Act(self._core, work), id, at, reason)
 
@@ -148,7 +148,7 @@ class GraphStore(WholeStore):
         into: str | Node | Mapping[str, Any],
         reason: str | None = None,
     ) -> Node:
-        """Sum up several things, given themselves or by id, in one: a node that is there, or a new one of kind `summary` with this content.
+        """Sum up several things, given as values or ids, in one node: an existing one, or a new one of kind `summary` with this content.
         It is `derived_from` each.
 
         The members stay as they are. Retracting the summary undoes it. Raises NotFoundError for an unknown id, InvalidError for no members.
@@ -165,13 +165,13 @@ class GraphStore(WholeStore):
             op = work.op("fold", act.index.names[ent], optional_text("reason", reason))
             verbs.link_named(act, ent, derived, work.tx, reason, op)
             if len(act.index.k_link) == before.mark.link_rows:
-                work.back(before)  # said just so before
+                work.back(before)  # recorded already
             found = act.sight().thing(ent)
             assert isinstance(found, Node)
             return found
 
     def confirm(self, id: str, *, reason: str, source: str | None = None) -> None:
-        """It still holds: counted, and what it rests on shakes it no more. From another source than its own it is also an event that `supports` it.
+        """Confirm that it still holds. Earlier falls of what it rests on shake it no more. From another source it is also an event that `supports` it.
 
         Raises NotFoundError for an unknown id or one of which nothing is believed.
         """
@@ -215,10 +215,10 @@ class GraphStore(WholeStore):
         metadata: Mapping[str, Any] | None = None,
         id: str | None = None,
     ) -> Link:
-        """Say `source kind target`, from `valid_from` (default: now) on. The same link again is the same link.
+        """Record `source kind target`, from `valid_from` (default: now) on. The same link again is the same link.
 
         Raises NotFoundError for an unknown end; InvalidError for an unknown kind, a self-link, a cause after its effect; ConflictError for
-        a cycle, or a link that is there with other attributes.
+        a cycle, or an existing link with other attributes.
         """
         with self._verb() as work:
             act = Act(self._core, work)
@@ -246,7 +246,7 @@ class GraphStore(WholeStore):
         valid_to: TimeLike | None = None,
         reason: str | None = None,
     ) -> None:
-        """Stop believing a link held over the period (default: all of it). A supersession gives back the validity it took there.
+        """Stop believing a link held over the period (default: all of it). A supersession restores the validity it took there.
 
         Raises NotFoundError for an unknown link, or when nothing is believed of it there.
         """
@@ -271,7 +271,7 @@ class GraphStore(WholeStore):
         causal: bool = False,
         acyclic: bool = False,
     ) -> None:
-        """Add a link kind to the store's vocabulary. Its inverse name defaults to `{name}_of`. Saying it again changes nothing.
+        """Add a link kind to the store's vocabulary. Its inverse name defaults to `{name}_of`. Adding it again changes nothing.
 
         Raises InvalidError for a taken name, or for one that is defined otherwise: what a kind means never changes.
         """
@@ -380,7 +380,7 @@ class GraphStore(WholeStore):
     ) -> dict[str, int]:
         """Load many rows: Arrow tables, DataFrames or iterables of dicts, with the same checks as the verbs.
 
-        Without a `tx_from` column it is one transaction; with one, ascending transactions, one for each instant. Gives the counts loaded.
+        Without a `tx_from` column it is one transaction; with one, ascending transactions, one for each instant. Returns the counts loaded.
         Raises what the verbs raise, with the row's number; nothing is then kept of the transaction it is in.
         """
         return bulk.load(self, nodes=nodes, versions=versions, events=events, links=links, progress=progress)
@@ -398,7 +398,7 @@ class GraphStore(WholeStore):
         reason: str | None = None,
     ) -> list[str]:
         """Forget the contents of what is too old to keep, in every file of the store; tombstones stay, with the place in its trace of an
-        event. Gives the ids, oldest first.
+        event. Returns the ids, oldest first.
 
         `before`: events that happened last before then, and nodes of the named `kinds` that ended before then. `larger_than`: the oldest of these until the
         journal is smaller than so many bytes. `ids`: these things, whatever their age. `keep_audit=False` removes the tombstones too. Views of earlier
@@ -429,7 +429,7 @@ class GraphStore(WholeStore):
             return names
 
     def evict_old(self) -> list[str]:
-        """Evict the events older than the days the store keeps, if it keeps any. Gives their ids. Each opening for writing does it."""
+        """Evict the events older than the store's `retention` days, if set. Returns their ids. Each opening for writing does this."""
         days = self.retention["days"]
         if days is None:
             return []
@@ -466,8 +466,8 @@ class GraphStore(WholeStore):
         return dict(self._core.setting(TRUST) or {})
 
     def sweep(self, extractor: Extractor | None = None, *, since: TimeLike | None = None) -> Swept:
-        """Ask an extractor for links between what was told since the last sweep (or `since`) and all else, write what is admitted as one
-        transaction, and do the upkeep. Without an extractor only that. One that raises leaves nothing, and the next sweep asks again.
+        """Ask an extractor for links between what was recorded since the last sweep (or `since`) and all else, write what is admitted as one
+        transaction, and do the upkeep. Without an extractor do only the upkeep. If the extractor raises, nothing is written and the next sweep asks again.
         """
         return sweeping.sweep(self, extractor, since, self.evict_old)
 
@@ -495,7 +495,7 @@ class GraphStore(WholeStore):
     def branch(
         self, name: str, *, at: View | None = None, tx: TimeLike | None = None, reason: str | None = None
     ) -> Branch:
-        """A new line of belief: it begins with what the store knew at `tx`, or at the tx of the view `at` (default: now), and has every verb.
+        """Make a new line of belief: it begins with what the store knew at `tx`, or at the tx of the view `at` (default: now), and has every verb.
 
         Raises ConflictError when a branch has that name: `on(name)` gives it. On a store that is read only it is the same as `on`.
         """
@@ -504,7 +504,7 @@ class GraphStore(WholeStore):
         name = printable("branch name", text_of("branch name", name))
         with self._by_itself("branch()"), self._core.lock:
             fork = self._fork(at, tx)
-            if self._strand(name) is not None:
+            if self._living_record(name) is not None:
                 raise ConflictError(
                     f"there is a branch {name!r} already. Use on({name!r}), delete it, or choose another name."
                 )
@@ -517,7 +517,7 @@ class GraphStore(WholeStore):
         if at is None:
             return self.as_of(tx=tx)._tx
         if tx is not None:
-            raise InvalidError("at= and tx= say the same thing. Give one of them.")
+            raise InvalidError("at= and tx= mean the same thing. Give one of them.")
         if not isinstance(at, View) or at._core is not self._core:
             raise InvalidError(
                 "a branch begins at a view of this store's trunk. Give at=store.as_of(…), or tx=."
@@ -525,14 +525,14 @@ class GraphStore(WholeStore):
         return at._tx
 
     def on(self, name: str) -> Branch:
-        """The branch of that name, which is there already. Raises NotFoundError when it is not."""
+        """The existing branch of that name. Raises NotFoundError when there is none."""
         with self._core.lock:
             self._usable()
-            strand = self._found(name)
+            record = self._found(name)
             for line in self._lines[1:]:
-                if isinstance(line, Branch) and line.is_of(strand):
+                if isinstance(line, Branch) and line.is_of(record):
                     return line
-            made = Branch(self, strand)
+            made = Branch(self, record)
             self._lines.append(made)
             return made
 
@@ -540,10 +540,10 @@ class GraphStore(WholeStore):
         """The branches there are, in the order they were made."""
         with self._core.lock:
             self._usable()
-            return [_info(strand) for strand in self._core.index.strands.living()]
+            return [_info(record) for record in self._core.index.branch_records.living()]
 
     def delete_branch(self, name: str | Branch, *, reason: str | None = None) -> None:
-        """Have done with a branch, given by its name or its handle: nothing can be read or told there any more. What was merged of it stays. Its
+        """Delete a branch, given by its name or its handle: it can no longer be read or written. What was merged of it stays. Its
         name is free again.
 
         Its lines stay in the journal until something is evicted without a trace. Raises NotFoundError when there is none of that name.
@@ -557,24 +557,24 @@ class GraphStore(WholeStore):
                 line._follow_trunk(anew=False)
 
     def merge(self, name: str | Branch, *, decide: Decide = None, reason: str | None = None) -> Merge:
-        """Bring over what was told on a branch (its name or its handle) since it began, or was merged last: all of it at one new instant, or nothing.
+        """Merge what was recorded on a branch (its name or its handle) since it began, or was merged last: all of it at one new instant, or nothing.
 
-        What only the branch changed holds by its word; what both changed, and not alike, is a conflict. `decide` says whose word holds: for each id
-        `trunk` or `branch`, one of the two for all, or a function of a conflict. With a conflict undecided nothing is written, and the answer has them
-        all. What was believed at any earlier tx stays as it was; the branch goes on. Raises NotFoundError for an unknown branch.
+        A change on the branch alone is taken over; different changes on both sides are a conflict. `decide` picks the side that holds: for each id
+        `trunk` or `branch`, one of the two for all, or a function of a conflict. With an undecided conflict nothing is written, and the result lists
+        them all. What was believed at any earlier tx stays as it was; the branch goes on. Raises NotFoundError for an unknown branch.
         """
         reason = None if reason is None else text_of("reason", reason)
         with self._by_itself("merge()"), self._core.lock:
-            strand = self._found(name)
-            branch = self.on(strand.name)._core
-            if strand.last is None or strand.last <= strand.base:
+            record = self._found(name)
+            branch = self.on(record.name)._core
+            if record.last is None or record.last <= record.base:
                 return Merge(merged=True)
             now = self._coordinate()[1]
-            plan = Planning(self._core, branch, strand.base, now, decide).made()
+            plan = Planning(self._core, branch, record.base, now, decide).made()
             if plan.undecided:
                 return Merge(merged=False, conflicts=tuple(plan.conflicts))
             with self._transact(None, None, reason) as work:
-                return Weaving(self._core, branch, work, plan).write()
+                return MergeWriter(self._core, branch, work, plan).write()
 
     @overload
     def compare(self, other: Reader) -> ViewDiff: ...
@@ -583,7 +583,7 @@ class GraphStore(WholeStore):
     def compare(self, other: Reader | str) -> ViewDiff:
         """What another view has that this has not, and the other way round; or what a branch has, by its name: this now against the branch now.
 
-        Of two lines of belief a node is changed when they say something else of it, whatever the number of its version.
+        Between two lines of belief a node is changed when its contents differ, whatever the numbers of its versions.
         """
         if not isinstance(other, str):
             return super().compare(other)
@@ -600,54 +600,54 @@ class GraphStore(WholeStore):
     def _verify_branches(self) -> Iterator[Problem]:
         core = self._core
         held = {line.name: line for line in self._held()}
-        for strand in core.index.strands:
-            fresh = branch_index.lay(core.index, core.journal, strand)
+        for record in core.index.branch_records:
+            fresh = branch_index.build(core.index, core.journal, record)
             problems = folder.unexplained(fresh)
-            line = held.get(strand.name)
-            if line is not None and line.is_of(strand):
+            line = held.get(record.name)
+            if line is not None and line.is_of(record):
                 problems += folder.differing(line._core.index, fresh)
                 problems += line._core.graphs.verify()
             for problem in problems:
-                yield problem.model_copy(update={"message": f"branch {strand.name!r}: {problem.message}"})
+                yield problem.model_copy(update={"message": f"branch {record.name!r}: {problem.message}"})
 
     # ------------------------------------------------------------------ what is known where
 
     def _held(self) -> list[Branch]:
-        """The branches whose index was laid."""
-        return [line for line in self._lines if isinstance(line, Branch) and line.is_laid]
+        """The branches whose index is loaded."""
+        return [line for line in self._lines if isinstance(line, Branch) and line.is_loaded]
 
-    def _strand(self, name: str) -> Strand | None:
-        strand = self._core.index.strands.find(name)
-        return None if strand is None or strand.deleted is not None else strand
+    def _living_record(self, name: str) -> BranchRecord | None:
+        record = self._core.index.branch_records.find(name)
+        return None if record is None or record.deleted is not None else record
 
-    def _found(self, asked: str | Branch) -> Strand:
-        if isinstance(asked, Branch):
-            return self._of_handle(asked)
-        strand = self._strand(text_of("branch name", asked))
-        if strand is None:
-            there = [other.name for other in self._core.index.strands.living()]
-            raise NotFoundError.nearest("branch", asked, there)
-        return strand
+    def _found(self, name: str | Branch) -> BranchRecord:
+        if isinstance(name, Branch):
+            return self._of_handle(name)
+        record = self._living_record(text_of("branch name", name))
+        if record is None:
+            there = [other.name for other in self._core.index.branch_records.living()]
+            raise NotFoundError.nearest("branch", name, there)
+        return record
 
-    def _of_handle(self, handle: Branch) -> Strand:
-        """The branch of a handle, a closed one too: its name may be another branch's by now."""
-        strand = self._strand(handle.name)
+    def _of_handle(self, handle: Branch) -> BranchRecord:
+        """The record of a handle's branch, which may be closed. Its name may belong to another branch by now."""
+        record = self._living_record(handle.name)
         if handle._trunk is not self:
             raise InvalidError(
                 f"{handle!r} is a branch of another store. branches() lists those of this one."
             )
-        if strand is None or not handle.is_of(strand):
+        if record is None or not handle.is_of(record):
             raise NotFoundError(handle._over())
-        return strand
+        return record
 
-    def _laid(self, strand: Strand) -> Index:
+    def _index_of(self, record: BranchRecord) -> Index:
         """The index of a branch, deleted ones too."""
-        line = next((line for line in self._held() if line.is_of(strand)), None)
-        return line._core.index if line else branch_index.lay(self._core.index, self._core.journal, strand)
+        line = next((line for line in self._held() if line.is_of(record)), None)
+        return line._core.index if line else branch_index.build(self._core.index, self._core.journal, record)
 
     def _contents_elsewhere(self, kind: str, setting: str) -> Iterator[tuple[Any, list[Content]]]:
-        """As `_contents`, of each branch what the trunk does not know, with what the branch keeps under a setting. Nothing unless `_is_settled`."""
-        return retention.contents_elsewhere(self._core.index, self._laid, kind, setting)
+        """As `_contents`, for each branch: the nodes unknown to the trunk, with the value of a setting of the branch. Empty unless `_is_settled`."""
+        return retention.contents_elsewhere(self._core.index, self._index_of, kind, setting)
 
     # ------------------------------------------------------------------ forgetting reaches every branch
 
@@ -661,14 +661,14 @@ class GraphStore(WholeStore):
                 found[name] = index.word(index.ids[name])
                 continue
             known = known or set[str]().union(
-                *(branch_index.born_on(core.journal, each) for each in index.strands)
+                *(branch_index.added_on(core.journal, each) for each in index.branch_records)
             )
             if name not in known:
                 raise NotFoundError.nearest("node or event", name, [*index.ids, *known])
-            told = (
+            verbs = (
                 verb for verb, subject in zip(index.o_verb, index.o_subject, strict=True) if subject == name
             )
-            found[name] = ([""] + [FORGETTING[verb] for verb in told if verb in FORGETTING])[-1]
+            found[name] = ([""] + [FORGETTING[verb] for verb in verbs if verb in FORGETTING])[-1]
         return found
 
     def _too_old(
@@ -678,7 +678,7 @@ class GraphStore(WholeStore):
         index, now = self._core.index, self._now()
         found: list[str] = []
         over = None if most is None else self._core.journal.size() - most
-        for each in (index, *(self._laid(strand) for strand in index.strands if strand.pieces)):
+        for each in (index, *(self._index_of(record) for record in index.branch_records if record.pieces)):
             ents = retention.candidates(each, kinds, cut, now, tombstones=not keep_audit)
             if each is not index:
                 ents = [
@@ -691,45 +691,45 @@ class GraphStore(WholeStore):
         return found
 
 
-def _info(strand: Strand) -> BranchInfo:
+def _info(record: BranchRecord) -> BranchInfo:
     return BranchInfo(
-        name=strand.name,
-        forked_at=moment(strand.fork),
-        made_at=moment(strand.made),
-        transactions=strand.transactions,
-        last_tx=None if strand.last is None else moment(strand.last),
-        merged_at=None if strand.merged is None else moment(strand.merged),
+        name=record.name,
+        forked_at=moment(record.fork),
+        made_at=moment(record.made),
+        transactions=record.transactions,
+        last_tx=None if record.last is None else moment(record.last),
+        merged_at=None if record.merged is None else moment(record.merged),
     )
 
 
 class Branch(GraphStore):
-    """A branch of a store, with all its reads and verbs. What is told here shows nowhere else. `GraphStore.branch` and `on` give it.
+    """A branch of a store, with all its reads and verbs. What is recorded here is visible only here. `GraphStore.branch` and `on` return it.
 
-    Its index is laid when it is first asked; until then it holds nothing. `close` lets go of that; closing the store closes it.
+    Its index is built on first use. `close` releases it; closing the store closes the branch.
     """
 
-    def __init__(self, trunk: GraphStore, strand: Strand) -> None:
+    def __init__(self, trunk: GraphStore, record: BranchRecord) -> None:
         # not that of a store: all but the index is the trunk's
         self._trunk = trunk
-        self.name = strand.name
-        self._named = f"branch {strand.name!r}"
-        self._made = strand.made
+        self.name = record.name
+        self._named = f"branch {record.name!r}"
+        self._made = record.made
         self._place, self._clock, self._author = trunk._place, trunk._clock, trunk._author
         self._writer, self._lines, self.notices = trunk._writer, trunk._lines, trunk.notices
         self._waiting = trunk._waiting
         self._open, self._owner, self._too_big = None, 0, 0
-        self._laid_at = (-1, -1)
+        self._loaded_at = (-1, -1)
         self._closed: str | None = None
 
     def __getattr__(self, name: str) -> Any:
         if name != "_core":
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         with self._trunk._core.lock:
-            if not self.is_laid:
-                self._core = self._lay()
+            if not self.is_loaded:
+                self._core = self._load()
             return self._core
 
-    def _lay(self) -> Core:
+    def _load(self) -> Core:
         trunk = self._trunk._core
         if trunk.closed or self._closed:
             raise InvalidError(trunk.closed or self._closed)
@@ -742,32 +742,32 @@ class Branch(GraphStore):
         return Core(index, trunk.journal, vocabulary, graphs, lock=trunk.lock)
 
     def _index(self) -> Index:
-        trunk, strand = self._trunk._core, self._strand_of()
-        if strand is None or strand.deleted is not None:
+        trunk, record = self._trunk._core, self._record()
+        if record is None or record.deleted is not None:
             raise InvalidError(self._over())
-        self._laid_at = self._told_by_now()
-        return branch_index.lay(trunk.index, trunk.journal, strand, self._uncommitted)
+        self._loaded_at = self._written_by_now()
+        return branch_index.build(trunk.index, trunk.journal, record, self._uncommitted)
 
     def _uncommitted(self, index: Index) -> None:
         if self._trunk._open is not None:
             self._trunk._open.give_up(index)
 
-    def _told_by_now(self) -> tuple[int, int]:
-        """How much was told on the branch, and how often something was forgotten on the trunk."""
-        strand, index = self._strand_of(), self._trunk._core.index
+    def _written_by_now(self) -> tuple[int, int]:
+        """The number of transactions on the branch, and of forgettings on the trunk."""
+        record, index = self._record(), self._trunk._core.index
         forgotten = sum(map(index.o_verb.count, FORGETTING))
-        return strand.transactions if strand else 0, forgotten
+        return record.transactions if record else 0, forgotten
 
-    def _strand_of(self) -> Strand | None:
-        return next((strand for strand in self._trunk._core.index.strands if self.is_of(strand)), None)
+    def _record(self) -> BranchRecord | None:
+        return next((record for record in self._trunk._core.index.branch_records if self.is_of(record)), None)
 
-    def is_of(self, strand: Strand) -> bool:
+    def is_of(self, record: BranchRecord) -> bool:
         """Whether this is that branch: a name may be used again."""
-        return (strand.name, strand.made) == (self.name, self._made)
+        return (record.name, record.made) == (self.name, self._made)
 
     @property
-    def is_laid(self) -> bool:
-        """Whether its index was laid."""
+    def is_loaded(self) -> bool:
+        """Whether its index is loaded."""
         return "_core" in vars(self)
 
     # ------------------------------------------------------------------ one writer, one line of instants
@@ -784,17 +784,17 @@ class Branch(GraphStore):
     def _last_tx(self) -> Instant:
         return self._trunk._last_tx
 
-    def _told(self) -> None:
+    def _after_commit(self) -> None:
         core, trunk = self._core, self._trunk._core.index
-        trunk.tell_elsewhere(self.name, core.index.last_tx, core.journal.appended)
-        self._laid_at = (self._laid_at[0] + 1, self._laid_at[1])
+        trunk.add_branch_line(self.name, core.index.last_tx, core.journal.appended)
+        self._loaded_at = (self._loaded_at[0] + 1, self._loaded_at[1])
 
     def _follow_trunk(self, *, anew: bool) -> None:
-        strand = self._strand_of()
-        if strand is None or strand.deleted is not None:
+        record = self._record()
+        if record is None or record.deleted is not None:
             self._let_go(self._over())
             self._lines.remove(self)
-        elif self.is_laid and (anew or self._laid_at != self._told_by_now()):
+        elif self.is_loaded and (anew or self._loaded_at != self._written_by_now()):
             core = self._core
             self._open = None
             core.pending.clear()
@@ -803,15 +803,15 @@ class Branch(GraphStore):
             core.graphs.follow(core.index)
             core.vocabulary.reset(core.index.kinds)
 
-    def _relay(self) -> None:
-        self._trunk._relay()
+    def _rebuild_index(self) -> None:
+        self._trunk._rebuild_index()
 
     def _keep_small(self) -> None:
         self._trunk._keep_small()
 
-    def _tell_accesses(self) -> None:
-        if self.is_laid:
-            super()._tell_accesses()
+    def _write_accesses(self) -> None:
+        if self.is_loaded:
+            super()._write_accesses()
 
     def _usable(self) -> None:
         self._trunk._usable()
@@ -821,7 +821,7 @@ class Branch(GraphStore):
 
     @property
     def info(self) -> BranchInfo:
-        """Where it began, and what was done with it since."""
+        """Where the branch began, and its state."""
         return next(
             info
             for info in self._trunk.branches()
@@ -829,17 +829,17 @@ class Branch(GraphStore):
         )
 
     def close(self) -> None:
-        """Let go of its index. The branch stays; `on(name)` of the trunk gives it again."""
+        """Release its index. The branch stays; `on(name)` of the trunk returns it again."""
         with self._writer, self._trunk._core.lock:
             self._refuse_open("close()")
             if self in self._lines:
-                self._tell_accesses()
+                self._write_accesses()
                 self._let_go(f"branch {self.name!r} was closed. Get it again with on({self.name!r}).")
                 self._lines.remove(self)
 
     def _let_go(self, why: str) -> None:
         self._closed = why
-        if self.is_laid:
+        if self.is_loaded:
             super()._let_go(why)
 
     def __repr__(self) -> str:

@@ -1,7 +1,7 @@
-"""What is done away from the writes, now and then: an extractor is asked for links between what was told, and what is old is forgotten.
+"""The sweep, which runs outside of writes: an extractor proposes links between new things, and old events are evicted.
 
-The way of a sweep: a view → what was told since the last one → the extractor, with no lock held → a decision on what it proposes → one
-transaction with what is admitted and the instant up to which was asked → upkeep.
+A sweep: a view → what was recorded since the last one → the extractor, with no lock held → a decision on its proposals → one
+transaction with the admitted links and the instant up to which was read → upkeep.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from graphstore.values.period import TimeLike, instant, moment
 
 SWEPT = "swept"  # the setting: up to which tx an extractor was asked
 COUNTED = 1000
-"""So many contradictions, and shaky things, are counted at most."""
+"""The most contradictions, and shaky things, that are counted."""
 _TELLING = frozenset({"add_node", "revise", "record_event"})
 
 
 @dataclass(frozen=True, slots=True)
 class Swept:
-    """What a sweep did and found: how many things it asked about, told after `since` up to `until` (None: no extractor was asked), the links
+    """What a sweep did and found: how many things it asked about, recorded after `since` up to `until` (None: there was no extractor), the links
     written, the proposals refused and why; the ids evicted; and how many contradictions are open and things shaky, up to 1000.
     """
 
@@ -58,7 +58,7 @@ def sweep(
     if extractor is not None:
         view = store.as_of()
         until = view.at.tx
-        ids = told(store, view, began)
+        ids = recorded_since(store, view, began)
         if ids:
             proposed = propose(view, extractor(view, list(ids)))
             links, proposed = _write(store, proposed, until)
@@ -76,8 +76,8 @@ def sweep(
     )
 
 
-def told(store: WholeStore, view: View, since: datetime | None) -> list[str]:
-    """The ids of what stands in a view and was made, described or happened after `since`, in the order it was told first."""
+def recorded_since(store: WholeStore, view: View, since: datetime | None) -> list[str]:
+    """The ids of what stands in a view and was made, revised or happened after `since`, in the order it was first recorded."""
     names = dict.fromkeys(
         change.subject
         for change in store.changes(since)
@@ -98,7 +98,7 @@ def _last(store: WholeStore) -> datetime | None:
 
 
 def _write(store: WholeStore, proposed: Proposed, until: datetime) -> tuple[tuple[Link, ...], Proposed]:
-    """Write what is admitted and how far was asked. What the store will not have (a cycle, a cause after its effect) is refused with its words."""
+    """Write the admitted links and how far was read. What the store refuses (a cycle, a cause after its effect) is refused with its message."""
     links: list[Link] = []
     refused = list(proposed.refused)
     with store.transaction():

@@ -1,6 +1,6 @@
-"""What is kept under an id that follows from what it is: told when it is new, described anew when it changed, left alone when it says so already.
+"""Upsert: a node under an id derived from its place, added when it is new, revised when it changed, and otherwise left alone.
 
-So whoever reads a file, a service or a scratchpad again and again writes no more than what changed, and the store has all that it said before.
+Reading a file, a service or a scratchpad repeatedly writes only what changed, and the store keeps every earlier state.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from graphstore.store.store import GraphStore
 
 How = Literal["new", "revised", "unchanged"]
-_SAID = ("content", "text", "tags", "source")
+_FIELDS = ("content", "text", "tags", "source")
 
 
 class Place(NamedTuple):
-    """Where something is kept: the kind of node, and the words that its id follows from."""
+    """The place of a node: its kind, and the words from which its id is derived."""
 
     kind: str
     words: tuple[str, ...]
@@ -36,19 +36,19 @@ class Place(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """What is kept now, and what had to be done for it."""
+    """The node as it is now, and what was done."""
 
     node: Node
     how: How
 
 
 def entity(sight: Sight, place: Place) -> int:
-    """What is kept in a place, or -1: nothing ever was, or it was forgotten."""
+    """The entity in a place, or -1: there never was one, or it was forgotten."""
     return _named(sight.index, place)[1]
 
 
 def kept_in(view: Reader, *places: Place) -> Node | None:
-    """What a view shows in the first of these places where something stands, None where nothing does in any."""
+    """What a view shows in the first of these places where something stands, None if nothing does."""
     with view.reading() as sight:
         for place in places:
             ent = entity(sight, place)
@@ -59,7 +59,7 @@ def kept_in(view: Reader, *places: Place) -> Node | None:
 
 
 def _named(index: Index, place: Place) -> tuple[str, int]:
-    """The id that a place has now, and its entity or -1. What is forgotten stays so: what comes in its place has another id."""
+    """The current id of a place, and its entity or -1. A forgotten node stays so: its successor gets another id."""
     again = 0
     while (ent := index.ids.get(name := place.id(again), -1)) in index.gone:
         again += 1
@@ -79,7 +79,7 @@ def keep(
     since: Instant | None = None,
     trigger: str = "initial",
 ) -> Kept:
-    """Know this in a place from `since` on (default: now). What was said there before holds until then.
+    """Record this in a place from `since` on (default: now). The previous content holds until then.
 
     Raises ConflictError when the id is taken by something else, and what `add_node` and `revise` raise.
     """
@@ -93,7 +93,7 @@ def keep(
                 place.kind, content, id=name, key=key, text=text, tags=tags, valid_from=moment(at), scope=scope, source=source,
             )  # fmt: skip
             return Kept(node, "new")
-        if _says(store, ent, at, wanted):
+        if _states(store, ent, at, wanted):
             found = Sight(store._core, at, work.tx).thing(ent)
             assert isinstance(found, Node)
             return Kept(found, "unchanged")
@@ -103,26 +103,26 @@ def keep(
         return Kept(node, "revised")
 
 
-def _says(store: GraphStore, ent: int, at: Instant, wanted: Json) -> bool:
+def _states(store: GraphStore, ent: int, at: Instant, wanted: Json) -> bool:
     """Whether nothing else is believed of it from `at` on."""
     index = store._core.index
     rows = [row for row in index.now_of[ent] if index.r_to[row] > at]
     if not rows or index.r_from[rows[0]] > at:
         return False
-    said = {index.r_ver[row] for row in rows}
-    bodies = (store._core.body(index.v_pos[ver], index.v_len[ver]) for ver in said)
-    return all({name: body[name] for name in _SAID if name in body} == wanted for body in bodies)
+    versions = {index.r_ver[row] for row in rows}
+    bodies = (store._core.body(index.v_pos[ver], index.v_len[ver]) for ver in versions)
+    return all({name: body[name] for name in _FIELDS if name in body} == wanted for body in bodies)
 
 
 def clear(store: GraphStore, place: Place, *, reason: str) -> str | None:
-    """Let go of what is kept in a place. Gives its id, None where nothing was held from now on."""
+    """End what is kept in a place. Returns its id, None if nothing was believed from now on."""
     with store._verb():
         name, ent = _named(store._core.index, place)
         return name if ent >= 0 and let_go(store, name, reason=reason) else None
 
 
 def let_go(store: GraphStore, id: str, *, reason: str) -> bool:
-    """Say that it holds no longer, and did not at all where it was to begin later. False: nothing is believed of it from now on."""
+    """End a node now, and retract what was to begin later. False: nothing is believed of it from now on."""
     with store._verb() as work:
         index = store._core.index
         ent = index.ids[id]

@@ -1,4 +1,4 @@
-"""What concerns the whole store and no coordinate: its tables, what each transaction did, counts, checking it, a dump of it."""
+"""The whole store, at no coordinate: its tables, the changes of each transaction, counts, verification, a dump."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class WholeStore(Writer):
-    """An open store and what can be asked of all of it."""
+    """An open store and the reads that concern all of it."""
 
     def query_tables(self, cypher: str, **params: Any) -> Result:
         """Read-only Cypher over the whole history: the tables of `cypher/schema.cypher`, periods as columns.
@@ -49,12 +49,12 @@ class WholeStore(Writer):
             return snapshots.find(work.index, wanted, work.tx)
 
     def snapshots(self) -> list[Snapshot]:
-        """The coordinates that have a name, in the order they were given it."""
+        """The named coordinates, in the order they were named."""
         with self._core.lock:
             return snapshots.known(self._core.index, self._coordinate()[1])
 
     def touch(self, ids: str | Iterable[str]) -> None:
-        """Count that things were looked up, as `recall` does with its hits. In memory: see `flush_accesses`.
+        """Count a lookup of each thing, as `recall` does with its hits. In memory: see `flush_accesses`.
 
         Raises NotFoundError for an unknown id; InvalidError on a store that is only read.
         """
@@ -75,20 +75,18 @@ class WholeStore(Writer):
         return self._changes(since, None)
 
     def _changes(self, since: TimeLike | None, most: int | None) -> list[Change]:
-        """The same, at most so many and what else is of the last transaction of them: the lock is held no longer than that takes."""
+        """As `changes`, at most so many plus the rest of their last transaction, so that the lock is held briefly."""
         with self._core.lock:
             self._usable()
             index = self._core.index
             after = -OPEN if since is None else self._time(since, "since", "tx")
             known = self._coordinate()[1]
             change = Sight(self._core, after, after).change
-            told = (
-                index.o_tx
-            )  # rises: what comes after an instant is found without looking at what came before
-            first = bisect_right(told, after, hi=index.mark().ops)
-            last = bisect_right(told, known, lo=first, hi=index.mark().ops)
+            instants = index.o_tx  # ascending: a binary search finds what follows an instant
+            first = bisect_right(instants, after, hi=index.mark().ops)
+            last = bisect_right(instants, known, lo=first, hi=index.mark().ops)
             if most is not None and last - first > most:
-                last = bisect_right(told, told[first + most - 1], lo=first, hi=last)
+                last = bisect_right(instants, instants[first + most - 1], lo=first, hi=last)
             return [change(op) for op in range(first, last)]
 
     def _contents(self, kind: str) -> list[Content]:
@@ -141,7 +139,7 @@ class WholeStore(Writer):
             )
 
     def export(self, path: str | os.PathLike[str]) -> int:
-        """Write the whole store as one file that `graphstore.restore` takes. Gives the number of lines. An existing file is refused."""
+        """Write the whole store as one file for `graphstore.restore`. Returns the number of lines. An existing file is refused."""
         target = Path(path)
         with self._core.lock:
             self._usable()

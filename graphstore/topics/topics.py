@@ -395,7 +395,7 @@ class _Topic(TopicRows):
         if len(self.current) == 1:
             name = DEFAULT
             if strategy != DEFAULT:
-                name = strategy_for(strategy, topic_name(self.asked), {self.kind(self.current[0])})[0]
+                name = strategy_for(strategy, topic_name(self.query), {self.kind(self.current[0])})[0]
             return Decision.made(
                 {
                     "strategy": name,
@@ -406,10 +406,12 @@ class _Topic(TopicRows):
                 }
             )
         statements = [
-            _Statement(self.id(each), self.kind(each), self.key(each), moment(each.since), moment(each.told))
+            _Statement(
+                self.id(each), self.kind(each), self.key(each), moment(each.since), moment(each.recorded)
+            )
             for each in self.current
         ]
-        return decide(strategy, topic_name(self.asked), statements, self.joined())
+        return decide(strategy, topic_name(self.query), statements, self.joined())
 
     def winner(self, decision: Decision | None) -> Entry | None:
         """The statement that a decision is for."""
@@ -461,4 +463,4 @@ class _Topic(TopicRows):
 
     def nearest(self) -> tuple[str, ...]:
         """Known keys and tags that are like what was asked for."""
-        return tuple(closest(topic_name(self.asked), self.names()))
+        return tuple(closest(topic_name(self.query), self.names()))

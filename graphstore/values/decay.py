@@ -1,4 +1,4 @@
-"""How what is known loses weight with time: a formula, and nothing that reads or writes a store.
+"""How knowledge loses weight with time: a formula that reads and writes no store.
 
     life   = half_life · (1 + per_access · log2(1 + accesses)) · (1 + per_link · log2(1 + links))
              · for_importance ^ (2 · importance − 1) · (doubted + (1 − doubted) · confidence)
@@ -38,7 +38,7 @@ def weight(
 ) -> float:
     """What a thing weighs, from `floor` to 1, the formula being that of the module: less the older, more by everything else.
 
-    `age` in days since it was last said to hold, below 0 as 0; `accesses` and `links` counted; `importance` and `confidence` from 0 to 1, 0.5 being neither
+    `age` in days since it was last affirmed, below 0 as 0; `accesses` and `links` counted; `importance` and `confidence` from 0 to 1, 0.5 being neither
     important nor not. `half_life` in days, of a thing of which nothing else is known; `for_importance` times as long when all-important; `doubted` is the part
     of it that is left at no confidence.
     """
@@ -99,7 +99,7 @@ class Decay:
 
 
 def share(value: object) -> float | None:
-    """A number from 0 to 1 as it is, None for anything else: what a content says of itself may be anything."""
+    """A number from 0 to 1 as it is, None for anything else: a content may hold anything."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
         return None
     return float(value)

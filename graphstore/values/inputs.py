@@ -1,4 +1,4 @@
-"""What a caller gives, checked: text, JSON, ids and periods. Each refusal says what was got and what to do."""
+"""Checks of callers' arguments: text, JSON, ids and periods. Each error names the value and the remedy."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def version_body(content: Any, text: Any, tags: Any, trigger: Any, source: Any) 
 
 
 def description(text: Any, tags: Any, trigger: Any, source: Any) -> Json:
-    """What a version says beside its content. What is absent is left out."""
+    """The fields of a version beside its content. Absent ones are left out."""
     body: Json = {}
     if text is not None:
         body["text"] = text_of("text", text, empty=True)
@@ -125,7 +125,7 @@ def event_of(
 ) -> tuple[str, Json]:
     """The type and the body of an event, with its fingerprint. What is absent is left out.
 
-    A message has no fingerprint of its own, and may say nothing when a medium does. Raises InvalidError that lists the fields an event can have.
+    A message has no fingerprint of its own, and its description may be blank beside a medium. Raises InvalidError that lists the fields an event can have.
     """
     try:
         return _event_of(type, description, origin, metadata, authorized, texts)
@@ -166,13 +166,13 @@ def _event_of(
 
 
 def authorized_of(type: str, body: Json) -> bool | None:
-    """Whether a message was authorized, true unless told; None for an event that is no message."""
+    """Whether a message was authorized, true by default; None for an event that is no message."""
     authorized: bool | None = body.get("authorized", True if type in MESSAGES else None)
     return authorized
 
 
 def ids(what: str, value: str | Thing | Iterable[str | Thing]) -> list[str]:
-    """One id or many, as a list without repeats. What was read from a store may stand for its id."""
+    """One id or many, as a list without repeats. A node, event or link may stand for its id."""
     if isinstance(value, (str, Node, Event)):
         return [id_of(value)]
     if type(value) is tuple and not value:
@@ -192,13 +192,13 @@ Read = Callable[[TimeLike, str], Instant]
 
 
 def span(valid_from: TimeLike | None, valid_to: TimeLike | None, now: Instant, read: Read) -> Period:
-    """The period of something new: from now and open, unless said otherwise."""
+    """The period of something new: by default from now, open-ended."""
     start = now if valid_from is None else read(valid_from, "valid_from")
     return period(start, OPEN if valid_to is None else read(valid_to, "valid_to"))
 
 
 def part(valid_from: TimeLike | None, valid_to: TimeLike | None, read: Read) -> Period:
-    """The part of something there already: all of it, unless said otherwise."""
+    """The period of an existing thing to change: by default all of it."""
     start = BEGINNING if valid_from is None else read(valid_from, "valid_from")
     return period(start, OPEN if valid_to is None else read(valid_to, "valid_to"))
 

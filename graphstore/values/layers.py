@@ -1,6 +1,6 @@
-"""The layers of memory as one table: how the sources of each begin, how long it keeps what it holds, and whether the cap may touch it.
+"""The layers of memory as one table: the prefix of each, its time to live, and whether the cap may evict from it.
 
-A layer is told by the beginning of a chunk's scope and source, so no layer's prefix ever changes its meaning.
+A chunk's scope and source determine its layer by their prefix, so no layer's prefix ever changes its meaning.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from graphstore.values.models import Json
 from graphstore.values.period import MICROSECOND, Instant
 
 CHUNK = "chunk"
-"""The kind of the nodes that memory is made of."""
+"""The kind of memory's nodes."""
 LONGEST = timedelta(days=365_000)
-"""What is to be kept for longer has no end."""
+"""The longest time to live; anything longer has no end."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*")
 
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One layer: its name, what sources in it begin with (`name:` by habit), how long after they were told chunks are kept (None: no end), and
-    whether it is permanent: then the cap never takes any of it.
+    """One layer: its name, the prefix of its sources (`name:` by convention), how long chunks are kept after they were recorded (None: no end), and
+    whether it is permanent: then the cap never evicts from it.
     """
 
     name: str
@@ -48,7 +48,7 @@ BUILT_IN: Mapping[str, Layer] = {
 
 def table(kept: Json | None) -> dict[str, Layer]:
     """All layers, by name: the built-in ones, then those a store keeps."""
-    return {**BUILT_IN, **{name: _layer(name, said) for name, said in (kept or {}).items()}}
+    return {**BUILT_IN, **{name: _layer(name, fields) for name, fields in (kept or {}).items()}}
 
 
 def of_scope(layers: Mapping[str, Layer], scope: str) -> Layer | None:
@@ -58,12 +58,12 @@ def of_scope(layers: Mapping[str, Layer], scope: str) -> Layer | None:
 
 
 def over(layer: Layer | None, born: Instant, now: Instant) -> bool:
-    """Whether the time of a chunk of this layer, told at `born`, is over by `now`."""
+    """Whether a chunk of this layer, recorded at `born`, has expired by `now`."""
     return layer is not None and layer.ttl is not None and born + layer.ttl // MICROSECOND <= now
 
 
 def defined(layers: Mapping[str, Layer], layer: Layer) -> dict[str, Layer]:
-    """The table with one layer more. Saying one again changes nothing.
+    """The table with one layer added. Adding the same one again changes nothing.
 
     Raises InvalidError for a layer that cannot be, ConflictError for a name or a prefix that means another one.
     """
@@ -83,7 +83,7 @@ def defined(layers: Mapping[str, Layer], layer: Layer) -> dict[str, Layer]:
 
 
 def as_kept(layers: Mapping[str, Layer]) -> Json:
-    """What a store keeps of the layers that are not built in: the TTL in microseconds."""
+    """The layers that are not built in, as a store keeps them: the TTL in microseconds."""
     return {
         name: {
             "prefix": layer.prefix,
@@ -95,9 +95,9 @@ def as_kept(layers: Mapping[str, Layer]) -> Json:
     }
 
 
-def _layer(name: str, said: Json) -> Layer:
-    ttl = None if said["ttl"] is None else said["ttl"] * MICROSECOND
-    return Layer(name, said["prefix"], ttl, said["permanent"])
+def _layer(name: str, fields: Json) -> Layer:
+    ttl = None if fields["ttl"] is None else fields["ttl"] * MICROSECOND
+    return Layer(name, fields["prefix"], ttl, fields["permanent"])
 
 
 def _check(layer: Layer) -> None:

@@ -18,7 +18,7 @@ How = Literal["superseded", "corrected", "revised", "ended", "retracted"]
 Json = dict[str, Any]
 
 _new = object.__new__
-# a frozen record refuses to be set; its slots themselves do not, and are quicker than object.__setattr__
+# a frozen record refuses assignment; its slots do not, and are quicker than object.__setattr__
 _set_fields, _set_named, _set_extra, _set_private = (
     BaseModel.__dict__[slot].__set__
     for slot in ("__dict__", "__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__")
@@ -45,7 +45,7 @@ class Value(BaseModel):
 
 
 class Shown(Painted, Value):
-    """A value that shows itself: as text, as a picture in time, as a graph."""
+    """A value that can be shown: as text, as a picture in time, as a graph."""
 
     def __repr__(self) -> str:
         return painter().plain(self)
@@ -175,18 +175,18 @@ class Event(Value):
     thread: str | None
     classification: str | None
     authorized: bool | None
-    """Of a message, true unless told; None of what is no message."""
+    """Of a message, true by default; None of what is no message."""
     media_path: str | None
     media_hash: str | None
     """SHA-256 of the medium, 64 hex characters, where the store could read it."""
     standing: Standing
     tx_from: datetime
-    """When the store was first told of it."""
+    """When it was first recorded."""
     tx_to: datetime | None
 
 
 class Recorded(Value):
-    """What `record_event` did: the event, whether it is new, and what could not be done."""
+    """The result of `record_event`: the event, whether it is new, and what could not be done."""
 
     event: Event
     is_new: bool
@@ -212,7 +212,7 @@ class NodeChange(Value):
 
 
 class ViewDiff(Shown):
-    """What a second coordinate has that the first has not, and the other way round."""
+    """The difference of two coordinates: added, removed and changed things."""
 
     added: tuple[Node, ...]
     removed: tuple[Node, ...]
@@ -237,7 +237,7 @@ class ViewDiff(Shown):
 
 
 class Inspection(Shown):
-    """One thing with all that touches it: any standing, links both ways, every believed version."""
+    """One thing with all about it: any standing, links both ways, every believed version."""
 
     node: Node | Event
     links: tuple[Link, ...]
@@ -248,7 +248,7 @@ class Inspection(Shown):
 
 
 class Shaky(Value):
-    """A thing that stands and rests on one that has fallen: by which links, how and why that fell, and when the store was told."""
+    """A thing that stands and rests on one that has fallen: by which links, how and why that fell, and when the fall was recorded."""
 
     node: Node | Event
     root: Node | Event
@@ -302,7 +302,7 @@ class Supersession(Shown):
         return tuple(found)
 
     def __str__(self) -> str:
-        return _tell(self)
+        return _supersession_text(self)
 
 
 class Chain(Shown):
@@ -315,9 +315,9 @@ class Chain(Shown):
 
 
 class Contradiction(Value):
-    """Two things that cannot both be right, or so it seems. Surfaced, never resolved by the store.
+    """Two things that cannot both be right, or seem so. Reported, never resolved by the store.
 
-    `link` says so; a candidate has none, but an `overlap`: the part of their words that both share. `decision` is the id that was kept, or `both`.
+    `link` records it; a candidate has none, but an `overlap`: the part of their words that both share. `decision` is the id that was kept, or `both`.
     """
 
     link: Link | None
@@ -343,11 +343,11 @@ class BranchInfo(Value):
 
 
 class MergeConflict(Value):
-    """What the trunk and a branch both said anew since they had the same, and not alike, over one period; or what cannot be beside what the
+    """Different changes of the trunk and a branch over one period, since they had the same; or a change that cannot coexist with what the
     trunk has (`other`: the thing or link it collides with).
 
-    `id` names the thing, link or kind. `base`, `ours` and `theirs` are what was, what the trunk says and what the branch says; None: nothing, or
-    no more. `choices`: what may be decided.
+    `id` names the thing, link or kind. `base`, `ours` and `theirs` are the common base, the trunk's and the branch's state; None: nothing, or
+    no more. `choices`: the allowed decisions.
     """
 
     id: str
@@ -364,24 +364,24 @@ class MergeConflict(Value):
     def __str__(self) -> str:
         since = "" if self.valid_from is None else f" from {when(self.valid_from)}"
         until = "" if self.valid_to is None else f" to {when(self.valid_to)}"
-        told = {
+        change = {
             "slot": f"would hold the slot that {self.other} holds on the trunk",
             "cycle": f"would close a cycle with {self.other} of the trunk",
             "identity": "is something else on the trunk",
             "kind": "is defined otherwise on the trunk",
         }.get(self.what)
-        if told is None:
+        if change is None:
             sides = (self.base, self.ours, self.theirs)
-            was, ours, theirs = map(_said, sides)
-            if ours == theirs:  # in short they say the same
-                was, ours, theirs = map(_said_in_full, sides)
-            told = f"was {was}; the trunk says {ours}, the branch {theirs}"
+            was, ours, theirs = map(_short, sides)
+            if ours == theirs:  # truncated they look the same
+                was, ours, theirs = map(_in_full, sides)
+            change = f"was {was}; the trunk says {ours}, the branch {theirs}"
         decided = "" if self.decision is None else f" Decided: the {self.decision}'s."
-        return f"{self.what} {self.id}{since}{until} {told}.{decided}"
+        return f"{self.what} {self.id}{since}{until} {change}.{decided}"
 
 
 class Merge(Value):
-    """What merging a branch did. Not `merged`: there are conflicts to decide first, and nothing was written.
+    """The result of merging a branch. Not `merged`: there are conflicts to decide first, and nothing was written.
 
     `added`, `changed` and `ended` are the ids of things, `links` those of links made, changed or taken back, all on the trunk. `left_out`: links of
     the branch that were not made, since what they name was kept out.
@@ -405,7 +405,7 @@ class Merge(Value):
 
 
 class Change(Value):
-    """One operation of one transaction, in the order it was done. `branch` is the one it was told on, None for the trunk."""
+    """One operation of one transaction, in the order it was done. `branch` is the one it was recorded on, None for the trunk."""
 
     tx: datetime
     verb: str
@@ -433,7 +433,7 @@ class Verification(Value):
 
 
 def words(thing: Node | Event | Version) -> str:
-    """What a thing says, in its own words: its text or description, else what its content holds."""
+    """A thing as text: its text or description, else its content."""
     if isinstance(thing, Event):
         return thing.description
     from graphstore.values.text import described
@@ -446,31 +446,31 @@ def _name(thing: Node | Event) -> str:
     return f"{thing.id} ({text})" if text else thing.id
 
 
-_SAID = 120  # columns of what one side of a conflict says
+_SHORT = 120  # columns of one side of a conflict
 
 
-def _said(thing: Node | Event | Link | None) -> str:
+def _short(thing: Node | Event | Link | None) -> str:
     if thing is None:
         return "nothing"
     if isinstance(thing, Node):
         from graphstore.values.text import described, line
 
-        return line(described(thing.content, thing.text), _SAID)
+        return line(described(thing.content, thing.text), _SHORT)
     return thing.description if isinstance(thing, Event) else str(thing)
 
 
-def _said_in_full(thing: Node | Event | Link | None) -> str:
+def _in_full(thing: Node | Event | Link | None) -> str:
     if not isinstance(thing, Node):
-        return _said(thing)
+        return _short(thing)
     more = {"text": thing.text, "tags": list(thing.tags), "trigger": thing.trigger, "source": thing.source}
     return repr({"content": thing.content} | {name: value for name, value in more.items() if value})
 
 
-def _tell(found: Supersession) -> str:
+def _supersession_text(found: Supersession) -> str:
     subject = _name(found.subject)
     if not found.chain:
         return f"{subject} {'stands' if found.standing == 'stands' else 'is ' + found.standing}; nothing superseded it."
-    parts = [_tell_step(step) for step in found.chain]
+    parts = [_step_text(step) for step in found.chain]
     for number, (step, of) in enumerate(zip(found.chain, found.of_steps, strict=True)):
         if step.node is None and of != found.subject.id:
             parts[number] = f"{of} was {parts[number]}"
@@ -489,7 +489,7 @@ def _ends(found: Supersession) -> list[tuple[str, Standing]]:
     return [(id, standing) for id, standing in reached.items() if id not in replaced]
 
 
-def _tell_step(step: Step) -> str:
+def _step_text(step: Step) -> str:
     words: list[str] = [step.how]
     if step.how == "revised" and isinstance(step.node, Node):
         words.append(f"as {step.node.ref}")

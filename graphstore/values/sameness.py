@@ -1,6 +1,6 @@
-"""What a node says, as words: whether two statements say the same, and how much of their words they share.
+"""Statements as words: whether two mean the same, and how many words they share.
 
-Saying the same costs a value (it is not written again), so numbers, signs and negations must agree whatever else is alike.
+A statement taken for the same is not written again, so numbers, signs and negations must agree whatever else is similar.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _NEGATIONS = frozenset(
 
 
 def statement(content: Mapping[str, Any], text: str | None) -> str:
-    """What a description says: its text, or else the values of its content, a line each, in the order of their names."""
+    """A description as text: its text, or else the values of its content, a line each, in the order of their names."""
     if text is not None and text.strip():
         return text
     return "\n".join(_values(content))
@@ -82,10 +82,10 @@ def jaccard(a: frozenset[str], b: frozenset[str]) -> float:
 
 
 def same(a: str, b: str) -> bool:
-    """Whether two statements say the same: the same words in the same order, or nearly all words with the same numbers, signs and negations."""
+    """Whether two statements mean the same: the same words in the same order, or nearly all words with the same numbers, signs and negations."""
     first, second = words(a), words(b)
     if not first or not second:
-        return a.strip() == b.strip()  # punctuation is all there is
+        return a.strip() == b.strip()  # only punctuation
     if first == second:
         return True
     one, two = frozenset(first), frozenset(second)
@@ -97,7 +97,7 @@ def same(a: str, b: str) -> bool:
 
 
 def alike(value: Any, other: Any) -> bool:
-    """Whether two contents say the same, field by field: names and numbers equal, texts the `same`."""
+    """Whether two contents mean the same, field by field: names and numbers equal, texts the `same`."""
     if isinstance(value, Mapping) and isinstance(other, Mapping):
         return value.keys() == other.keys() and all(alike(value[name], other[name]) for name in value)
     if isinstance(value, (list, tuple)) and isinstance(other, (list, tuple)):
@@ -108,12 +108,12 @@ def alike(value: Any, other: Any) -> bool:
 
 
 def _kept(said: list[str], shared: frozenset[str]) -> list[str]:
-    """The words that the other statement has too: who does what to whom is in their order."""
+    """The words that the other statement has too, in order, which carries meaning."""
     return [word for word in said if word in shared]
 
 
 def _exact(said: list[str]) -> list[str]:
-    """What may not differ, in order: numbers, names with a number in them, signs and negations."""
+    """The words that must agree, in order: numbers, names with a number in them, signs and negations."""
     return [word for word in said if word in _NEGATIONS or _DIGIT.search(word) or _sign(word)]
 
 

@@ -1,6 +1,6 @@
-"""The spans of a trace as a tree: what is told of each put together, cycles broken, what is missing kept as a placeholder. Pure: no store, no clock.
+"""The spans of a trace as a tree: the events of each span together, cycles broken, missing spans as placeholders. Pure: no store, no clock.
 
-What is odd in a trace (a child that begins before its parent, a span told twice) is noted and never mended.
+Anomalies of a trace (a child that begins before its parent, a span with two parents) are reported and never repaired.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ ENDED_AT = "ended_at"
 
 
 def place(body: Json) -> Json:
-    """Where an event stands in its trace: the ids, and when its span ended. That much is left of it when it is evicted."""
+    """The place of an event in its trace: the ids, and when its span ended. It remains when the event is evicted."""
     kept = {name: body[name] for name in SPAN_IDS if name in body}
     ended = body.get("metadata", {}).get(ENDED_AT)
     return {**kept, ENDED_AT: ended} if isinstance(ended, str) else kept
 
 
-class Told(NamedTuple):
-    """One event of a trace as the tree sees it. `end`: when its span ended, where the event says so."""
+class SpanEvent(NamedTuple):
+    """One event of a trace as the tree sees it. `end`: when its span ended, if the event has it."""
 
     id: str
     at: Instant
@@ -36,38 +36,38 @@ class Told(NamedTuple):
 
 @dataclass(slots=True)
 class Twig:
-    """A span: the events told of it in order, from the earliest to the end that is known. One that nothing is told of is `missing`."""
+    """A span: its events in order, from the earliest to the known end. One without events is `missing`."""
 
     span: str
-    told: list[Told] = field(default_factory=list)
+    events: list[SpanEvent] = field(default_factory=list)
     parent: str | None = None
     children: list[Twig] = field(default_factory=list)
     depth: int = 0
 
     @property
     def missing(self) -> bool:
-        """Whether it is only named, as the parent of another."""
-        return not self.told
+        """Whether it is only named as the parent of another."""
+        return not self.events
 
     @property
     def start(self) -> Instant | None:
-        """The earliest instant told of it."""
-        return self.told[0].at if self.told else None
+        """The earliest instant of its events."""
+        return self.events[0].at if self.events else None
 
     @property
     def end(self) -> Instant | None:
         """The end that its events state, or the last of several events; None where only one instant is known."""
-        stated = [each.end for each in self.told if each.end is not None]
+        stated = [each.end for each in self.events if each.end is not None]
         if stated:
             return max(stated)
-        return self.told[-1].at if self.told and self.told[-1].at > self.told[0].at else None
+        return self.events[-1].at if self.events and self.events[-1].at > self.events[0].at else None
 
 
 class Tree(NamedTuple):
-    """The roots in order of time, the events of no span, the cycles that were broken, and what was odd."""
+    """The roots in order of time, the events of no span, the broken cycles, and the anomalies."""
 
     roots: list[Twig]
-    loose: list[Told]
+    loose: list[SpanEvent]
     cycles: list[tuple[str, ...]]
     notes: list[str]
 
@@ -80,19 +80,19 @@ class Tree(NamedTuple):
             waiting += reversed(twig.children)
 
 
-def tree(told: Iterable[Told]) -> Tree:
-    """The tree of what is told of one trace. Spans lie in order of their start; a placeholder where its first child begins."""
-    ordered = sorted(told, key=lambda each: (each.at, each.id))
+def tree(events: Iterable[SpanEvent]) -> Tree:
+    """The tree of the events of one trace. Spans are in order of their start; a placeholder starts with its first child."""
+    ordered = sorted(events, key=lambda each: (each.at, each.id))
     twigs: dict[str, Twig] = {}
     notes: list[str] = []
     for each in ordered:
         if each.span is not None:
-            twigs.setdefault(each.span, Twig(each.span)).told.append(each)
+            twigs.setdefault(each.span, Twig(each.span)).events.append(each)
     for twig in list(twigs.values()):
-        parents = list(dict.fromkeys(each.parent for each in twig.told if each.parent is not None))
+        parents = list(dict.fromkeys(each.parent for each in twig.events if each.parent is not None))
         if len(parents) > 1:
             notes.append(
-                f"span {twig.span} is told with {len(parents)} parents, {', '.join(parents)}: shown under the first."
+                f"span {twig.span} has {len(parents)} parents, {', '.join(parents)}: shown under the first."
             )
         if parents:
             twig.parent = parents[0]
@@ -109,12 +109,12 @@ def tree(told: Iterable[Told]) -> Tree:
         else:
             twigs[twig.parent].children.append(twig)
     grown = Tree(roots, [each for each in ordered if each.span is None], cycles, notes)
-    _lay_out(grown, twigs)
+    _order(grown, twigs)
     return grown
 
 
 def _break(twigs: dict[str, Twig]) -> list[tuple[str, ...]]:
-    """Make the earliest span of each cycle a root. Gives the cycles, each from there on."""
+    """Make the earliest span of each cycle a root. Returns the cycles, each from its root on."""
     seen: set[str] = set()
     cycles = []
     for first in twigs:
@@ -135,8 +135,8 @@ def _break(twigs: dict[str, Twig]) -> list[tuple[str, ...]]:
     return cycles
 
 
-def _lay_out(grown: Tree, twigs: dict[str, Twig]) -> None:
-    """Put brothers and sisters in order, and say how deep each lies."""
+def _order(grown: Tree, twigs: dict[str, Twig]) -> None:
+    """Sort siblings, and set the depth of each span."""
     begins: dict[str, tuple[Instant, str]] = {}
     for twig in twigs.values():
         if twig.missing:
@@ -151,11 +151,11 @@ def _lay_out(grown: Tree, twigs: dict[str, Twig]) -> None:
 
 
 def _start(twig: Twig) -> Instant:
-    return twig.told[0].at if twig.told else 0
+    return twig.events[0].at if twig.events else 0
 
 
 def skew(twig: Twig, twigs: Mapping[str, Twig]) -> int:
-    """By how many microseconds a span begins before its parent, 0 where it does not, or where that cannot be said."""
+    """By how many microseconds a span begins before its parent; 0 if it does not, or if that is unknown."""
     above = twigs.get(twig.parent or "")
     if above is None or above.start is None or twig.start is None:
         return 0

@@ -1,4 +1,4 @@
-"""How values are said in few words: one line, cut, with nothing in it that could disturb what stands beside it."""
+"""Short texts of values: one line, truncated, without characters that could disturb the text around it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _columns(char: str) -> int:
 
 
 def described(content: Mapping[str, Any], text: str | None) -> str:
-    """What a description says: its text, else what its content holds."""
+    """A description as text: its text, else its content."""
     if text:
         return text
     values = list(content.values())
@@ -55,7 +55,7 @@ def described(content: Mapping[str, Any], text: str | None) -> str:
 
 
 def said(value: Any) -> str:
-    """A value of a content in a line, the beginning of it where it is long."""
+    """A value of a content on one line, truncated."""
     if isinstance(value, Mapping):
         return ", ".join(f"{key}: {_short(value[key])}" for key in list(value)[:8])
     return _short(value)

@@ -1,6 +1,6 @@
-"""Three lines of belief about one thing, instant by instant of valid time: what both began with, what is ours, what is theirs.
+"""A three-way comparison of the beliefs about one thing over valid time: the common base, ours and theirs.
 
-A line is a list of pieces (start, stop, what is said there); nothing is said between them. Two pieces agree when what they say is equal.
+A line is a list of pieces (start, stop, statement), with nothing believed between them. Two pieces agree when their statements are equal.
 """
 
 from __future__ import annotations
@@ -16,29 +16,29 @@ Outcome = Literal["ours", "theirs", "conflict"]
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """What is said over a period, and the row that says it. Two rows that say the same are equal."""
+class Statement:
+    """The content believed over a period, and its row. Statements with equal content are equal."""
 
-    says: bytes
+    content: bytes
     row: int = field(compare=False)
 
 
 class Piece(NamedTuple):
-    """Something said over a period."""
+    """A statement over a period."""
 
     start: Instant
     stop: Instant
-    said: Said
+    statement: Statement
 
 
 class Cell(NamedTuple):
-    """A period over which none of the three changes. None: nothing is said there."""
+    """A period over which none of the three changes. None: nothing is believed there."""
 
     start: Instant
     stop: Instant
-    base: Said | None
-    ours: Said | None
-    theirs: Said | None
+    base: Statement | None
+    ours: Statement | None
+    theirs: Statement | None
 
     @property
     def period(self) -> Period:
@@ -46,7 +46,7 @@ class Cell(NamedTuple):
 
     @property
     def outcome(self) -> Outcome:
-        """Whose word holds: theirs where only they changed it, a conflict where both did and not alike."""
+        """Which side holds: theirs where only they changed it, a conflict where both did, differently."""
         if self.theirs in (self.base, self.ours):
             return "ours"
         return "theirs" if self.ours == self.base else "conflict"
@@ -71,12 +71,12 @@ def cells(base: Iterable[Piece], ours: Iterable[Piece], theirs: Iterable[Piece])
     return found
 
 
-def _walk(line: list[Piece]) -> Generator[Said | None, Instant, None]:
-    """Sent instants that rise, gives what the line says there."""
+def _walk(line: list[Piece]) -> Generator[Statement | None, Instant, None]:
+    """A generator: send ascending instants, receive the line's statement there."""
     at = 0
-    said: Said | None = None
+    statement: Statement | None = None
     while True:
-        instant = yield said
+        instant = yield statement
         while at < len(line) and line[at].stop <= instant:
             at += 1
-        said = line[at].said if at < len(line) and line[at].start <= instant else None
+        statement = line[at].statement if at < len(line) and line[at].start <= instant else None

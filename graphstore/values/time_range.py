@@ -1,4 +1,4 @@
-"""The stretch of time a question is about: `7d`, a date, a range; and how an answer says it."""
+"""The range of time of a request: `7d`, a date, a range; and its text in an answer."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _read(since: Any, read: Callable[[], Instant]) -> Instant:
     try:
         return read()
     except InvalidError as error:
-        if "time zone" in str(error) or "name of a snapshot," in str(error):  # the way out is said there
+        if "time zone" in str(error) or "name of a snapshot," in str(error):  # that message names the remedy
             raise
         raise _unknown(since) from None
 
@@ -64,7 +64,7 @@ def _unknown(since: Any) -> InvalidError:
 
 
 def said(since: Any) -> str:
-    """The window as it was asked for, as text: `7d`."""
+    """The window as requested, as text: `7d`."""
     if isinstance(since, (tuple, list)):
         return "..".join(map(_one, since))
     return _one(since)

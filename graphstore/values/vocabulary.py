@@ -21,14 +21,14 @@ _DAEMON: tuple[Creator, ...] = ("daemon", "user", "agent", "extractor")
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of link. `source name target` is a sentence; `inverse` says it from the other end."""
+    """One kind of link. `source name target` is a sentence; `inverse` names it from the other end."""
 
     name: str
     group: Group
     inverse: str
     symmetric: bool = False
     causal: bool = False
-    """`source name target` says that target led to source."""
+    """`source name target` means that target led to source."""
     forward: bool = False
     """Source is the earlier end: it may not start after the target."""
     acyclic: bool = False
@@ -134,7 +134,7 @@ class Vocabulary:
         self.reset(custom)
 
     def reset(self, custom: Iterable[Mapping[str, Any]]) -> None:
-        """Know the built-in kinds and these, no others."""
+        """Reset to the built-in kinds and these."""
         self.kinds: dict[str, Kind] = dict(KINDS)
         self._inverse = {kind.inverse: kind.name for kind in KINDS.values() if not kind.symmetric}
         for spec in custom:
@@ -152,7 +152,7 @@ class Vocabulary:
         return plain
 
     def named(self, kinds: Iterable[str] | str) -> tuple[frozenset[str], frozenset[str]]:
-        """The stored names of the kinds that are asked for: under their own names, and under their inverse names.
+        """The stored names of the requested kinds: those under their own names, and those under their inverse names.
 
         Raises InvalidError for an unknown one.
         """

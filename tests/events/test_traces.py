@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from graphstore import GraphStore, NotFoundError, timeline
 from graphstore.events.timeline import Trace, record_message
 from graphstore.values import spans
-from graphstore.values.spans import Told
+from graphstore.values.spans import SpanEvent
 from tests.conftest import START, Clock, after
 
 pytestmark = pytest.mark.served
@@ -145,7 +145,7 @@ def test_a_span_with_two_parents_is_under_the_first_told(late: GraphStore) -> No
     found = timeline.trace(late, "request")
 
     assert "q" == found.span("x").parent_span_id
-    assert any("told with 2 parents, q, p" in note for note in found.notes)
+    assert any("has 2 parents, q, p" in note for note in found.notes)
 
 
 # ---- time and forgetting ----------------------------------------------------------------------
@@ -315,7 +315,7 @@ _NAMES = st.sampled_from("abcdef")
 
 @given(st.lists(st.tuples(st.integers(0, 9), _NAMES | st.none(), _NAMES | st.none()), max_size=20))
 def test_every_span_is_in_the_tree_once_under_its_parent_or_at_the_root(drawn: list[Any]) -> None:
-    told = [Told(f"e{number}", at, span, parent) for number, (at, span, parent) in enumerate(drawn)]
+    told = [SpanEvent(f"e{number}", at, span, parent) for number, (at, span, parent) in enumerate(drawn)]
     grown = spans.tree(told)
     walked = list(grown.walk())
     parents: dict[str, str] = {}
@@ -327,7 +327,7 @@ def test_every_span_is_in_the_tree_once_under_its_parent_or_at_the_root(drawn: l
         twig.span for twig in walked
     )
     assert sorted(each.id for each in told) == sorted(
-        each.id for group in (grown.loose, *(twig.told for twig in walked)) for each in group
+        each.id for group in (grown.loose, *(twig.events for twig in walked)) for each in group
     )
     for twig in walked:
         assert all(child.parent == twig.span and child.depth == twig.depth + 1 for child in twig.children)

@@ -135,7 +135,7 @@ class Forking(Histories):
                     read.apply(*line)
         cut = twin(fresh)
         cut_to(cut, upto)
-        cut.strands, cut.last_tx = read.strands, read.last_tx
+        cut.branch_records, cut.last_tx = read.branch_records, read.last_tx
         assert [] == differing(cut, read)
         assert said(read.taken) == said(cut.taken)
 

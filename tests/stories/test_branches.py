@@ -282,7 +282,7 @@ def test_an_interrupted_verb_on_a_branch_leaves_every_line_as_it_was(rule):
     assert rule.verify().ok
 
 
-def test_a_branch_is_laid_while_the_trunk_is_in_a_transaction(rule):
+def test_a_branch_is_read_while_the_trunk_is_in_a_transaction(rule):
     rule.on("try").close()
     with rule.transaction():
         rule.add_node("rule", FRIDAYS, id="fridays", supersedes=["release"])

@@ -21,13 +21,13 @@ _LEAST = 16
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Tokens:
-    """What a client shows to be let in: `write` may do all there is, `read` may only read."""
+    """The tokens of a store: `write` allows everything, `read` only reading."""
 
     write: str
     read: str
 
     def scope(self, shown: bytes) -> Scope | None:
-        """What the holder of a token may do; None for a token that is neither. Takes the same time whichever it is."""
+        """The scope of a token; None for an unknown one. Runs in constant time."""
         writes = compare_digest(shown, self.write.encode())
         reads = compare_digest(shown, self.read.encode())
         return "write" if writes else "read" if reads else None
@@ -39,7 +39,7 @@ def made() -> Tokens:
 
 
 def kept(place: Path) -> Tokens:
-    """The tokens that lie in a store's folder, made when they are not there.
+    """The tokens in a store's folder, made when they are missing.
 
     Raises InvalidError for a file others may read or that holds no token, EngineError when the disk refuses.
     """

@@ -1,6 +1,6 @@
-"""The index of a branch: that of the trunk as it was where the branch began, and the lines told on the branch since.
+"""The index of a branch: the trunk's as it was at the fork, plus the branch's lines since.
 
-Nothing of it is kept: it is laid when somebody asks. What was evicted or erased on the trunk since is forgotten here too.
+It is never saved, but built on demand. What was evicted or erased on the trunk since is forgotten here too.
 """
 
 from __future__ import annotations
@@ -12,26 +12,28 @@ from graphstore.core.folder.forgetting import hide
 from graphstore.core.index.gc_pause import no_collecting
 from graphstore.core.index.index import Index
 from graphstore.core.index.rollback import cut_to, twin
-from graphstore.core.journal.branch_records import Strand, Strands
+from graphstore.core.journal.branch_records import BranchRecord, BranchRecords
 from graphstore.core.journal.journal import Journal
 from graphstore.core.journal.line import FORGETTING
 from graphstore.core.journal.positions import Line, Place
 from graphstore.values.period import BEGINNING, OPEN, Instant, instant
 
-Uncommitted = Callable[[Index], None]  # gives back what a transaction still open on the trunk has taken
+Uncommitted = Callable[[Index], None]  # undoes what an open transaction on the trunk has taken
 
 
-def lay(trunk: Index, journal: Journal, strand: Strand, uncommitted: Uncommitted | None = None) -> Index:
-    """The index of a branch, from that of the trunk and the journal. `left` holds what is forgotten and in the journal still."""
+def build(
+    trunk: Index, journal: Journal, record: BranchRecord, uncommitted: Uncommitted | None = None
+) -> Index:
+    """Build the index of a branch from that of the trunk and the journal. `left` has the forgotten contents still in the journal."""
     with no_collecting():
         index = twin(trunk)
         if uncommitted is not None:
             uncommitted(index)
         index._committed = None
-        index.branch, index.strands, index.left = strand.name, Strands(), None
-        index.forked = cut_to(index, strand.fork)
-        later = _forgettings(trunk, strand.fork)
-        for line in lines(journal, strand):
+        index.branch, index.branch_records, index.left = record.name, BranchRecords(), None
+        index.forked = cut_to(index, record.fork)
+        later = _forgettings(trunk, record.fork)
+        for line in lines(journal, record):
             tx = instant(line.head["tx"])
             while later and trunk.o_tx[later[-1]] < tx:
                 _forget(index, trunk, later.pop())
@@ -43,9 +45,9 @@ def lay(trunk: Index, journal: Journal, strand: Strand, uncommitted: Uncommitted
     return index
 
 
-def lines(journal: Journal, strand: Strand) -> Iterator[Line]:
-    """What was told on a branch."""
-    for pos, length in strand.pieces:
+def lines(journal: Journal, record: BranchRecord) -> Iterator[Line]:
+    """The lines of a branch."""
+    for pos, length in record.pieces:
         yield from journal.again(Place(pos, length))
 
 
@@ -61,10 +63,15 @@ def _forgettings(trunk: Index, since: Instant) -> list[int]:
     return []
 
 
-def _forget(index: Index, trunk: Index, told: int) -> None:
-    name, tx = trunk.o_subject[told], trunk.o_tx[told]
+def _forget(index: Index, trunk: Index, source_op: int) -> None:
+    name, tx = trunk.o_subject[source_op], trunk.o_tx[source_op]
     op = index.add_op(
-        tx, trunk.o_verb[told], name, trunk.o_author[told], trunk.o_pos[told], trunk.o_len[told]
+        tx,
+        trunk.o_verb[source_op],
+        name,
+        trunk.o_author[source_op],
+        trunk.o_pos[source_op],
+        trunk.o_len[source_op],
     )
     index.last_tx = tx
     ent = index.ids.get(name, -1)
@@ -77,10 +84,10 @@ def _forget(index: Index, trunk: Index, told: int) -> None:
 # ------------------------------------------------------------------------------------- forgetting
 
 
-def names_told(journal: Journal, strand: Strand) -> set[str]:
+def names_on(journal: Journal, record: BranchRecord) -> set[str]:
     """The ids of all things and links that the lines of a branch name."""
     found: set[str] = set()
-    for line in lines(journal, strand):
+    for line in lines(journal, record):
         for entries in ("entities", "versions", "rows", "seen", "links", "claims", "link_rows"):
             found.update(entry[0] for entry in line.head.get(entries, ()))
         for _, source, _, target in line.head.get("links", ()):
@@ -89,13 +96,13 @@ def names_told(journal: Journal, strand: Strand) -> set[str]:
     return found
 
 
-def born_on(journal: Journal, strand: Strand) -> set[str]:
-    """The ids of the things that were first told on a branch."""
-    return {entry[0] for line in lines(journal, strand) for entry in line.head.get("entities", ())}
+def added_on(journal: Journal, record: BranchRecord) -> set[str]:
+    """The ids of the things first recorded on a branch."""
+    return {entry[0] for line in lines(journal, record) for entry in line.head.get("entities", ())}
 
 
 def remaining(trunk: Index, journal: Journal) -> list[Place]:
-    """The contents of forgotten things that lie in the lines of branches, deleted ones too."""
+    """The contents of forgotten things in the lines of branches, deleted ones too."""
     gone = {trunk.o_subject[op] for op in _forgettings(trunk, BEGINNING - OPEN)}
     if not gone:
         return []
@@ -103,7 +110,7 @@ def remaining(trunk: Index, journal: Journal) -> list[Place]:
         for side in (trunk.out, trunk.into):
             gone.update(trunk.l_name[link] for link in side.get(ent, ()))
     found: list[Place] = []
-    for strand in trunk.strands:
-        if strand.pieces and not gone.isdisjoint(names_told(journal, strand)):
-            found += lay(trunk, journal, strand).left or ()
+    for record in trunk.branch_records:
+        if record.pieces and not gone.isdisjoint(names_on(journal, record)):
+            found += build(trunk, journal, record).left or ()
     return found

@@ -1,4 +1,4 @@
-"""A store's folder: who holds it, what is in it, and how its index comes up when it is opened.
+"""A store's folder: its lock, its files, and how its index is loaded.
 
 memory.gs/
   journal/00000001.jsonl …   the truth
@@ -29,7 +29,7 @@ import orjson
 from graphstore.core.folder import branch_index, forgetting, index_file, rewrite, vector_file
 from graphstore.core.index.gc_pause import no_collecting
 from graphstore.core.index.index import Index
-from graphstore.core.journal.branch_records import Strands
+from graphstore.core.journal.branch_records import BranchRecords
 from graphstore.core.journal.files import remove_cut, sync_folder
 from graphstore.core.journal.journal import Journal
 from graphstore.core.journal.line import GENESIS
@@ -45,10 +45,10 @@ except ImportError:  # pragma: no cover - a platform without flock
 MEMORY = ":memory:"
 _JOURNAL, _LOCK, _INDEX = "journal", "lock", "index.bin"
 SERVED, TOKEN, READ_TOKEN = "server.json", "token", "token-read"
-_STARTING = 10.0  # seconds a server that just starts is waited for
-_SAVE_AFTER = 256  # lines followed since the copy was saved that make saving it again worth while
-_LOOKS = 3  # of others at the lock that may come between
-_TRIES = 100  # of a reader, 10 ms apart, while the writer puts other files in their place
+_STARTING = 10.0  # seconds to wait for a server that is starting
+_SAVE_AFTER = 256  # after so many lines the copy is saved again
+_LOOKS = 3  # so many other processes may touch the lock meanwhile
+_TRIES = 100  # attempts of a reader, 10 ms apart, while the writer replaces files
 _open_here: set[str] = set()
 
 
@@ -104,7 +104,7 @@ class Folder:
             self._lock = None
 
     def load(self, journal: Journal, notify: Callable[[str], None]) -> Index:
-        """The index of the journal: from the saved copy where that is right, and the lines after it. Sets a torn tail aside."""
+        """The index of the journal: from the saved copy if that is valid, and the lines after it. Sets a torn tail aside."""
         if self.path is None:
             return Index()
         try:
@@ -112,7 +112,7 @@ class Folder:
             if index is not None:
                 self._saved_at = 0
                 count = self._follow(index, journal)
-        except (FileNotFoundError, DamageError):  # the writer may just be putting other files in their place
+        except (FileNotFoundError, DamageError):  # the writer may be replacing the files
             if not self.read_only:
                 raise
             journal.reopen()
@@ -129,7 +129,7 @@ class Folder:
         return index
 
     def forget(self, index: Index, journal: Journal) -> None:
-        """See to it that no file holds what was evicted or erased; a reader only stops showing it. Raises EngineError when the disk refuses."""
+        """Remove evicted and erased contents from every file; a reader only hides them. Raises EngineError when the disk refuses."""
         forgetting.hide(index)
         if self.read_only:
             index.left = None
@@ -148,20 +148,22 @@ class Folder:
         journal.settle()
         forgetting.finish(index, journal, branch_index.remaining(index, journal))
 
-    def compact(self, strands: Strands, journal: Journal, gone: set[str], last: rewrite.Transaction) -> None:
-        """Put a journal in the old one's place that never knew the things of these ids, with one transaction more. Raises EngineError when the
+    def compact(
+        self, branch_records: BranchRecords, journal: Journal, gone: set[str], last: rewrite.Transaction
+    ) -> None:
+        """Replace the journal by one without the things of these ids, with one transaction more. Raises EngineError when the
         disk refuses; everything is then as it was."""
         if self.path is None or self.journal is None:
             journal.start_at(Position(0, 0), GENESIS)
-            told = [*rewrite.left(journal, gone, strands), last]
-            for _ in rewrite.chained(told):
+            transactions = [*rewrite.left(journal, gone, branch_records), last]
+            for _ in rewrite.chained(transactions):
                 pass
-            journal.hold(told)
+            journal.hold(transactions)
             return
         old = Journal(self.journal, writer=False)
         try:
             rewrite.write(
-                rewrite.chained(chain(rewrite.left(old, gone, strands), [last])),
+                rewrite.chained(chain(rewrite.left(old, gone, branch_records), [last])),
                 self._fresh,
                 journal.generation + 1,
             )
@@ -194,7 +196,7 @@ class Folder:
         sync_folder(self.path)
 
     def _mend(self) -> None:
-        """Finish what a process was at when it ended."""
+        """Finish a replacement that a process left unfinished."""
         assert self.journal is not None
         if self._fresh.exists() and not self.journal.exists():
             self._fresh.rename(self.journal)
@@ -205,7 +207,7 @@ class Folder:
             file.unlink(missing_ok=True)
 
     def _remove_copies(self) -> None:
-        """They hold contents, or lead to places that will move."""
+        """Remove files with contents, or with places that will move."""
         assert self.path is not None
         remove_cut(self.path.glob("graph.kuzu*"))
         for name in (*self.path.glob("graph.json*"), self.path / _INDEX, self.path / "index.new"):
@@ -216,13 +218,13 @@ class Folder:
     def _remove_torn(self, names: list[bytes]) -> None:
         assert self.journal is not None
         for file in self.journal.glob("*.bin"):
-            if _may_tell_of(file.read_bytes(), names):
+            if _may_name(file.read_bytes(), names):
                 file.unlink()
 
     def _keep_torn(self, names: list[bytes]) -> None:
         assert self.journal is not None
         for file in self.journal.glob("*.bin"):
-            if not _may_tell_of(file.read_bytes(), names):
+            if not _may_name(file.read_bytes(), names):
                 shutil.copy2(file, self._fresh / file.name)
 
     def replay(self, journal: Journal, upto: int | None = None) -> tuple[Index, int]:
@@ -239,7 +241,7 @@ class Folder:
             except DamageError:
                 if not left or not journal.renewed():
                     raise
-            time.sleep(0.01)  # the writer is just putting other files in their place
+            time.sleep(0.01)  # the writer is replacing the files
             journal.reopen()
         return index, count
 
@@ -266,7 +268,7 @@ class Folder:
             return None
         crc = None
         if journal.holds(found.position):
-            with ThreadPoolExecutor(1) as aside:  # the checksum and the index keep a core each busy
+            with ThreadPoolExecutor(1) as aside:  # the checksum and the index use a core each
                 pending = aside.submit(journal.checksum, found.position)
                 index = found.index()
                 crc = pending.result()
@@ -277,7 +279,7 @@ class Folder:
         return index
 
     def save(self, index: Index, journal: Journal) -> None:
-        """Save the copy of the index, when that spares the next open some work."""
+        """Save the copy of the index, if that saves the next open some work."""
         if self.path is None or self.read_only or not index.transactions or index.left:
             return
         if self._saved_at >= 0 and index.transactions - self._saved_at < _SAVE_AFTER:
@@ -297,7 +299,7 @@ def here(path: str | os.PathLike[str]) -> None:
 
 
 def locate(path: str | os.PathLike[str], *, read_only: bool, create: bool) -> Folder:
-    """The folder of a store. Raises InvalidError for a path that is something else, NotFoundError when nothing is there and none is made."""
+    """The folder of a store. Raises InvalidError for a path that is something else, NotFoundError when there is none and it is not to be made."""
     if not isinstance(path, (str, os.PathLike)):
         raise InvalidError(f"{path!r} is no path. Give the name of a folder, such as 'memory.gs'.")
     if os.fspath(path) == MEMORY:
@@ -331,7 +333,7 @@ def locate(path: str | os.PathLike[str], *, read_only: bool, create: bool) -> Fo
 
 
 def _half_way(place: Path, read_only: bool) -> bool:
-    """Whether a journal written anew waits to be put in its place. A reader waits a moment for the writer that is at it."""
+    """Whether a rewritten journal waits to replace the old one. A reader waits a moment for the writer to finish."""
     for _ in range(_TRIES if read_only else 1):
         if (place / _JOURNAL / "00000001.jsonl").exists():
             return True
@@ -364,10 +366,10 @@ def serving(path: str | os.PathLike[str], wait: float = _STARTING) -> tuple[str,
     """
     place = Path(path)
     until = time.monotonic() + wait
-    while (told := served(place)) is not None:
-        if told["url"] is not None:
+    while (server := served(place)) is not None:
+        if server["url"] is not None:
             token = token_in(place) or token_in(place, READ_TOKEN)
-            return (told["url"], token) if token and holder(place) == told["pid"] else None
+            return (server["url"], token) if token and holder(place) == server["pid"] else None
         if time.monotonic() >= until:
             return None
         time.sleep(0.02)
@@ -375,21 +377,21 @@ def serving(path: str | os.PathLike[str], wait: float = _STARTING) -> tuple[str,
 
 
 def served(place: Path) -> dict[str, Any] | None:
-    """What a living server of this machine told of itself: `pid`, and `url`, None while it is starting. Who may not write the folder tells nothing."""
+    """The record of a live server of this machine: `pid`, and `url`, None while it is starting. A file of a user who may not write the folder is ignored."""
     try:
-        told = orjson.loads(own_bytes(place / SERVED))
+        server = orjson.loads(own_bytes(place / SERVED))
     except (OSError, orjson.JSONDecodeError):
         return None
-    if not isinstance(told, dict) or told.get("host") != socket.gethostname():
+    if not isinstance(server, dict) or server.get("host") != socket.gethostname():
         return None
-    url, pid = told.get("url"), told.get("pid")
+    url, pid = server.get("url"), server.get("pid")
     if not isinstance(pid, int) or pid <= 0 or not (url is None or isinstance(url, str)):
         return None
-    return told if _lives(pid) else None
+    return server if _lives(pid) else None
 
 
 def token_in(place: Path, name: str = TOKEN) -> str | None:
-    """A token that lies in a store's folder; None when there is none, or when it may not be read."""
+    """A token in a store's folder; None when there is none, or when it may not be read."""
     try:
         return own_bytes(place / name).decode("ascii").strip() or None
     except (OSError, UnicodeDecodeError):
@@ -397,7 +399,7 @@ def token_in(place: Path, name: str = TOKEN) -> str | None:
 
 
 def own_bytes(file: Path) -> bytes:
-    """What is in a file of a store's folder. Raises OSError for a link, and for one of somebody who owns neither the folder nor this process: a folder
+    """The bytes of a file in a store's folder. Raises OSError for a link, and for a file whose owner owns neither the folder nor this process: a folder
     may let anybody put files into it.
     """
     fd = os.open(
@@ -413,7 +415,7 @@ def own_bytes(file: Path) -> bytes:
 
 
 def _lock(fd: int) -> None:
-    """Take the writer's lock. Raises OSError when another has it: who only looks whether it is taken has it for a moment."""
+    """Take the writer's lock. Raises OSError when another process has it: a process that checks it has it for a moment."""
     if fcntl is None:
         return
     for left in range(_LOOKS, -1, -1):
@@ -427,7 +429,7 @@ def _lock(fd: int) -> None:
 
 
 def holder(place: Path) -> int | None:
-    """The process that holds a store for writing, as far as its lock says: one that is gone holds nothing."""
+    """The process that holds a store for writing, according to its lock; a dead one holds nothing."""
     try:
         fd = os.open(place / _LOCK, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -440,9 +442,7 @@ def holder(place: Path) -> int | None:
             except OSError:
                 pass
             else:
-                return (
-                    None  # nobody has it: its last holder was killed, and the number may be another's by now
-                )
+                return None  # the lock is free: its last holder was killed, and the pid may belong to another process
     finally:
         os.close(fd)
     pid = text.removeprefix("pid ").partition(" ")[0]
@@ -459,13 +459,13 @@ def _lives(pid: int) -> bool:
     return True
 
 
-# bounds and copies that depend on what was asked, not only on the journal
+# caches that depend on earlier reads, not only on the journal
 _NOT_COMPARED = frozenset(
     {"changed", "taken", "rests", "based", "prints", "printed", "looked", "left", "retaken"}
 )
 
 
-def _may_tell_of(torn: bytes, names: list[bytes]) -> bool:
+def _may_name(torn: bytes, names: list[bytes]) -> bool:
     """Whether a torn commit names one of these ids, or breaks off before it could. Contents come first in a line, ids last."""
     last = torn.rstrip(b"\0").removesuffix(b"\n").rpartition(b"\n")[2]
     try:
@@ -476,11 +476,11 @@ def _may_tell_of(torn: bytes, names: list[bytes]) -> bool:
 
 
 def verify_index(place: Folder, index: Index, journal: Journal) -> list[Problem]:
-    """What differs between a resident index and the journal read anew, as far as the index has followed it."""
+    """The differences of a resident index and the journal, as far as the index has followed it."""
     fresh, problems = read_anew(place, index.transactions)
-    if place.read_only:  # what comes after is the writer's, and may be half written just now
+    if place.read_only:  # the rest is the writer's, and may be half written
         problems = [problem for problem in problems if fresh is None]
-        if journal.renewed():  # this index is of files that are no more
+        if journal.renewed():  # the files of this index were replaced
             return problems
     if fresh is None or problems:
         return problems
@@ -498,7 +498,7 @@ def verify_index(place: Folder, index: Index, journal: Journal) -> list[Problem]
 
 
 def differing(index: Index, fresh: Index) -> list[Problem]:
-    """What differs between an index and the same laid anew."""
+    """The differences of an index and a rebuilt one."""
     return [
         Problem(
             file=_INDEX,
@@ -513,7 +513,7 @@ def differing(index: Index, fresh: Index) -> list[Problem]:
 
 
 def unexplained(index: Index) -> list[Problem]:
-    """Contents that are missing though nothing says they were evicted or erased."""
+    """Contents that are missing without an eviction or erasure."""
     return [
         Problem(
             file=_JOURNAL,

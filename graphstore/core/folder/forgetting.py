@@ -1,7 +1,7 @@
-"""What has to leave the journal when a thing is evicted or erased, and how it leaves: found in the index, blanked segment by segment.
+"""Removing evicted and erased contents from the journal: found in the index, blanked segment by segment.
 
-The line that says a thing is forgotten comes first. From then on nothing leads to the contents. Killed anywhere after it, the same is found
-again and finished when the store is opened.
+The line that records the forgetting comes first. From then on nothing leads to the contents. If the process is killed after it, the work is found
+and finished when the store is opened.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from graphstore.core.journal.positions import Place, segment_of
 
 
 def remaining(index: Index) -> list[Place]:
-    """The contents of forgotten things that the index still leads to. A body that something else uses too is not among them."""
+    """The contents of forgotten things that the index still leads to, without bodies that something else uses too."""
     if not index.gone:
         return []
     wanted = {index.v_pos[ver]: index.v_len[ver] for ent in index.gone for ver in index.versions_of[ent]}
     kept: set[int] = set()
     forgotten = _forgotten(index)
     for link in _touched(index):
-        until, said = forgotten.get(link, -1), _said(index, link)
+        until, claims = forgotten.get(link, -1), _first_claimed(index, link)
         for claim in index.claims_of[link]:
-            if said.get(claim, -1) < until:
+            if claims.get(claim, -1) < until:
                 wanted[index.c_pos[claim]] = index.c_len[claim]
             else:
                 kept.add(index.c_pos[claim])
@@ -48,7 +48,7 @@ def _reasons(index: Index, forgotten: dict[int, int], kept: set[int]) -> dict[in
         verb, subject = index.o_verb[op], index.o_subject[op]
         if verb == "erase" or verb in OF_THE_STORE:
             gone = False
-        elif verb == "evict":  # what it left of an event goes when that is erased
+        elif verb == "evict":  # the place that an eviction kept goes when the event is erased
             gone = op < things.get(subject, -1)
         else:
             gone = op in echoes or op < (links if verb in OF_LINKS else things).get(subject, -1)
@@ -76,8 +76,8 @@ def _touched(index: Index) -> set[int]:
 
 
 def _forgotten(index: Index) -> dict[int, int]:
-    """The links of which what was said goes too, each with the operation before which it was said: of an erased thing all goes, of an evicted one
-    its neighbours may speak. What is said of a link after that, as by an import, stays.
+    """The links whose claims are forgotten too, each with the operation before which they were made: all of an erased thing; of an evicted one only
+    those to other forgotten things. Later claims of a link, as by an import, stay.
     """
     found: dict[int, int] = {}
     for link in _touched(index):
@@ -90,16 +90,16 @@ def _forgotten(index: Index) -> dict[int, int]:
     return found
 
 
-def _said(index: Index, link: int) -> dict[int, int]:
-    """The operation that said each claim of a link first."""
-    said: dict[int, int] = {}
+def _first_claimed(index: Index, link: int) -> dict[int, int]:
+    """The first operation of each claim of a link."""
+    found: dict[int, int] = {}
     for row in index.rows_of_link[link]:
-        said.setdefault(index.k_claim[row], index.k_op[row])
-    return said
+        found.setdefault(index.k_claim[row], index.k_op[row])
+    return found
 
 
 def hide(index: Index) -> list[Place]:
-    """The index no longer leads to what was forgotten. Gives all that is in the journal still."""
+    """Remove forgotten contents from the index. Returns all places that are in the journal still."""
     places = remaining(index)
     index.left = [*(index.left or ()), *places]
     gone = {place.pos for place in places}
@@ -111,7 +111,7 @@ def hide(index: Index) -> list[Place]:
 
 
 def finish(index: Index, journal: Journal, elsewhere: Iterable[Place]) -> None:
-    """Write every segment anew that holds what is forgotten: on the trunk, and `elsewhere`. Raises EngineError when the disk refuses; what is
+    """Rewrite every segment with forgotten contents: on the trunk, and `elsewhere`. Raises EngineError when the disk refuses; what is
     done stays done."""
     by_segment: dict[int, list[Place]] = defaultdict(list)
     index.left = list(dict.fromkeys([*hide(index), *elsewhere]))
@@ -128,7 +128,7 @@ def _move(index: Index, segment: int, moves: Moves) -> None:
         for at, pos in enumerate(column):
             if lengths[at] and segment_of(Place(pos, 0)) == segment:
                 column[at] = moves.to(pos)
-    index.strands.move(segment, moves.to)
+    index.branch_records.move(segment, moves.to)
 
 
 def _columns(index: Index) -> tuple[tuple[array[int], array[int]], ...]:
@@ -138,12 +138,12 @@ def _columns(index: Index) -> tuple[tuple[array[int], array[int]], ...]:
 
 def names(index: Index) -> list[str]:
     """The ids of what is forgotten, here or on a branch."""
-    told = (
+    names = (
         subject for verb, subject in zip(index.o_verb, index.o_subject, strict=True) if verb in FORGETTING
     )
-    return list(dict.fromkeys(filter(None, told)))
+    return list(dict.fromkeys(filter(None, names)))
 
 
 def as_written(names: Iterable[str]) -> Iterator[bytes]:
-    """Ids as they stand in a line."""
+    """Ids as the bytes in a line."""
     return (dumps(name) for name in names)

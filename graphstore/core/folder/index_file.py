@@ -1,4 +1,4 @@
-"""The saved copy of the resident index, so that a clean open need not read the journal line by line. Disposable: any doubt, and it is not used."""
+"""The saved copy of the resident index, so that a clean open need not read the journal line by line. Disposable: in any doubt it is not used."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import orjson
 
 from graphstore.core.index.gc_pause import no_collecting
 from graphstore.core.index.index import Index
-from graphstore.core.journal.branch_records import Strands
+from graphstore.core.journal.branch_records import BranchRecords
 from graphstore.core.journal.line import SCHEMA
 from graphstore.core.journal.positions import Position
 
@@ -32,13 +32,13 @@ _GROUPS = ("versions_of", "rows_of", "now_of", "rows_of_link", "claims_of")
 
 
 def write(path: Path, index: Index, position: Position, digest: str, journal_crc: int) -> None:
-    """Write the copy; it replaces an older one whole or not at all."""
+    """Write the copy, atomically."""
     header: dict[str, Any] = {
         "schema": SCHEMA, "byteorder": sys.byteorder, "position": list(position), "digest": digest, "journal_crc": journal_crc,
         "last_tx": index.last_tx, "transactions": index.transactions, "names": index.names, "key": index.key,
         "is_event": [ent for ent, event in enumerate(index.is_event) if event], "l_name": index.l_name,
         "taken": {str(link): pieces for link, pieces in index.taken.items()}, "gaps": {str(ent): gaps for ent, gaps in index.gaps.items()}, "kinds": index.kinds, "promoted": index.promoted,
-        "strands": index.strands.saved(), "aliases": [[*alias, ver] for alias, ver in index.aliases.items()], "noted": index.noted, "retaken": index.retaken,
+        "strands": index.branch_records.saved(), "aliases": [[*alias, ver] for alias, ver in index.aliases.items()], "noted": index.noted, "retaken": index.retaken,
         "settings": index.settings, "gone": {str(ent): op for ent, op in index.gone.items()},
         "lengths": {name: len(getattr(index, name)) for name in _NUMBERS},
     }  # fmt: skip
@@ -69,7 +69,7 @@ def write(path: Path, index: Index, position: Position, digest: str, journal_crc
 
 
 class Copy:
-    """A copy that is whole: how far into the journal it reaches, the digest there, the CRC of the journal before, and the index."""
+    """A complete copy: its position in the journal, the digest there, the CRC of the journal before, and the index."""
 
     def __init__(self, header: dict[str, Any], columns: memoryview) -> None:
         self.position = Position(*header["position"])
@@ -128,7 +128,7 @@ def _load(header: dict[str, Any], data: memoryview) -> Index:
     index.names, index.key, index.l_name = header["names"], header["key"], header["l_name"]
     index.kinds, index.promoted = header["kinds"], header["promoted"]
     index.add_settings(header["settings"])
-    index.strands = Strands.loaded(header["strands"])
+    index.branch_records = BranchRecords.loaded(header["strands"])
     index.aliases = {(branch, number, name): ver for branch, number, name, ver in header["aliases"]}
     index.noted = [tuple(noted) for noted in header["noted"]]
     index.retaken = [(tx, link, [tuple(piece) for piece in before]) for tx, link, before in header["retaken"]]
@@ -140,7 +140,7 @@ def _load(header: dict[str, Any], data: memoryview) -> Index:
         index.is_event[ent] = 1
     known = [*index.names, *index.l_name, *header["o_subject"]]
     index.o_subject = list(map(known.__getitem__, subjects))
-    _weave(index, groups)
+    _link_up(index, groups)
     if "confirm" in header["o_verb_table"]:
         for op, verb in enumerate(index.o_verb):
             if verb == "confirm":
@@ -160,8 +160,8 @@ def _subjects(index: Index) -> tuple[list[str], array[int]]:
     return list(others), numbers
 
 
-def _weave(index: Index, groups: dict[str, list[list[int]]]) -> None:
-    """Everything that follows from the columns: the dictionaries and lists that lead to rows."""
+def _link_up(index: Index, groups: dict[str, list[list[int]]]) -> None:
+    """Build what follows from the columns: the dictionaries and lists that lead to rows."""
     count = len(index.names)
     index.ids = dict(zip(index.names, range(count), strict=True))
     index.versions_of = groups["versions_of"]
@@ -178,7 +178,7 @@ def _weave(index: Index, groups: dict[str, list[list[int]]]) -> None:
     for link, (source, target) in enumerate(zip(index.l_src, index.l_tgt, strict=True)):
         index.out.setdefault(source, []).append(link)
         index.into.setdefault(target, []).append(link)
-        index._weave_link(link, source, index.l_kind[link], target)
+        index._note_link(link, source, index.l_kind[link], target)
 
 
 def _flat(groups: list[list[int]]) -> tuple[array[int], array[int]]:

@@ -1,4 +1,4 @@
-"""A whole store as one file: the journal's header and every line of it, in order. `GraphStore.export` writes it, this takes it back."""
+"""A whole store as one file: the journal's header and every line of it, in order. `GraphStore.export` writes it, this reads it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from graphstore.errors import DamageError, EngineError, NotFoundError
 
 
 def load(dump: Path, folder: Path) -> int:
-    """Make the journal of a new store from a dump, verifying each line. Gives the number of lines.
+    """Make the journal of a new store from a dump, verifying each line. Returns the number of lines.
 
     Raises DamageError with file and line; the folder is then left without a journal.
     """

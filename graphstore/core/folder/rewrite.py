@@ -1,7 +1,7 @@
-"""The journal written anew as if some things had never been told: no tombstone, no operation on them, no link to them.
+"""Rewriting the journal as if some things had never been recorded: no tombstone, no operation on them, no link to them.
 
-Everything else keeps its periods and its transaction instants; rows, operations and bodies are numbered anew and the digest chain is computed
-again. The new journal is made in a folder beside the old one, and put in its place whole.
+Everything else keeps its periods and its transaction instants; rows, operations and bodies are renumbered and the digest chain is computed
+again. The new journal is made in a folder beside the old one, and replaces it as a whole.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import IO, Any
 
 import orjson
 
-from graphstore.core.journal.branch_records import Strands
+from graphstore.core.journal.branch_records import BranchRecords
 from graphstore.core.journal.files import sync_folder
 from graphstore.core.journal.journal import SEGMENT_BYTES, Journal
 from graphstore.core.journal.line import (
@@ -27,8 +27,8 @@ from graphstore.core.journal.line import (
     TOUCH,
     compose,
     dumps,
+    encode,
     header,
-    lay_out,
 )
 from graphstore.core.journal.positions import Line
 from graphstore.errors import EngineError
@@ -55,21 +55,21 @@ _BY = (
 
 
 class _Rows:
-    """The rows of one line of belief: old number -> new number, -1 when left out; and how many there were when, on the trunk."""
+    """The rows of one line of belief: old number -> new number, -1 when left out; on the trunk also their count at each instant."""
 
     def __init__(self) -> None:
         self.numbers: dict[str, list[int]] = {"rows": [], "link_rows": []}
         self.kept = {"rows": 0, "link_rows": 0}
-        self.told: list[tuple[Instant, int, int]] = []
+        self.known: list[tuple[Instant, int, int]] = []
 
-    def told_at(self, tx: Instant) -> None:
-        self.told.append((tx, len(self.numbers["rows"]), len(self.numbers["link_rows"])))
+    def note(self, tx: Instant) -> None:
+        self.known.append((tx, len(self.numbers["rows"]), len(self.numbers["link_rows"])))
 
     def forked(self, at: Instant) -> _Rows:
         """Those of a branch that begins here with what was known at an instant."""
         fresh = _Rows()
-        so_far = bisect_right(self.told, at, key=lambda told: told[0])
-        counts = self.told[so_far - 1][1:] if so_far else (0, 0)
+        so_far = bisect_right(self.known, at, key=lambda known: known[0])
+        counts = self.known[so_far - 1][1:] if so_far else (0, 0)
         for (name, numbers), count in zip(self.numbers.items(), counts, strict=True):
             fresh.numbers[name] = numbers[:count]
             fresh.kept[name] = sum(number >= 0 for number in fresh.numbers[name])
@@ -77,18 +77,20 @@ class _Rows:
 
 
 class Compacting:
-    """One pass over all transactions, leaving out the things of these ids and their links, and what was told on deleted branches.
+    """One pass over all transactions that leaves out the things of these ids, their links, and deleted branches.
 
-    A link may have the id of a thing: they are apart.
+    A link may have the same id as a thing.
     """
 
-    def __init__(self, gone: set[str], strands: Strands) -> None:
+    def __init__(self, gone: set[str], branch_records: BranchRecords) -> None:
         self.gone = gone
         self.links: set[str] = set()  # those that are left out
         self._trunk = self._rows = _Rows()
         self._branches: dict[str, _Rows | None] = {}  # None: deleted
-        self._deleted = {(strand.name, strand.made) for strand in strands if strand.deleted is not None}
-        self._said: set[str] = set()  # hashes of what was said of links left out, in one transaction
+        self._deleted = {
+            (record.name, record.made) for record in branch_records if record.deleted is not None
+        }
+        self._link_bodies: set[str] = set()  # hashes of the bodies of left-out links, in one transaction
 
     def transaction(self, heads: list[Head]) -> list[tuple[Head, list[int]]]:
         """The lines that are left of a transaction, each with the numbers of the bodies it keeps."""
@@ -104,7 +106,7 @@ class Compacting:
                     self._branches[name] = None if over else self._trunk.forked(instant(fork[0]))
         kept = self._transaction(heads)
         if branch is None:
-            self._trunk.told_at(tx)
+            self._trunk.note(tx)
         return kept
 
     def _transaction(self, heads: list[Head]) -> list[tuple[Head, list[int]]]:
@@ -112,7 +114,7 @@ class Compacting:
             self.links |= {
                 name for name, source, _, target in head.get("links", ()) if {source, target} & self.gone
             }
-        self._said = {
+        self._link_bodies = {
             head["body"][body]
             for head in heads
             for name, *_, body in head.get("claims", ())
@@ -158,7 +160,7 @@ class Compacting:
             del head["took"]
 
     def _operations(self, heads: list[Head], firsts: list[int], used: set[int]) -> dict[int, int]:
-        """Keep the operations on what is left, and those that rows of it name (their subject is then nothing). Old number -> new number."""
+        """Keep the operations on what remains, and those that its rows name (then with an empty subject). Old number -> new number."""
         numbers: dict[int, int] = {}
         for head, first in zip(heads, firsts, strict=True):
             kept = []
@@ -167,7 +169,7 @@ class Compacting:
                 if gone and at not in used:
                     continue
                 numbers[at] = len(numbers)
-                silent = gone or any(head["body"][number] in self._said for number in body)
+                silent = gone or any(head["body"][number] in self._link_bodies for number in body)
                 kept.append([verb, "" if gone else subject, *(() if silent else body)])
             _keep(head, "ops", kept)
             if not any(subject and not body for _, subject, *body in kept):
@@ -205,52 +207,52 @@ def _bodies(head: Head) -> list[int]:
     return list(order)
 
 
-def left(journal: Journal, gone: set[str], strands: Strands) -> Iterator[Transaction]:
-    """What is left of each transaction of a journal that stands at its beginning."""
-    compacting = Compacting(gone, strands)
+def left(journal: Journal, gone: set[str], branch_records: BranchRecords) -> Iterator[Transaction]:
+    """The rest of each transaction of a journal, read from its beginning."""
+    compacting = Compacting(gone, branch_records)
     lines: list[Line] = []
     for group in journal.read():
         lines += group
         if lines[-1].head.get("more"):
             continue
-        # those of a journal in memory are the journal's own
+        # copied: heads in memory belong to the journal
         heads = [line.head if journal.path else orjson.loads(dumps(line.head)) for line in lines]
         places = {id(head): line.places for head, line in zip(heads, lines, strict=True)}
-        told = []
+        lines_left = []
         for head, kept in compacting.transaction(heads):
             bodies = [places[id(head)][number] for number in kept]
             head["body"] = [head["body"][number] for number in kept]
             raw = [journal.raw(*body) if body.length else FORGOTTEN for body in bodies]
             _leave_out_counts(head, raw, gone)
-            told.append((head, raw))
-        if told:
-            yield told
+            lines_left.append((head, raw))
+        if lines_left:
+            yield lines_left
         lines = []
 
 
 def _leave_out_counts(head: Head, bodies: list[bytes], gone: set[str]) -> None:
-    """How often things were looked up is told by id: without those that are left out."""
+    """Remove the counts of left-out things from the recorded lookups."""
     for verb, _, *body in head.get("ops", ()):
         if verb == TOUCH:
-            said = orjson.loads(bodies[body[0]])
-            said[COUNTS] = {name: count for name, count in said[COUNTS].items() if name not in gone}
-            bodies[body[0]] = dumps(said)
+            counts = orjson.loads(bodies[body[0]])
+            counts[COUNTS] = {name: count for name, count in counts[COUNTS].items() if name not in gone}
+            bodies[body[0]] = dumps(counts)
             alone: Head = {}
             compose(alone, [bodies[body[0]]], GENESIS)
             head["body"][body[0]] = alone["body"][0]
 
 
 def chained(transactions: Iterable[Transaction]) -> Iterator[list[bytes]]:
-    """The same as lines, with a digest chain of their own."""
+    """Transactions as lines, with a new digest chain."""
     prev = GENESIS
-    for told in transactions:
+    for transaction in transactions:
         lines = []
-        for number, (head, bodies) in enumerate(told, 1):
+        for number, (head, bodies) in enumerate(transaction, 1):
             head.pop("more", None)
-            if number < len(told):
+            if number < len(transaction):
                 head["more"] = True
             head["prev"] = prev
-            line, prev, _ = lay_out(head, bodies)
+            line, prev, _ = encode(head, bodies)
             lines.append(line)
         yield lines
 

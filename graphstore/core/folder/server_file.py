@@ -1,4 +1,4 @@
-"""Where a store is served: a file in its folder while a server holds it, so that others on this machine find the server by `folder.serving`."""
+"""The file in a served store's folder by which others on this machine find the server, with `folder.serving`."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from graphstore.errors import EngineError, InvalidError, LockedError
 
 
 def announce(place: Path, url: str | None) -> None:
-    """Say where this process serves the store; None: it is about to. Raises EngineError when the disk refuses."""
-    told = {
+    """Write where this process serves the store; None while it starts. Raises EngineError when the disk refuses."""
+    server = {
         "url": url,
         "pid": os.getpid(),
         "host": socket.gethostname(),
@@ -25,7 +25,7 @@ def announce(place: Path, url: str | None) -> None:
     }
     before = os.umask(0o177)
     try:
-        replace_whole(place / folder.SERVED, orjson.dumps(told, option=orjson.OPT_INDENT_2) + b"\n")
+        replace_whole(place / folder.SERVED, orjson.dumps(server, option=orjson.OPT_INDENT_2) + b"\n")
     except OSError as error:
         raise EngineError(f"cannot write {place / folder.SERVED}: {error.strerror}.") from error
     finally:
@@ -33,9 +33,9 @@ def announce(place: Path, url: str | None) -> None:
 
 
 def withdraw(place: Path) -> None:
-    """Serve no more. What another process said meanwhile stays."""
-    told = folder.served(place)
-    if told is not None and told["pid"] == os.getpid():
+    """Remove the file, unless another process has replaced it."""
+    server = folder.served(place)
+    if server is not None and server["pid"] == os.getpid():
         with contextlib.suppress(OSError):
             (place / folder.SERVED).unlink()
 
@@ -46,12 +46,12 @@ def is_held(place: Path) -> bool:
 
 
 def refuse_served(place: Path) -> None:
-    """Raise LockedError when another process of this machine serves the store, or is about to: one that has no lock of it says so no more."""
-    told = folder.served(place)
-    if told is not None and folder.holder(place) == told["pid"] != os.getpid():
-        where = told["url"] or "an address it is about to tell"
+    """Raise LockedError when another process of this machine serves the store, or is starting to. A server without the store's lock does not count."""
+    server = folder.served(place)
+    if server is not None and folder.holder(place) == server["pid"] != os.getpid():
+        where = server["url"] or "an address not known yet"
         raise LockedError(
-            f"{place} is served already, on {where} (pid {told['pid']}). Use that server, or stop it first."
+            f"{place} is served already, on {where} (pid {server['pid']}). Use that server, or stop it first."
         )
 
 

@@ -1,6 +1,6 @@
 """The vectors of memory on disk: one file for each model beside the journal, a copy that may be deleted at any time.
 
-A row belongs to a thing and a text, by their hashes, and carries a checksum: what does not fit what the journal says is not found, what is damaged or
+A row belongs to a thing and a text, by their hashes, and has a checksum: a row that does not match the journal is not found, one that is damaged or
 half written is not read. Rows are only appended, or blanked where they lie when the thing is forgotten.
 """
 
@@ -23,7 +23,7 @@ _MOST_HEADER = 8_192
 _HASH = 16
 _KEY = 2 * _HASH
 _NUMBER = 4  # bytes of a checksum, and of one number of a vector
-_BLANKS = 1_000  # so many blank rows, when they are the greater part, are worth writing the file anew
+_BLANKS = 1_000  # so many blank rows, if they are the majority, are worth rewriting the file
 
 
 class Header(NamedTuple):
@@ -75,15 +75,15 @@ def files(folder: Path) -> list[Path]:
 
 
 def read_header(path: Path) -> Header | None:
-    """What a file says it holds; None when it says nothing that can be read. Raises FileNotFoundError."""
+    """The header of a file; None when it cannot be read. Raises FileNotFoundError."""
     with open(path, "rb") as file:
         start = file.read(_MOST_HEADER)
-    said, newline, _ = start.removeprefix(_MAGIC).partition(b"\n")
+    stated, newline, _ = start.removeprefix(_MAGIC).partition(b"\n")
     if not start.startswith(_MAGIC) or not newline:
         return None
     try:
-        fields = orjson.loads(said)
-        found = Header(fields["model"], fields["dimension"], len(_MAGIC) + len(said) + 1)
+        fields = orjson.loads(stated)
+        found = Header(fields["model"], fields["dimension"], len(_MAGIC) + len(stated) + 1)
     except (orjson.JSONDecodeError, KeyError, TypeError):
         return None
     whole = isinstance(found.model, str) and type(found.dimension) is int and found.dimension > 0
@@ -118,14 +118,14 @@ def worth_writing_anew(found: Rows) -> bool:
 
 
 def write(path: Path, model: str, dimension: int, rows: Iterable[Row] = ()) -> Header:
-    """Put a file in place that holds these rows, whole or not at all. Raises OSError."""
+    """Replace the file atomically by one with these rows. Raises OSError."""
     head = _header(model, dimension)
     replace_whole(path, head + b"".join(map(_packed, rows)))
     return Header(model, dimension, len(head))
 
 
 def append(path: Path, header: Header, rows: Sequence[Row]) -> int:
-    """Add rows, durably; gives where the file ends then. A row that was half written before is written over. Raises OSError."""
+    """Append rows, durably. Returns the new end of the file. A half-written row at the end is overwritten. Raises OSError."""
     fd = os.open(path, os.O_RDWR)
     try:
         end = header.size + (os.fstat(fd).st_size - header.size) // header.stride * header.stride
@@ -144,7 +144,7 @@ def _packed(row: Row) -> bytes:
 
 
 def forget(folder: Path, names: Iterable[str]) -> None:
-    """Blank every row of these things, and what was half written, in the files of all models. A file that says nothing is removed. Raises OSError."""
+    """Blank every row of these things, and half-written rows, in the files of all models. A file without a header is removed. Raises OSError."""
     there = files(folder)
     gone = {_digest(name) for name in names} if there else set()
     for path in there:

@@ -1,4 +1,4 @@
-"""Many things nobody knew, added to the index at once: column by column, as `rollback.py` takes away."""
+"""Adding many new things to the index at once, column by column; `rollback.py` removes them the same way."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from graphstore.values.period import OPEN, Instant
 
 
 class Birth(NamedTuple):
-    """A thing nobody knew, without a key: by which operation it is told, what it is, when its description holds, and where that and the reason lie."""
+    """A new thing without a key: its operation, what it is, when its description holds, and the places of that and of the reason."""
 
     verb: str
     name: str

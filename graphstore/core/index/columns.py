@@ -1,10 +1,10 @@
-"""The columns of the index: every period in memory, as arrays of numbers, and what leads to their rows.
+"""The columns of the index: every period in memory as arrays of numbers, and the dictionaries and lists that lead to their rows.
 
 All columns only grow, except that a row's end in tx (`r_end`, `k_end`) and the operation that closed it are set once. So a transaction that fails is
 undone by cutting the columns back to a `Mark`.
 
 Prefixes: `v_` versions (contents), `r_` rows of versions, `l_` links, `c_` claims (a link's attributes), `k_` rows of links, `s_` occurrences of events
-after the first told, `o_` operations.
+after the first recorded one, `o_` operations.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from graphstore.core.index.hulls import Blocks, Runs
-from graphstore.core.journal.branch_records import Strands
+from graphstore.core.journal.branch_records import BranchRecords
 from graphstore.values.period import OPEN, Instant, Period
 from graphstore.values.vocabulary import KINDS
 
@@ -52,19 +52,21 @@ class Columns:
         self.names: list[str] = []
         self.is_event = bytearray()
         self.born = _numbers()
-        self.changed = _numbers()  # an instant not before the last change of its rows
+        self.changed = _numbers()  # not before the last change of its rows
         self.kind: list[str] = []
         self.key: list[str | None] = []
         self.scope: list[str] = []
         self.versions_of: list[list[int]] = []
-        self.rows_of: list[list[int]] = []  # in writing order
+        self.rows_of: list[list[int]] = []  # in the order they were written
         self.now_of: list[list[int]] = []  # believed now, by valid_from
         self.out: dict[int, list[int]] = {}
         self.into: dict[int, list[int]] = {}
         self.successors: dict[int, list[int]] = {}  # entity -> supersedes links to it
         self.even: dict[int, list[int]] = {}  # entity -> symmetric links at either end
-        self.rests: set[int] = set()  # what ever rested on something, and
-        self.based: set[int] = set()  # what something ever rested on; an undone link may leave its ends here
+        self.rests: set[int] = set()  # entities that ever rested on something, and
+        self.based: set[int] = (
+            set()
+        )  # entities that something ever rested on; an undone link may leave its ends here
         self.slots: dict[tuple[str, str, str], list[int]] = {}
         # versions
         self.v_ent, self.v_num, self.v_pos, self.v_len = _numbers(), _numbers(), _numbers(), _numbers()
@@ -81,7 +83,7 @@ class Columns:
         self.claims_of: list[list[int]] = []
         # supersedes link -> (version, from, to)
         self.taken: dict[int, list[tuple[int, Instant, Instant]]] = {}
-        # entity -> (tx, from, to, operation that took it)
+        # entity -> (tx, from, to, operation that removed it)
         self.gaps: dict[int, list[tuple[Instant, Instant, Instant, int]]] = {}
         # claims
         self.c_link, self.c_num, self.c_strength, self.c_inferred = (
@@ -97,12 +99,12 @@ class Columns:
         self.k_tx, self.k_end, self.k_op, self.k_close = _numbers(), _numbers(), _numbers(), _numbers()
         self.link_closings = _numbers()
         self._init_seen()
-        self._init_told()
+        self._init_operations()
         self._blocks: dict[int, Blocks] = {}
-        self._runs: dict[int, list[Runs]] = {}  # entity -> of each list of its links that is long
+        self._runs: dict[int, list[Runs]] = {}  # entity -> runs of its long lists of links
         self._sorted: list[str] = []
 
-    def _init_told(self) -> None:
+    def _init_operations(self) -> None:
         # operations
         self.o_tx, self.o_pos, self.o_len = _numbers(), _numbers(), _numbers()
         self.o_verb: list[str] = []
@@ -111,35 +113,35 @@ class Columns:
         self.transactions = 0
         self.kinds: list[dict[str, Any]] = []  # custom link kinds, in the order they were defined
         self.promoted: list[str] = []
-        # what the store keeps of how it is to behave; the last of a name counts
+        # settings of the store; the last of a name counts
         self.settings: list[dict[str, Any]] = []
         self.set_at: dict[str, list[int]] = {}  # where in `settings` each name is, in order
         self.gone: dict[int, int] = {}  # forgotten entity -> the operation that evicted or erased it
         self.confirmed: dict[str, list[int]] = {}  # id -> the operations that confirmed it
-        self.branch: str | None = None  # whose lines this index follows; None: the trunk's
+        self.branch: str | None = None  # the branch whose lines this index follows; None: the trunk
         self.forked: Mark | None = None  # how much of it a branch has from the trunk
-        self.strands = Strands()
+        self.branch_records = BranchRecords()
         self.aliases: dict[tuple[str, int, str], int] = {}  # (branch, number there, id) -> version
-        # what it takes to cut this back to any instant: when each transaction was told, and how many versions there were then,
+        # to roll back to any instant: when each transaction was written, and how many versions there were then,
         self.t_tx, self.t_ver = _numbers(), _numbers()
-        # how many kinds, promoted ones and settings there were from when on, and what each change of an older `taken` replaced
+        # how many kinds, promoted kinds and settings there were from which instant on, and what each change of an older `taken` replaced
         self.noted: list[tuple[Instant, int, int, int]] = []
         self.retaken: list[tuple[Instant, int, list[tuple[int, Instant, Instant]]]] = []
-        # places of forgotten contents that are in the journal still and nothing leads to; None: surely none
+        # places of forgotten contents still in the journal that nothing leads to; None: none
         self.left: list[Any] | None = None
 
     def _init_seen(self) -> None:
-        # occurrences: of each also the earliest and the latest among those of its event up to it
+        # occurrences; each with the earliest and the latest of its event so far
         self.s_ent, self.s_at, self.s_tx, self.s_op = _numbers(), _numbers(), _numbers(), _numbers()
         self.s_first, self.s_last = _numbers(), _numbers()
         self.seen_of: dict[int, list[int]] = {}  # event -> its occurrences, in writing order
-        # fingerprints of events: in the bodies only, read from there when first needed
+        # fingerprints of events: only in the bodies, read from there when first needed
         self.prints: dict[str, list[int]] = {}  # in the order the events were recorded
         self.printed: list[tuple[int, str]] = []
-        self.looked = 0  # how many entities were looked at for one
+        self.looked = 0  # how many entities were searched for one
 
     def lengths(self) -> Mark:
-        """How long each group of columns is, with what a transaction still open has added."""
+        """How long each group of columns is, including an open transaction."""
         return Mark(
             len(self.names), len(self.v_ent), len(self.r_ent), len(self.closings), len(self.l_name),
             len(self.c_link), len(self.k_link), len(self.link_closings), len(self.o_tx), len(self.s_ent),
@@ -215,10 +217,10 @@ class Columns:
         self.claims_of.append([])
         self.out.setdefault(source, []).append(link)
         self.into.setdefault(target, []).append(link)
-        self._weave_link(link, source, kind, target)
+        self._note_link(link, source, kind, target)
         return link
 
-    def _weave_link(self, link: int, source: int, kind: str, target: int) -> None:
+    def _note_link(self, link: int, source: int, kind: str, target: int) -> None:
         if kind == "supersedes":
             self.successors.setdefault(target, []).append(link)
         elif kind in RESTING:
@@ -233,7 +235,7 @@ class Columns:
 
     @property
     def symmetric(self) -> frozenset[str]:
-        """The kinds of link that say the same from both ends."""
+        """The kinds of link that hold in both directions."""
         if not self.kinds:
             return SYMMETRIC
         return SYMMETRIC.union(kind["name"] for kind in self.kinds if kind["symmetric"])
@@ -273,7 +275,7 @@ class Columns:
         self._changed(self.k_link[row])
 
     def add_seen(self, ent: int, at: Instant, tx: Instant, op: int) -> None:
-        """An event that is there already happened at `at` too."""
+        """Add an occurrence at `at` to an existing event."""
         rows = self.seen_of.setdefault(ent, [])
         before = rows[-1] if rows else -1
         rows.append(len(self.s_ent))
@@ -285,7 +287,7 @@ class Columns:
         self.s_last.append(at if before < 0 else max(at, self.s_last[before]))
 
     def add_print(self, ent: int, fingerprint: str) -> None:
-        """An event has this fingerprint. Events come in the order they were recorded."""
+        """Add the fingerprint of an event. Events come in the order they were recorded."""
         self.prints.setdefault(fingerprint, []).append(ent)
         self.printed.append((ent, fingerprint))
 
@@ -297,19 +299,19 @@ class Columns:
         self.o_pos.append(pos)
         self.o_len.append(length)
         op = len(self.o_tx) - 1
-        if verb == "confirm":  # by name: the line of a thing's birth names its operations first
+        if verb == "confirm":  # by name: a line lists its operations before its new entities
             self.confirmed.setdefault(subject, []).append(op)
         return op
 
     def add_settings(self, settings: Iterable[dict[str, Any]]) -> None:
-        """The store keeps these from now on."""
+        """Add settings."""
         for setting in settings:
             for name in setting:
                 self.set_at.setdefault(name, []).append(len(self.settings))
             self.settings.append(setting)
 
     def cut_settings(self, count: int) -> None:
-        """Keep the first so many settings."""
+        """Keep only the first so many settings."""
         while len(self.settings) > count:
             for name in self.settings.pop():
                 places = self.set_at[name]
@@ -318,7 +320,7 @@ class Columns:
                     del self.set_at[name]
 
     def forget(self, ent: int, op: int) -> None:
-        """From now on an entity is evicted or erased, at every coordinate. -1: one that only a branch knows."""
+        """Mark an entity as evicted or erased, at every coordinate. -1: one that only a branch knows."""
         if ent >= 0:
             self.gone[ent] = op
         self.left = self.left or []

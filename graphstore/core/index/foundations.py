@@ -1,6 +1,6 @@
-"""What rests on what: a thing that stands is shaky while something it rests on has fallen and nobody has looked at it since.
+"""What rests on what: a thing that stands is shaky while something it rests on has fallen and it was not revised or confirmed since.
 
-Nothing is marked when a thing falls. It is found when asked, along the links that hold at the coordinate, so it is exact at every one.
+Nothing is marked when a thing falls. Each read follows the links that hold at its coordinate, so the answer is exact at every coordinate.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ from graphstore.values.period import OPEN, Instant
 
 FALLEN = frozenset({"superseded", "retracted", "evicted", "erased"})
 OFTEN = 1
-"""So many looks for each thing that rests on something are taken; then it is worth while to know how far falls reach."""
+"""After so many lookups for each thing that rests on something, computing the reach of all falls is worthwhile."""
 HALF = 0.5
-"""So many of them at one coordinate; then it is worth while to look at each thing once, for all questions there."""
+"""After so many of them at one coordinate, examining every thing there once is worthwhile."""
 
 KEPT = 4
-"""Coordinates at which it is kept what was found."""
+"""The number of coordinates whose results are cached."""
 _BACK = 64
 
 Path = tuple[int, Any]  # a link row, and the path that goes on from there; () at its end
 
 
-class Shaken(NamedTuple):
-    """A thing that is shaky, the fallen thing it rests on, the link rows from the former to the latter, and when the fall was told."""
+class ShakyEntity(NamedTuple):
+    """A shaky thing, the fallen thing it rests on, the link rows from the former to the latter, and when the fall was recorded."""
 
     ent: int
     root: int
     rows: tuple[int, ...]
-    told: Instant
+    fell_at: Instant
     op: int
 
 
 class _Fall(NamedTuple):
-    told: Instant
+    fell_at: Instant
     op: int
     root: int
 
@@ -54,11 +54,11 @@ class Resting:
         self.index = index
         self.valid, self.tx = valid, tx
         self._standings: dict[int, str] = {}
-        # what was looked at -> when a fall that shakes it was told, 0 for none: any such fall, and the latest
+        # entity -> when a fall that shakes it was recorded, 0 for none: any such fall, and the latest
         self._some: dict[int, Instant] = {}
         self._latest: dict[int, Instant] = {}
         self._looks = 0
-        self._last = _last_told(index, tx)
+        self._last = _last_fall(index, tx)
 
     def is_shaky(self, ent: int) -> bool:
         """Whether an entity that stands is shaky."""
@@ -70,21 +70,21 @@ class Resting:
             if self._looks > HALF * len(self.index.rests):
                 self._look_up_from(ent)
                 return self._latest[ent] > 0
-            self._some[ent] = self._shaken_by(ent)
+            self._some[ent] = self._shaky_since(ent)
         return self._some[ent] > 0
 
-    def _shaken_by(self, ent: int) -> Instant:
-        """When a fall that shakes an entity was told, 0 for none: the first one met, where least was said since on the way.
+    def _shaky_since(self, ent: int) -> Instant:
+        """When a fall that shakes an entity was recorded, 0 for none: the first one found, on the paths with the oldest affirmations.
 
-        A word said after the last fall of all ends the way at once.
+        A path ends at an entity affirmed after the last fall of all.
         """
         index, tx, last, reach = self.index, self.tx, self._last, _reach(self.index, self.tx)
         done: set[int] = set()
         ways = [(self._affirmed(ent), ent)]
         found = 0
         while ways and not found:
-            said, at = heappop(ways)
-            if at in done or said >= last:
+            affirmed_at, at = heappop(ways)
+            if at in done or affirmed_at >= last:
                 continue
             done.add(at)
             for base, _ in self._bases(at):
@@ -92,19 +92,19 @@ class Resting:
                     continue
                 standing = self._standing(base)
                 if standing in FALLEN:
-                    told = self._fell(base)[0]
+                    fell_at = self._fell(base)[0]
                 elif standing != "stands" or base not in index.rests:
                     continue
                 else:
-                    told = self._latest.get(base, self._some.get(base, -1))
-                    if told < 0:
-                        heappush(ways, (max(said, self._affirmed(base)), base))
+                    fell_at = self._latest.get(base, self._some.get(base, -1))
+                    if fell_at < 0:
+                        heappush(ways, (max(affirmed_at, self._affirmed(base)), base))
                         continue
-                if told > said:
-                    found = told
+                if fell_at > affirmed_at:
+                    found = fell_at
                     break
-                if told and base in self._some:  # another fall may shake both
-                    heappush(ways, (max(said, self._affirmed(base)), base))
+                if fell_at and base in self._some:  # another fall may shake both
+                    heappush(ways, (max(affirmed_at, self._affirmed(base)), base))
         self._looked(len(done))
         return found
 
@@ -115,12 +115,12 @@ class Resting:
             state.looks += looks
 
     def _look_up_from(self, ent: int) -> None:
-        """Find the latest fall that shakes an entity, and that of everything it rests on: each thing is looked at once for all questions here.
+        """Find the latest fall that shakes an entity, and that of everything it rests on: each thing is examined once for all later calls.
 
-        Up to what has fallen first, then down from the latest fall: it shakes on as far as nobody has said a word since.
+        First up to the fallen things, then down from the latest fall, as far as nothing was affirmed since.
         """
         tx, rests, reach = self.tx, self.index.rests, _reach(self.index, self.tx)
-        said = {ent: self._affirmed(ent)}
+        affirmed_at = {ent: self._affirmed(ent)}
         above: dict[int, list[int]] = {}
         falls: list[tuple[Instant, int]] = []
         todo = [ent]
@@ -138,49 +138,49 @@ class Resting:
                     falls.append((self._latest[base], at))
                 else:
                     above.setdefault(base, []).append(at)
-                    if base not in said:
-                        said[base] = self._affirmed(base)
+                    if base not in affirmed_at:
+                        affirmed_at[base] = self._affirmed(base)
                         todo.append(base)
-        latest = dict.fromkeys(said, 0)
-        for told, at in sorted(falls, reverse=True):
+        latest = dict.fromkeys(affirmed_at, 0)
+        for fell_at, at in sorted(falls, reverse=True):
             todo = [at]
             while todo:
                 one = todo.pop()
-                if not latest[one] and said[one] < told:
-                    latest[one] = told
+                if not latest[one] and affirmed_at[one] < fell_at:
+                    latest[one] = fell_at
                     todo += above.get(one, ())
         self._latest.update(latest)
-        self._looked(len(said))
+        self._looked(len(affirmed_at))
 
-    def shaken(self) -> Iterator[Shaken]:
-        """Everything that is shaky: the latest fall first, then the nearest to it, then in the order their links were told."""
+    def shaky_entities(self) -> Iterator[ShakyEntity]:
+        """Everything that is shaky: the latest fall first, then the nearest to it, then in the order their links were recorded."""
         for fall, ent, path in self._spread(self._falls()):
             if ent not in self.index.gone:
                 rows = []
                 while path:
                     row, path = path
                     rows.append(row)
-                yield Shaken(ent, fall.root, tuple(rows), fall.told, fall.op)
+                yield ShakyEntity(ent, fall.root, tuple(rows), fall.fell_at, fall.op)
 
     def _falls(self) -> list[_Fall]:
-        """What has fallen of what something rests on, the latest first."""
+        """The fallen things that something rests on, the latest fall first."""
         index = self.index
-        known = len(index.born)  # a link that was undone may have had ends that were
+        known = len(index.born)  # the ends of an undone link may be undone too
         falls = [
             _Fall(*self._fell(base), base)
             for base in index.based
             if base < known and self._ever_lost(base) and index.born[base] <= self.tx
             if self._standing(base) in FALLEN
         ]
-        return sorted(falls, key=lambda fall: (-fall.told, fall.root))
+        return sorted(falls, key=lambda fall: (-fall.fell_at, fall.root))
 
     def _ever_lost(self, ent: int) -> bool:
-        """Whether anything was ever taken from an entity, or superseded it, or it was forgotten: else it cannot have fallen."""
+        """Whether an entity ever lost validity, was superseded or forgotten: otherwise it cannot have fallen."""
         index, rows = self.index, self.index.rows_of[ent]
         return len(rows) != 1 or index.r_close[rows[0]] >= 0 or ent in index.successors or ent in index.gone
 
     def _spread(self, falls: list[_Fall]) -> Iterator[tuple[_Fall, int, Path]]:
-        """What each fall shakes, with the way back to it: breadth first, each thing once."""
+        """What each fall shakes, with the path back to it: breadth first, each thing once."""
         seen: set[int] = set()
         for fall in falls:
             level: list[tuple[int, Any]] = [(fall.root, ())]
@@ -188,7 +188,11 @@ class Resting:
                 following = []
                 for at, rest in level:
                     for ent, row in self._dependants(at):
-                        if ent in seen or self._standing(ent) != "stands" or self._affirmed(ent) >= fall.told:
+                        if (
+                            ent in seen
+                            or self._standing(ent) != "stands"
+                            or self._affirmed(ent) >= fall.fell_at
+                        ):
                             continue
                         seen.add(ent)
                         path = (row, rest)
@@ -198,13 +202,13 @@ class Resting:
                 level = following
 
     def _bases(self, ent: int) -> Iterator[tuple[int, int]]:
-        """What an entity rests on, and the link rows that say so here."""
+        """What an entity rests on here, and the link rows that record it."""
         index = self.index
         yield from self._beside(index.out.get(ent, ()), index.l_tgt, RESTING)
         yield from self._beside(index.into.get(ent, ()), index.l_src, RESTED)
 
     def _dependants(self, ent: int) -> Iterator[tuple[int, int]]:
-        """What rests on an entity, and the link rows that say so here."""
+        """What rests on an entity here, and the link rows that record it."""
         index = self.index
         yield from self._beside(index.into.get(ent, ()), index.l_src, RESTING)
         yield from self._beside(index.out.get(ent, ()), index.l_tgt, RESTED)
@@ -220,7 +224,7 @@ class Resting:
                     yield far[link], row
 
     def _standing(self, ent: int) -> str:
-        """How an entity stands for what rests on it: what is forgotten later as it does here, an evicted event as it did before."""
+        """The standing of an entity for what rests on it: what is forgotten later stands as here, an evicted event as before."""
         found = self._standings.get(ent)
         if found is None:
             index = self.index
@@ -240,8 +244,8 @@ class Resting:
         index, last = self.index, self.index.gone.get(ent, -1)
         if last < 0:
             return -1
-        took = {index.r_close[row] for row in index.rows_of[ent]} - {-1}
-        ops = sorted({op for op in took if index.o_verb[op] in FORGETTING} | {last}, reverse=True)
+        closed_by = {index.r_close[row] for row in index.rows_of[ent]} - {-1}
+        ops = sorted({op for op in closed_by if index.o_verb[op] in FORGETTING} | {last}, reverse=True)
         fell = (op for op in ops if index.o_tx[op] <= self.tx and _is_fall(index, op, ent))
         return next(fell, -1)
 
@@ -250,12 +254,12 @@ class Resting:
         index = self.index
         if ent not in index.gone:
             return self.tx
-        took = (index.r_close[row] for row in index.rows_of[ent] if index.r_close[row] >= 0)
-        forgot = (index.o_tx[op] for op in took if index.o_verb[op] in FORGETTING)
+        closed_by = (index.r_close[row] for row in index.rows_of[ent] if index.r_close[row] >= 0)
+        forgot = (index.o_tx[op] for op in closed_by if index.o_verb[op] in FORGETTING)
         return min(self.tx, min(forgot, default=OPEN) - 1)
 
     def _fell(self, ent: int) -> tuple[Instant, int]:
-        """When it was told that an entity has fallen here, and by which operation."""
+        """When the fall of an entity here was recorded, and by which operation."""
         index, tx = self.index, self._upto(ent)
         forgot = self._forgot(ent)
         if forgot >= 0:
@@ -265,21 +269,21 @@ class Resting:
             op = min(self._superseding(ent))  # there was nothing to take
         else:
             op = index.removed_by(ent, self.valid, tx)
-            if superseded:  # it may have found the validity over already
+            if superseded:  # the validity may have ended before
                 op = max(op, min(self._superseding(ent)))
         return (index.o_tx[op], op) if op >= 0 else (index.born[ent], op)
 
     def _superseding(self, ent: int) -> Iterator[int]:
-        """The operations that first said the supersessions of an entity that hold here."""
+        """The operations that recorded the supersessions of an entity that hold here."""
         index, tx = self.index, self._upto(ent)
         for link in index.successors[ent]:
             if index.find_link(link, self.valid, tx) >= 0:
                 yield index.k_op[index.rows_of_link[link][0]]
 
     def _affirmed(self, ent: int) -> Instant:
-        """When the last word was said of an entity that stands: its description that holds, or a confirmation."""
+        """When a standing entity was last affirmed: by the description that holds, or by a confirmation."""
         index = self.index
-        said = index.born[ent]
+        affirmed_at = index.born[ent]
         if not index.is_event[ent]:
             row = (
                 index.last_cover(ent, self.valid, self.tx)
@@ -288,13 +292,13 @@ class Resting:
             )
             if row >= 0:
                 ver = index.r_ver[row]
-                said = next(index.r_tx[one] for one in index.rows_of[ent] if index.r_ver[one] == ver)
+                affirmed_at = next(index.r_tx[one] for one in index.rows_of[ent] if index.r_ver[one] == ver)
         confirmed = index.confirmations(ent, self.tx) if index.names[ent] in index.confirmed else ()
-        return max(said, index.o_tx[confirmed[-1]]) if confirmed else said
+        return max(affirmed_at, index.o_tx[confirmed[-1]]) if confirmed else affirmed_at
 
 
 def _confirms(index: Index, link: int) -> bool:
-    """Whether a link is what a confirmation says: nothing rests on that alone."""
+    """Whether a link comes from a confirmation: it is no foundation."""
     source = index.l_src[link]
     return (
         index.l_kind[link] in RESTED and bool(index.is_event[source]) and index.kind[source] == CONFIRMATION
@@ -302,45 +306,45 @@ def _confirms(index: Index, link: int) -> bool:
 
 
 class _State:
-    """What is known of an index as it was committed last: what was found at the last coordinates, how many looks were taken, how far falls reach,
-    and when something fell."""
+    """The cache for the last committed state of an index: results at the last coordinates, the number of lookups, the reach of falls,
+    and the falls."""
 
     def __init__(self) -> None:
         self.stamp = (0, 0)
         self.looks = 0
         self.reach: dict[int, Instant] = {}
-        self.reach_known: Instant = -OPEN  # so far it is right: of coordinates up to this tx
+        self.reach_known: Instant = -OPEN  # valid for coordinates up to this tx
         self.found: OrderedDict[tuple[Instant, Instant], Resting] = OrderedDict()
-        self.told: list[Instant] = []  # when anything fell, in order
-        self.fallen: list[int] = []  # and what
+        self.falls: list[Instant] = []  # the instants of all falls, in order
+        self.fallen: list[int] = []  # and the entities
         self._read = Mark()
         self._open = (-1, -1)  # the transaction that is open, and how often something was undone in it
-        self._looked = Mark()  # so far it was looked at for falls
+        self._looked = Mark()  # searched for falls up to here
         self._felled = False
 
     def felled_now(self, index: Index) -> bool:
-        """Whether a transaction still open has made anything fall. What was looked at once is not looked at again, unless something was undone."""
+        """Whether an open transaction has made anything fall. It is searched incrementally, unless something was undone."""
         here = (index.transactions, index.undone)
         if self._open != here:
             self._open, self._looked, self._felled = here, index.mark(), False
         if not self._felled:
             now = index.lengths()
-            self._felled = any(True for _ in _falls_told(index, self._looked, now))
+            self._felled = any(True for _ in _falls_between(index, self._looked, now))
             self._looked = now
         return self._felled
 
     def catch_up(self, index: Index) -> None:
-        """Know of what was committed since. What was found of coordinates that may have come before it stays right."""
+        """Catch up with the commits since. Results for earlier coordinates stay valid."""
         settled = self.stamp[1]
         self.stamp = (index.transactions, index.last_tx)
         self.reach_known = min(self.reach_known, settled)
         for place in [place for place in self.found if place[1] > settled]:
             del self.found[place]
         mark = index.mark()
-        falls = [*_falls_told(index, self._read, mark)]
-        falls += [(gap[0], ent) for ent, gaps in index.gaps.items() for gap in gaps if gap[0] > settled]
-        for told, ent in sorted(falls):
-            self.told.append(told)
+        found = [*_falls_between(index, self._read, mark)]
+        found += [(gap[0], ent) for ent, gaps in index.gaps.items() for gap in gaps if gap[0] > settled]
+        for fell_at, ent in sorted(found):
+            self.falls.append(fell_at)
             self.fallen.append(ent)
         self._read = mark
 
@@ -349,7 +353,7 @@ _states: WeakKeyDictionary[Index, _State] = WeakKeyDictionary()
 
 
 def _committed(index: Index) -> _State:
-    """What is known of the index as it was committed last."""
+    """The cache of the index as it was committed last."""
     state = _states.get(index)
     if state is None:
         state = _states[index] = _State()
@@ -359,12 +363,12 @@ def _committed(index: Index) -> _State:
 
 
 def _state(index: Index) -> _State | None:
-    """What is known of the index as it is; None while a transaction changes it."""
+    """The cache of the index as it is; None while a transaction changes it."""
     return None if index.pending else _committed(index)
 
 
 def resting_at(index: Index, valid: Instant, tx: Instant) -> Resting:
-    """What rests on what at (valid, tx): what was found there before, where that is right still."""
+    """What rests on what at (valid, tx), from the cache where that is still valid."""
     state = _state(index)
     if state is None:
         return Resting(index, valid, tx)
@@ -376,16 +380,16 @@ def resting_at(index: Index, valid: Instant, tx: Instant) -> Resting:
 
 
 def within_reach(index: Index, ent: int, tx: Instant) -> bool:
-    """Whether a fall that was told by `tx` may shake an entity at all."""
+    """Whether any fall recorded by `tx` may shake an entity."""
     reach = _reach(index, tx)
     return reach is None or reach.get(ent, OPEN) <= tx
 
 
 def _reach(index: Index, tx: Instant) -> dict[int, Instant] | None:
-    """When it was first told of a fall of a thing, or of one it can rest on by links of any time: before that nothing shakes it. None: not known
-    of coordinates at `tx`.
+    """When the first fall of each thing, or of one it can rest on by links of any time, was recorded: before that nothing shakes it. None: unknown
+    for coordinates at `tx`.
 
-    It is found for all at once, when looking has cost as much; then most reads have nowhere to look. What is written later does not change it.
+    It is computed for all things at once, when lookups have cost as much; then most reads end at once. Later writes do not change it.
     """
     state = _state(index)
     if state is None:
@@ -398,25 +402,25 @@ def _reach(index: Index, tx: Instant) -> dict[int, Instant] | None:
     return state.reach
 
 
-def _last_told(index: Index, tx: Instant) -> Instant:
-    """No fall of what something rests on was told by `tx` after this instant."""
+def _last_fall(index: Index, tx: Instant) -> Instant:
+    """The last instant by `tx` at which a thing that something rests on may have fallen."""
     state = _committed(index)
     if index.pending and state.felled_now(index):
         return tx
-    at = bisect_right(state.told, tx) - 1
+    at = bisect_right(state.falls, tx) - 1
     for back in range(at, max(at - _BACK, -1), -1):
         if state.fallen[back] in index.based:
-            return state.told[back]
-    return state.told[at - _BACK] if at >= _BACK else 0
+            return state.falls[back]
+    return state.falls[at - _BACK] if at >= _BACK else 0
 
 
 def _is_fall(index: Index, op: int, ent: int) -> bool:
-    """Whether a forgetting shakes what rests on the thing: all but the eviction of an event."""
+    """Whether forgetting a thing shakes what rests on it: always, except the eviction of an event."""
     return index.o_verb[op] == "erase" or not index.is_event[ent]
 
 
-def _falls_told(index: Index, since: Mark, upto: Mark) -> Iterator[tuple[Instant, int]]:
-    """When a thing lost validity, was superseded or was forgotten, and what, as was written between two marks."""
+def _falls_between(index: Index, since: Mark, upto: Mark) -> Iterator[tuple[Instant, int]]:
+    """The falls written between two marks: when, and which entity lost validity, was superseded or forgotten."""
     for row in index.closings[since.closings : upto.closings]:
         op, ent = index.r_close[row], index.r_ent[row]
         if index.o_verb[op] != "revise" and (index.o_verb[op] not in FORGETTING or _is_fall(index, op, ent)):
@@ -430,15 +434,15 @@ def _falls_told(index: Index, since: Mark, upto: Mark) -> Iterator[tuple[Instant
             yield index.o_tx[op], ent
     for ent in range(
         since.entities, upto.entities
-    ):  # born and gone in one transaction, known by a link alone
+    ):  # added and removed in one transaction, known by a link alone
         if not index.rows_of[ent]:
             yield index.born[ent], ent
 
 
 def _reached(index: Index, state: _State) -> dict[int, Instant]:
-    """When the first fall was told of each thing, or of what it can rest on."""
+    """The first fall of each thing or of what it can rest on."""
     reach: dict[int, Instant] = {}
-    for tx, root in zip(state.told, state.fallen, strict=True):
+    for tx, root in zip(state.falls, state.fallen, strict=True):
         todo = [root] if root in index.based else []
         while todo:
             ent = todo.pop()

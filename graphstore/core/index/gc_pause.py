@@ -1,4 +1,4 @@
-"""Garbage collection, kept off where it only costs."""
+"""A pause of garbage collection, where it only costs time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def no_collecting() -> Iterator[None]:
-    """Without garbage collection: where millions of containers are made that all stay, looking through them again and again costs most."""
+    """Pause garbage collection while millions of containers are made that all stay: scanning them repeatedly would cost most."""
     was = gc.isenabled()
     gc.disable()
     try:

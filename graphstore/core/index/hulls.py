@@ -1,4 +1,4 @@
-"""A deep history searched in few steps: hulls of time over runs of rows, or of links, and over runs of those."""
+"""Fast search in a deep history: hulls of time over runs of rows or links, and over runs of those."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Blocks:
         return -1
 
     def _follow(self, rows: list[int], r_from: array[int], r_to: array[int]) -> None:
-        # one append a step: interrupted anywhere, the next call goes on where this one stopped
+        # one append a step: after an interruption the next call continues here
         hulls = self.levels[0]
         while (len(hulls) + 1) * BRANCHING <= len(rows):
             run = rows[len(hulls) * BRANCHING : (len(hulls) + 1) * BRANCHING]
@@ -61,11 +61,11 @@ class Blocks:
 
 
 class Hull(NamedTuple):
-    """What rows of links lie within: from `since` to `until` of valid time, believed from `told` to `taken`."""
+    """The bounds of rows of links: valid time from `since` to `until`, believed from `recorded` to `taken`."""
 
     since: Instant
     until: Instant
-    told: Instant
+    recorded: Instant
     taken: Instant
 
     def around(self, other: Hull) -> Hull:
@@ -73,14 +73,14 @@ class Hull(NamedTuple):
         return Hull(
             min(self.since, other.since),
             max(self.until, other.until),
-            min(self.told, other.told),
+            min(self.recorded, other.recorded),
             max(self.taken, other.taken),
         )
 
 
 class Runs:
-    """Hulls over runs of 16, 256, 4096 … links of one thing, so that those long dead are passed over. One that may have changed is None until it
-    is looked at."""
+    """Hulls over runs of 16, 256, 4096 … links of one thing, so that links that ended long ago are skipped. One that may have changed is None until it
+    is computed again."""
 
     __slots__ = ("_hull_of", "_levels", "links")
 
@@ -89,13 +89,13 @@ class Runs:
         self._levels: list[list[Hull | None]] = [[]]
 
     def perhaps(self, valid: Instant, tx: Instant) -> list[int]:
-        """The links of which a row may hold at (valid, tx), in order: all that do, and few others."""
+        """The links that may hold at (valid, tx), in order: all that do, and few others."""
         links, found, at = self.links, list[int](), 0
         while at + BRANCHING <= len(links):
             level, size, skip = 0, BRANCHING, 0
             while at % size == 0 and at + size <= len(links):
                 hull = self._hull(level, at // size)
-                if hull.since <= valid < hull.until and hull.told <= tx < hull.taken:
+                if hull.since <= valid < hull.until and hull.recorded <= tx < hull.taken:
                     break
                 level, skip, size = level + 1, size, size * BRANCHING
             if not skip:
@@ -104,7 +104,7 @@ class Runs:
         return found + links[at:]
 
     def forget(self, link: int) -> None:
-        """A row of that link began or ended."""
+        """Invalidate the hulls over a link whose rows changed."""
         at = bisect_left(self.links, link)
         for level in self._levels:
             at //= BRANCHING

@@ -1,6 +1,6 @@
-"""Every period of the store in memory: verbs decide on it, point reads are answered from it.
+"""Every period of the store in memory: verbs decide on it, point reads use it.
 
-A copy of the journal, never trusted over it. What it is made of, and how that grows, is in `columns.py`.
+A copy of the journal, never trusted over it. Its columns are in `columns.py`.
 """
 
 from __future__ import annotations
@@ -25,31 +25,31 @@ class Index(Columns):
     def __init__(self) -> None:
         super().__init__()
         self._committed: Mark | None = None
-        self._undone = 0  # how often something pending was cut back
+        self._undone = 0  # how often a pending change was rolled back
 
     # ------------------------------------------------------------------ state
 
     def mark(self) -> Mark:
-        """The committed lengths: what a transaction still open has added is not counted."""
+        """The committed lengths, without an open transaction."""
         return self._committed or self.lengths()
 
     @property
     def pending(self) -> bool:
-        """Whether a transaction still open has changed something."""
+        """Whether an open transaction has changed something."""
         return self._committed is not None and self._committed != self.lengths()
 
     @property
     def undone(self) -> int:
-        """How often something that was pending was cut back."""
+        """How often a pending change was rolled back."""
         return self._undone
 
     def begin(self) -> Mark:
-        """From now on changes are pending, until `keep` or `undo`."""
+        """Begin pending changes, until `keep` or `undo`."""
         self._committed = self.lengths()
         return self._committed
 
     def keep(self, tx: Instant) -> None:
-        """What is pending is committed."""
+        """Commit the pending changes."""
         self._committed = None
         self._seal(tx)
 
@@ -65,24 +65,24 @@ class Index(Columns):
         """Whether contents of forgotten things may still be in the journal."""
         return self.left is not None
 
-    def note_branches(self, told: list[list[Any]], tx: Instant) -> None:
-        """Branches were made, merged or deleted. A new one takes the refs of an older one of its name."""
-        self.strands.note(told, tx)
-        made = {name for verb, name, *_ in told if verb == "branch"}
+    def note_branches(self, changes: list[list[Any]], tx: Instant) -> None:
+        """Record that branches were made, merged or deleted. A new one replaces the version aliases of an older one with its name."""
+        self.branch_records.note(changes, tx)
+        made = {name for verb, name, *_ in changes if verb == "branch"}
         for alias in [alias for alias in self.aliases if alias[0] in made] if made else ():
             del self.aliases[alias]
 
-    def tell_elsewhere(self, branch: str, tx: Instant, at: tuple[int, int], *, whole: bool = True) -> None:
-        """Something was told on a branch: it lies at `at`."""
-        self.strands.tell(branch, tx, at, whole=whole)
+    def add_branch_line(self, branch: str, tx: Instant, at: tuple[int, int], *, whole: bool = True) -> None:
+        """Record that a line was written on a branch, at the place `at`."""
+        self.branch_records.add_line(branch, tx, at, whole=whole)
         self.last_tx = tx
         self.transactions += whole
 
     def apply(self, head: dict[str, Any], places: list[Any], lies: tuple[int, int] = (0, 0)) -> None:
-        """Follow one line of the journal, which lies there. Of a line of another branch only where it lies is noted."""
+        """Apply one line of the journal. Of a line of another branch only its place is recorded."""
         tx = instant(head["tx"])
         if head.get("branch") != self.branch:
-            self.tell_elsewhere(head["branch"], tx, lies, whole=not head.get("more"))
+            self.add_branch_line(head["branch"], tx, lies, whole=not head.get("more"))
             return
         if "branches" in head:
             self.note_branches(head["branches"], tx)
@@ -166,7 +166,7 @@ class Index(Columns):
             ]
 
     def retake(self, link: int, before: list[tuple[int, Instant, Instant]] | None, tx: Instant) -> None:
-        """What a supersession took is said anew."""
+        """Replace what a supersession took."""
         if self.k_tx[self.rows_of_link[link][0]] < tx:
             self.retaken.append((tx, link, before or []))
 
@@ -175,7 +175,7 @@ class Index(Columns):
     def version(self, ent: int, number: int) -> int:
         """The version of that number, or -1."""
         versions = self.versions_of[ent]
-        # while a transaction is open a dead version may still hold the number that a later one has taken over
+        # in an open transaction a removed version may have the same number as a later one
         if (
             self._committed is None
             and 0 < number <= len(versions)
@@ -204,7 +204,7 @@ class Index(Columns):
     def last_cover(self, ent: int, valid: Instant, tx: Instant) -> int:
         """The row written last, not after `tx`, whose valid time holds `valid`; believed at `tx` or not. -1 when there is none.
 
-        Whatever was decided about an instant last is in that row: a later decision would have written a later row, or closed this one.
+        The last decision about an instant is in that row: a later one would have written a later row, or closed this one.
         """
         rows = self.rows_of[ent]
         r_tx, r_from, r_to = self.r_tx, self.r_from, self.r_to
@@ -241,7 +241,7 @@ class Index(Columns):
         return -1
 
     def perhaps(self, side: dict[int, list[int]], ent: int, valid: Instant, tx: Instant) -> list[int]:
-        """The links of an entity on one side of which one may hold at (valid, tx): all that do, in order, without most that are long dead."""
+        """The links on one side of an entity that may hold at (valid, tx): all that do, in order, and few that ended long ago."""
         links = side.get(ent, [])
         if len(links) <= _FEW:
             return links
@@ -266,12 +266,12 @@ class Index(Columns):
         rows = [r for r in self.rows_of_link[link] if self.k_tx[r] <= tx < self.k_end[r]]
         return sorted(rows, key=self.k_from.__getitem__) if len(rows) > 1 else rows
 
-    def first_told(self, ent: int) -> Instant:
-        """The instant of an event that was told first. All others are in its occurrences."""
+    def first_reported(self, ent: int) -> Instant:
+        """The instant of an event that was recorded first. All others are in its occurrences."""
         for row in self.rows_of[ent]:
             if (
                 self.r_tx[row] < self.r_end[row]
-            ):  # not born and closed in one transaction, as it may be in one still open
+            ):  # skip a row opened and closed in one transaction, which an open one may have
                 return self.r_from[row]
         return self.born[ent]
 
@@ -304,7 +304,7 @@ class Index(Columns):
 
     def confirmations(self, ent: int, tx: Instant) -> list[int]:
         """The operations that confirmed an entity, as known at `tx`."""
-        born = self.born[ent]  # what bore its name before, and was never stored, is another thing
+        born = self.born[ent]  # an earlier thing with its name that was never stored does not count
         return [op for op in self.confirmed.get(self.names[ent], ()) if born <= self.o_tx[op] <= tx]
 
     def word(self, ent: int) -> str:
@@ -313,17 +313,17 @@ class Index(Columns):
         return "" if op < 0 else FORGETTING[self.o_verb[op]]
 
     def tombstone(self, ent: int) -> dict[str, Any]:
-        """What is left to say of a forgotten thing, in place of its body."""
+        """The tombstone of a forgotten thing, in place of its body."""
         word = self.word(ent)
         return {"content": {}, "trigger": word, "description": f"[{word}]", "origin": word}
 
     def last_seen(self, ent: int) -> Instant:
         """When an event happened last, as far as is known."""
-        first, again = self.first_told(ent), self.seen_of.get(ent)
+        first, again = self.first_reported(ent), self.seen_of.get(ent)
         return max(first, self.s_last[again[-1]]) if again else first
 
     def setting(self, name: str) -> Any:
-        """What the store keeps under a name, None when nothing was ever set."""
+        """The setting of a name, None when it was never set."""
         places = self.set_at.get(name)
         return self.settings[places[-1]][name] if places else None
 
@@ -346,7 +346,7 @@ class Index(Columns):
         return "retracted" if op < 0 else "ended"
 
     def removed_by(self, ent: int, valid: Instant, tx: Instant) -> int:
-        """The operation by which an entity lost `valid`, as known at `tx`: the one that took back all of it, else the one that took that
+        """The operation by which an entity lost `valid`, as known at `tx`: the one that retracted all of it, else the one that removed that
         instant. -1: none did.
         """
         return self._removed_from(self.last_cover(ent, valid, tx), ent, valid, tx)
@@ -355,18 +355,18 @@ class Index(Columns):
         gaps, last = self.gaps.get(ent, ()), -1
         if not self.believed(ent, tx):
             closed = [self.r_close[row] for row in self.rows_of[ent] if self.r_end[row] <= tx]
-            last = max([*closed, *(op for told, _, _, op in gaps if told <= tx)], default=-1)
+            last = max([*closed, *(op for removed_at, _, _, op in gaps if removed_at <= tx)], default=-1)
             if last >= 0 and self.o_verb[last] == "retract":
                 return last
         if cover < 0:
             return last
-        for told, start, stop, op in reversed(gaps):
-            if told == self.r_end[cover] and start <= valid < stop:
+        for removed_at, start, stop, op in reversed(gaps):
+            if removed_at == self.r_end[cover] and start <= valid < stop:
                 return op
         return self.r_close[cover]
 
     def superseded(self, ent: int, valid: Instant, tx: Instant) -> bool:
-        """Whether a believed link that supersedes it holds at (valid, tx)."""
+        """Whether a supersession of the entity holds at (valid, tx)."""
         for link in self.perhaps(self.successors, ent, valid, tx):
             if self.find_link(link, valid, tx) >= 0:
                 return True

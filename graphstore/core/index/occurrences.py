@@ -1,6 +1,6 @@
-"""What one coordinate knows of events that come again: their occurrences, what resolved them, and so whether they are active.
+"""Repeated events at one coordinate: their occurrences, what resolved them, and whether they are active.
 
-All of it is read from the index, nothing of it is stored: a status is a question of links and time.
+All of it is computed from the index and nothing is stored: a status depends on links and time.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ class Happened:
         self.valid, self.tx = valid, tx
 
     def instants(self, ent: int) -> list[Instant]:
-        """When an event happened by here, as far as known here, in order; an instant told twice is there twice."""
-        return sorted(at for at in self._told(ent) if at <= self.valid)
+        """The instants of an event up to this coordinate, in order; an instant recorded twice is listed twice."""
+        return sorted(at for at in self._reported(ent) if at <= self.valid)
 
     def seen(self, ent: int) -> Seen:
-        """The first and the last occurrence, and how many. Of an event that is still to come: as it will be when it begins."""
+        """The first and the last occurrence, and how many. For a future event: as of its beginning."""
         index = self.index
-        first = index.first_told(ent)
+        first = index.first_reported(ent)
         repeats = self._repeats(ent)
         if not repeats:
             return first, first, 1
@@ -45,11 +45,11 @@ class Happened:
         if last <= self.valid:
             return began, last, repeats + 1
         by = max(self.valid, began)
-        past = [at for at in self._told(ent) if at <= by]
+        past = [at for at in self._reported(ent) if at <= by]
         return began, max(past), len(past)
 
     def resolutions(self, ent: int) -> list[Instant]:
-        """The instants at which something resolved an event: what links to it by `resolved_by`, each time that happened; in order."""
+        """The instants at which an event was resolved: each occurrence of the target of a `resolved_by` link, in order."""
         index, found = self.index, set()
         for since, target in self._resolving(ent):
             found.add(since)
@@ -58,7 +58,7 @@ class Happened:
         return sorted(found)
 
     def status(self, ent: int) -> Status:
-        """Whether what an event tells of is still so: `active`, `resolved`, or `superseded` by another event."""
+        """The status of an event: `active`, `resolved`, or `superseded` by another event."""
         index = self.index
         if index.superseded(ent, self.valid, self.tx):
             return "superseded"
@@ -87,7 +87,7 @@ class Happened:
         return found
 
     def _repeats(self, ent: int) -> int:
-        """How many occurrences after the first told are known here."""
+        """How many occurrences after the first recorded one are known here."""
         index = self.index
         rows = index.seen_of.get(ent)
         if not rows:
@@ -96,11 +96,11 @@ class Happened:
             return len(rows)
         return bisect_right(rows, self.tx, key=index.s_tx.__getitem__)
 
-    def _told(self, ent: int) -> list[Instant]:
-        """Every instant known here, also those to come, in the order they were told."""
+    def _reported(self, ent: int) -> list[Instant]:
+        """Every instant known here, future ones included, in the order they were recorded."""
         index = self.index
         rows = index.seen_of.get(ent, ())[: self._repeats(ent)]
-        return [index.first_told(ent), *(index.s_at[row] for row in rows)]
+        return [index.first_reported(ent), *(index.s_at[row] for row in rows)]
 
     def _resolving(self, ent: int) -> list[tuple[Instant, int]]:
         """The `resolved_by` links that hold here: since when, and by what."""
@@ -116,7 +116,7 @@ class Happened:
 
 
 def tombstone(index: Index, raw: Raw, ent: int) -> Json:
-    """What is left to say of a forgotten event, in place of its body: of an evicted one also its place in its trace."""
+    """The tombstone of a forgotten event, in place of its body; of an evicted one with its place in its trace."""
     return {**index.tombstone(ent), "authorized": None, **kept_place(index, raw, ent)}
 
 
@@ -130,7 +130,7 @@ def kept_place(index: Index, raw: Raw, ent: int) -> Json:
 
 
 def look_for_prints(index: Index, raw: Raw) -> None:
-    """Know the fingerprints of all events: read the bodies of those not looked at yet."""
+    """Collect the fingerprints of all events: read the bodies of those not yet read."""
     with no_collecting():
         _look_on(index, raw)
 
@@ -140,10 +140,10 @@ def _look_on(index: Index, read: Raw) -> None:
     while ent >= 0:
         ver = index.versions_of[ent][0]
         raw = read(index.v_pos[ver], index.v_len[ver])
-        if b'"fingerprint":"' in raw:  # perhaps only in its metadata
+        if b'"fingerprint":"' in raw:  # it may be in the metadata only
             body = orjson.loads(raw)
             fingerprint = body.get("fingerprint")
-            if fingerprint is not None and "authorized" not in body:  # a message is no report of anything
+            if fingerprint is not None and "authorized" not in body:  # a message is not a report
                 index.add_print(ent, fingerprint)
         ent = index.is_event.find(1, ent + 1)
     index.looked = len(index.names)

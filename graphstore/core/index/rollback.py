@@ -1,4 +1,4 @@
-"""An index cut back: to where a transaction began, when it fails; to where a branch began, when that is laid."""
+"""Rolling an index back: to where a failed transaction began, or to where a branch forked."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def mark_at(index: Columns, tx: Instant) -> Mark:
         bisect_right(index.r_tx, tx),
         bisect_right(index.closings, tx, key=end),
         bisect_right(range(len(index.l_name)), tx, key=lambda link: index.k_tx[first(link)[0]]),
-        max(index.k_claim[:link_rows], default=-1) + 1,  # each has a row from its first transaction on
+        max(index.k_claim[:link_rows], default=-1) + 1,  # each claim has a row from its first transaction on
         link_rows,
         bisect_right(index.link_closings, tx, key=index.k_end.__getitem__),
         bisect_right(index.o_tx, tx),
@@ -34,7 +34,7 @@ def mark_at(index: Columns, tx: Instant) -> Mark:
 
 
 def twin(index: C) -> C:
-    """The same index once more, sharing nothing that grows."""
+    """A copy of the index that shares nothing that grows."""
     fresh = object.__new__(type(index))
     for name, value in vars(index).items():
         setattr(fresh, name, _OWN[name]() if name in _OWN else _copied(value))
@@ -53,7 +53,7 @@ def _copied(value: Any) -> Any:
 
 
 def cut_to(index: Columns, tx: Instant) -> Mark:
-    """Cut an index back to how it was at an instant. Gives how long it is now."""
+    """Roll an index back to an instant. Returns its new lengths."""
     mark = mark_at(index, tx)
     while index.retaken and index.retaken[-1][0] > tx:
         _, link, before = index.retaken.pop()
@@ -92,7 +92,7 @@ def cut_back(index: Columns, mark: Mark) -> None:
     if any(op >= mark.ops for op in index.gone.values()):
         index.gone.clear()
         for op, verb in enumerate(index.o_verb[: mark.ops]):
-            # nothing is named where no tombstone was left, and some are known to a branch alone
+            # the subject is empty without a tombstone, and some are known to a branch alone
             if verb in FORGETTING and index.o_subject[op] in index.ids:
                 index.forget(index.ids[index.o_subject[op]], op)
     for op in range(len(index.o_tx) - 1, mark.ops - 1, -1):
@@ -164,7 +164,7 @@ def _undo_links(index: Columns, mark: Mark) -> None:
         if index.l_kind[link] == "supersedes":
             index.successors[index.l_tgt[link]].pop()
         for end in (index.l_src[link], index.l_tgt[link]):
-            if index.even.get(end, ())[-1:] == [link]:  # not by its kind: that may be cut back already
+            if index.even.get(end, ())[-1:] == [link]:  # not by its kind: that may be removed already
                 index.even[end].pop()
     for links in (index.l_name, index.l_kind, index.l_src, index.l_tgt, index.rows_of_link, index.claims_of):
         del links[mark.links :]

@@ -1,4 +1,4 @@
-"""Branches as the journal tells of them: where each began, and where its lines lie. The trunk notes no more of them than that."""
+"""What the journal records of branches: where each began, and where its lines are. The trunk's index holds no more of them."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from graphstore.values.period import Instant, instant
 
 
 @dataclass(slots=True)
-class Strand:
+class BranchRecord:
     """One branch, deleted or not: it begins with what the trunk knew at `fork`."""
 
     name: str
     fork: Instant
     made: Instant
-    pieces: list[tuple[int, int]] = field(default_factory=list)  # where its lines lie, as (position, length)
+    pieces: list[tuple[int, int]] = field(default_factory=list)  # where its lines are, as (position, length)
     transactions: int = 0
     last: Instant | None = None
     merged: Instant | None = None
@@ -25,30 +25,30 @@ class Strand:
 
     @property
     def base(self) -> Instant:
-        """Up to when the trunk has what the branch has."""
+        """Up to this instant the trunk has all that the branch has."""
         return self.fork if self.merged is None else self.merged
 
 
-class Strands:
+class BranchRecords:
     """The branches of one journal, in the order they were made."""
 
     def __init__(self) -> None:
-        self._all: list[Strand] = []
+        self._all: list[BranchRecord] = []
 
-    def __iter__(self) -> Iterator[Strand]:
+    def __iter__(self) -> Iterator[BranchRecord]:
         return iter(self._all)
 
     def __len__(self) -> int:
         return len(self._all)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Strands) and self._all == other._all
+        return isinstance(other, BranchRecords) and self._all == other._all
 
     __hash__ = None  # type: ignore[assignment]
 
-    def find(self, name: str) -> Strand | None:
+    def find(self, name: str) -> BranchRecord | None:
         """The branch of that name made last, deleted or not."""
-        return next((strand for strand in reversed(self._all) if strand.name == name), None)
+        return next((record for record in reversed(self._all) if record.name == name), None)
 
     def saved(self) -> list[list[Any]]:
         """All of them as plain lists."""
@@ -67,50 +67,50 @@ class Strands:
         ]
 
     @classmethod
-    def loaded(cls, told: list[list[Any]]) -> Strands:
-        """What `saved` gave."""
+    def loaded(cls, saved: list[list[Any]]) -> BranchRecords:
+        """The inverse of `saved`."""
         found = cls()
-        for name, fork, made, pieces, *more in told:
-            found.add(Strand(name, fork, made, [(pos, length) for pos, length in pieces], *more))
+        for name, fork, made, pieces, *more in saved:
+            found.add(BranchRecord(name, fork, made, [(pos, length) for pos, length in pieces], *more))
         return found
 
-    def living(self) -> list[Strand]:
+    def living(self) -> list[BranchRecord]:
         """Those that were not deleted."""
-        return [strand for strand in self._all if strand.deleted is None]
+        return [record for record in self._all if record.deleted is None]
 
-    def add(self, strand: Strand) -> None:
-        """One more."""
-        self._all.append(strand)
+    def add(self, record: BranchRecord) -> None:
+        """Add a branch."""
+        self._all.append(record)
 
-    def note(self, told: list[list[Any]], tx: Instant) -> None:
-        """Branches were made, merged or deleted."""
-        for verb, name, *fork in told:
+    def note(self, changes: list[list[Any]], tx: Instant) -> None:
+        """Record that branches were made, merged or deleted."""
+        for verb, name, *fork in changes:
             if verb == "branch":
-                self.add(Strand(name, instant(fork[0]), tx))
+                self.add(BranchRecord(name, instant(fork[0]), tx))
                 continue
-            strand = self.find(name)
-            assert strand is not None
+            record = self.find(name)
+            assert record is not None
             if verb == "merge":
-                strand.merged = tx
+                record.merged = tx
             else:
-                strand.deleted = tx
+                record.deleted = tx
 
-    def tell(self, name: str, tx: Instant, at: tuple[int, int], *, whole: bool) -> None:
-        """A line, or several that follow each other, were told on a branch."""
-        strand = self.find(name)
-        assert strand is not None
+    def add_line(self, name: str, tx: Instant, at: tuple[int, int], *, whole: bool) -> None:
+        """Record that a line, or several adjacent ones, were written on a branch."""
+        record = self.find(name)
+        assert record is not None
         pos, length = at
-        if strand.pieces and sum(strand.pieces[-1]) == pos:
-            strand.pieces[-1] = (strand.pieces[-1][0], strand.pieces[-1][1] + length)
+        if record.pieces and sum(record.pieces[-1]) == pos:
+            record.pieces[-1] = (record.pieces[-1][0], record.pieces[-1][1] + length)
         else:
-            strand.pieces.append((pos, length))
-        strand.transactions += whole
-        strand.last = tx
+            record.pieces.append((pos, length))
+        record.transactions += whole
+        record.last = tx
 
     def move(self, segment: int, to: Any) -> None:
-        """A segment was written anew: `to` says where lies what lay at a position."""
-        for strand in self._all:
-            for number, (pos, length) in enumerate(strand.pieces):
+        """Adjust to a rewritten segment: `to` maps old positions to new ones."""
+        for record in self._all:
+            for number, (pos, length) in enumerate(record.pieces):
                 if pos >> SHIFT == segment:
                     start = to(pos)
-                    strand.pieces[number] = (start, to(pos + length) - start)
+                    record.pieces[number] = (start, to(pos + length) - start)

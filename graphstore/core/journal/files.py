@@ -1,4 +1,4 @@
-"""What a journal needs of files: written and read whole, names made durable, what a torn or rewritten file left."""
+"""Files for the journal: whole reads and writes, durable names, and clean-up after torn or rewritten files."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class Torn:
 
 
 class Moves(NamedTuple):
-    """How the bodies of a segment moved when it was written anew: from each start on by the shift after it."""
+    """How the bodies of a rewritten segment moved: from each start on by the corresponding shift."""
 
     starts: list[int]
     shifts: list[int]
 
     def to(self, pos: int) -> int:
-        """Where lies what lay at `pos`."""
+        """The new position of what was at `pos`."""
         return pos + self.shifts[bisect_right(self.starts, pos)]
 
 
@@ -52,7 +52,7 @@ def sync_folder(path: Path) -> None:
 
 
 def replace_whole(name: Path, data: bytes) -> None:
-    """Write a file so that it is there whole, or as it was: beside it, synced, and renamed over it. Raises OSError; nothing is left beside it then."""
+    """Replace a file atomically: write a copy beside it, sync it, and rename it over the file. On OSError the copy is removed."""
     fresh = name.with_name(f"{name.name}.new")
     try:
         with open(fresh, "wb") as sink:
@@ -68,7 +68,7 @@ def replace_whole(name: Path, data: bytes) -> None:
 
 
 def remove_cut(names: Iterable[Path]) -> None:
-    """Remove files, cut to nothing first: who has them open still would keep the room they take, and what is in them."""
+    """Remove files, truncated first: a process that has them open would keep their space and contents otherwise."""
     for name in names:
         with contextlib.suppress(FileNotFoundError):
             os.truncate(name, 0)
@@ -111,7 +111,7 @@ def free_name(name: Path) -> Path:
 
 @contextmanager
 def new_file(target: Path) -> Iterator[BinaryIO]:
-    """Where to write a file that is not there yet. Raises ConflictError when it is, EngineError when the disk refuses; nothing is left then."""
+    """A stream that writes a new file. Raises ConflictError when it exists, EngineError when the disk refuses; no file remains then."""
     try:
         sink = open(target, "xb")  # noqa: SIM115 - closed below
     except FileExistsError:
@@ -132,7 +132,7 @@ def new_file(target: Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def new_folder(target: Path) -> Iterator[Path]:
-    """A folder to fill, which becomes `target` when the block ends; nothing is left of it when that fails.
+    """A folder to fill, which becomes `target` when the block ends; on failure it is removed.
 
     Raises ConflictError when `target` is there already and is no empty folder, EngineError when the disk refuses.
     """

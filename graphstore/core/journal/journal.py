@@ -39,9 +39,9 @@ from graphstore.core.journal.line import (
     SCHEMA,
     check,
     compose,
+    encode,
     generation_of,
     header,
-    lay_out,
 )
 from graphstore.core.journal.positions import (
     NOWHERE,
@@ -81,18 +81,18 @@ class Journal:
             Position(0, 0),
             GENESIS,
             None,
-        )  # replaced whole: others read it while the writer goes on
+        )  # replaced as a whole: other threads read it while the writer goes on
         self._durable: State = self._state
         self.torn: Torn | None = None
         self._writer = writer
-        self.appended = NOWHERE  # where the lines lie that were appended last
+        self.appended = NOWHERE  # where the lines appended last are
         self._memory: list[bytes] = [b""]  # bodies by number; a place is never 0
         self._memory_lines: list[tuple[dict[str, Any], list[bytes], int]] = []
         self._files: list[IO[bytes]] = []
         self._generations: list[int] = []  # of the files that are open
         self._maps: dict[int, tuple[mmap.mmap, int]] = {}
         self._broken: str | None = None
-        self.failed: str | None = None  # why what was appended last did not become durable
+        self.failed: str | None = None  # why the lines appended last did not become durable
         self._epoch = 0
         self._syncing = threading.Lock()
         self._interval = interval
@@ -112,12 +112,12 @@ class Journal:
 
     @property
     def durable(self) -> Position:
-        """What lies before this is on the disk."""
+        """Everything before this position is on the disk."""
         return self._durable[0]
 
     @property
     def digest(self) -> str:
-        """The digest of the last line: it stands for the journal's state."""
+        """The digest of the last line, which identifies the journal's state."""
         return self._state[1]
 
     # ------------------------------------------------------------------ files
@@ -187,7 +187,7 @@ class Journal:
             while self.end.offset < len(self._memory_lines):
                 number = self.end.offset
                 head, bodies, _ = self._memory_lines[number]
-                self._state = (Position(0, number + 1), lay_out(head, bodies)[1], None)
+                self._state = (Position(0, number + 1), encode(head, bodies)[1], None)
                 yield list(self.again(Place(number, 1)))
         while self.path is not None:
             yield from self._read_segment(progress)
@@ -206,7 +206,7 @@ class Journal:
             count = 1
             self._moved(Position(segment, at), self.digest, self._state[2])
         digest = self.digest
-        pending: list[Line] = []  # a transaction whose last line has not come yet; it never crosses a segment
+        pending: list[Line] = []  # a transaction without its last line so far; it never crosses a segment
         begin, begin_count = at, count
         while (stop := data.find(b"\n", at)) >= 0:
             try:
@@ -230,7 +230,7 @@ class Journal:
             self.torn = Torn(str(self._name(segment)), number, len(data) - begin, None)
 
     def again(self, place: Place) -> Iterator[Line]:
-        """The lines that lie at a place, read once more and each checked by itself. Raises DamageError."""
+        """Read the lines at a place again, each checked by itself. Raises DamageError."""
         if self.path is None:
             for number in range(place.pos, place.pos + place.length):
                 yield in_memory(*self._memory_lines[number], number)
@@ -246,7 +246,7 @@ class Journal:
             at += len(raw) + 1
 
     def whole(self) -> Iterator[Place]:
-        """Where all lines lie that were read or written so far."""
+        """The places of all lines read or written so far."""
         if self.path is None:
             yield Place(0, len(self._memory_lines))
             return
@@ -338,11 +338,11 @@ class Journal:
         return total
 
     def start_at(self, position: Position, digest: str) -> None:
-        """Go on from a position whose bytes before it are known to be right."""
+        """Continue from a position; the bytes before it are known to be right."""
         self._moved(position, digest, None)
 
     def _moved(self, end: Position, digest: str, last: tuple[int, int, int] | None) -> None:
-        # what was read is what a crash would leave: as durable as anything
+        # what was read would survive a crash
         self._state = self._durable = (end, digest, last)
 
     def holds(self, position: Position) -> bool:
@@ -352,7 +352,7 @@ class Journal:
         return self._name(position.segment).stat().st_size >= position.offset
 
     def unchanged(self) -> bool:
-        """Whether the last line this reader has seen still stands where it stood (a failed commit is cut off again)."""
+        """Whether the last line this reader has seen is still there (a failed commit is cut off again)."""
         last = self._state[2]
         if last is None or self.path is None:
             return True
@@ -385,18 +385,18 @@ class Journal:
     # ------------------------------------------------------------------ writing
 
     def append(self, lines: list[tuple[dict[str, Any], list[bytes]]]) -> list[list[Place]]:
-        """Write one transaction: head and bodies of each line. Gives the places of the bodies. It is durable after `sync(ticket())`.
+        """Write one transaction: head and bodies of each line. Returns the places of the bodies. It is durable after `sync(ticket())`.
 
         Raises EngineError when the disk refuses; the journal is then as it was before.
         """
         if self._broken or self.failed:
             raise EngineError(self.failed or f"{self._broken} Close the store and open it again.")
-        digest, parts, laid, at = self.digest, [], [], 0
+        digest, parts, encoded, at = self.digest, [], [], 0
         for number, (head, bodies) in enumerate(lines, 1):
             if number < len(lines):
                 head["more"] = True
             line, digest, offsets = compose(head, bodies, digest)
-            laid.append((at, offsets, bodies))
+            encoded.append((at, offsets, bodies))
             parts.append(line)
             at += len(line)
         if self.path is None:
@@ -409,7 +409,7 @@ class Journal:
         self._state = (Position(segment, offset + at), digest, last)
         return [
             [Place(base + start + offset, len(body)) for offset, body in zip(offsets, bodies, strict=True)]
-            for start, offsets, bodies in laid
+            for start, offsets, bodies in encoded
         ]
 
     def _keep_in_memory(
@@ -432,7 +432,7 @@ class Journal:
             return self.end
         segment = self.end.segment + 1
         try:
-            if self._syncer is not None:  # it looks after the last file alone
+            if self._syncer is not None:  # the background sync covers the last file alone
                 os.fdatasync(self._file(segment - 1).fileno())
             self._new_segment(segment)
         except OSError as error:
@@ -462,7 +462,7 @@ class Journal:
 
     @property
     def state(self) -> State:
-        """Where the journal ends and with what: `rewind` goes back to it."""
+        """The end of the journal and its digest, for `rewind`."""
         return self._state
 
     def rewind(self, state: State) -> None:
@@ -477,11 +477,11 @@ class Journal:
         self._state = state
 
     def ticket(self) -> Ticket:
-        """What `sync` has to wait for so that everything appended so far is durable."""
+        """A ticket for `sync`: everything appended so far."""
         return self._epoch, self.end
 
     def sync(self, ticket: Ticket) -> None:
-        """Wait until what the ticket stands for is durable. Many may wait: one call of the system serves all that have come by then.
+        """Wait until what the ticket stands for is durable. Many may wait: one system call serves all who wait by then.
 
         Raises EngineError when the disk refuses. Then nothing can be appended before `cut_back`, and every ticket not yet served is void.
         """
@@ -511,7 +511,7 @@ class Journal:
 
     @contextlib.contextmanager
     def quiet(self) -> Iterator[None]:
-        """Nobody's sync comes between while the journal is read anew; what was read is durable at the end."""
+        """Hold off every sync while the journal is read again; what was read is durable at the end."""
         with self._syncing:
             yield
             if self.path is not None and self._writer:
@@ -519,7 +519,7 @@ class Journal:
                     os.fdatasync(self._file(self.end.segment).fileno())
 
     def cut_back(self) -> None:
-        """After a failed `sync`: cut off what never became durable, and go on from there. The caller holds the writer's lock."""
+        """After a failed `sync`: cut off what did not become durable, and continue from there. The caller holds the writer's lock."""
         with self._syncing:
             for mapped, _ in self._maps.values():
                 mapped.close()
@@ -552,12 +552,12 @@ class Journal:
                     self._broken = f"Making the journal durable failed ({error})."
 
     def export(self, sink: IO[bytes]) -> int:
-        """Write header and every line to `sink`: a dump that `load` takes. Gives the number of lines."""
+        """Write the header and every line to `sink`: a dump for `restore`. Returns the number of lines."""
         sink.write(header(1))
         lines = 0
         if self.path is None:
             for head, bodies, _ in self._memory_lines:
-                sink.write(lay_out(head, bodies)[0])
+                sink.write(encode(head, bodies)[0])
             return len(self._memory_lines)
         for segment in range(self.end.segment + 1):
             fd = self._file(segment).fileno()
@@ -570,7 +570,7 @@ class Journal:
         return lines
 
     def close(self) -> None:
-        """Make everything durable and let go of the files."""
+        """Make everything durable and close the files."""
         if self._syncer is not None:
             self._stop.set()
             self._dirty.set()
@@ -585,7 +585,7 @@ class Journal:
     # ------------------------------------------------------------------ forgetting
 
     def blank(self, segment: int, places: list[Place]) -> Moves:
-        """Write a segment anew with `null` in place of these bodies, and put it in the place of the old one. Gives how the others moved.
+        """Rewrite a segment with `null` in place of these bodies and replace the old one. Returns how the other bodies moved.
 
         The caller holds the writer's lock. Raises EngineError when the disk refuses; the segment is then as it was.
         """
@@ -626,7 +626,7 @@ class Journal:
         self._generations[segment] += 1
         self._maps.pop(
             segment, None
-        )  # not closed: another thread may be reading it; it goes with its last reader
+        )  # not closed: another thread may be reading it; the last reader frees it
 
     def _shifted(self, segment: int, moves: Moves) -> None:
         def moved(state: State) -> State:
@@ -651,7 +651,7 @@ class Journal:
                     bodies[at] = FORGOTTEN
 
     def settle(self) -> None:
-        """Make everything durable now, whatever the durability. Raises EngineError when the disk refuses."""
+        """Make everything durable now, whatever the durability setting. Raises EngineError when the disk refuses."""
         if self.path is not None:
             with self._syncing:
                 try:
@@ -661,7 +661,7 @@ class Journal:
                     raise EngineError(f"cannot make {self.path} durable: {error.strerror}.") from error
 
     def renewed(self) -> bool:
-        """Whether a segment that was read here has been written anew since."""
+        """Whether a segment that was read here has been rewritten since."""
         for segment, generation in enumerate(self._generations):
             try:
                 with open(self._name(segment), "rb") as file:
@@ -673,18 +673,18 @@ class Journal:
 
     @property
     def generation(self) -> int:
-        """How often the segment written anew most often was."""
+        """The highest generation of the segments."""
         return max(self._generations, default=0)
 
-    def hold(self, told: list[list[tuple[dict[str, Any], list[bytes]]]]) -> None:
-        """A journal in memory: hold these lines instead, whose heads are whole."""
+    def hold(self, transactions: list[list[tuple[dict[str, Any], list[bytes]]]]) -> None:
+        """Replace the lines of a journal in memory by these, whose heads are complete."""
         self._memory, self._memory_lines = [b""], []
-        for lines in told:
+        for lines in transactions:
             self._keep_in_memory(lines, lines[-1][0]["prev"])
         self._state = (Position(0, 0), GENESIS, None)
 
     def reopen(self) -> None:
-        """Let go of the files, so that what is read next is read from those that are there now."""
+        """Close the files, so that the next read opens those that are there now."""
         self._maps.clear()
         self._let_go(0)
         self.start_at(Position(0, 0), GENESIS)

@@ -23,7 +23,7 @@ FORGETTING = {"evict": "evicted", "erase": "erased"}
 TOUCH, COUNTS = (
     "touch",
     "accesses",
-)  # an operation whose body tells under this name how often things were looked up, by id
+)  # an operation whose body holds under this name how often things were looked up, by id
 _CANONICAL = orjson.OPT_SORT_KEYS | orjson.OPT_UTC_Z
 
 
@@ -42,7 +42,7 @@ def _hash(data: bytes) -> str:
 
 
 def header(segment: int, generation: int = 0) -> bytes:
-    """The first line of a segment. The generation counts how often the file was written anew; from 1 on a digest guards it."""
+    """The first line of a segment. The generation counts how often the file was rewritten; from 1 on a digest guards it."""
     fields = {"format": "graphstore journal", "generation": generation, "schema": SCHEMA, "segment": segment}
     if generation:
         fields["digest"] = _hash(dumps(fields))
@@ -50,7 +50,7 @@ def header(segment: int, generation: int = 0) -> bytes:
 
 
 def generation_of(line: bytes, segment: int) -> int:
-    """The generation that the first line of a segment tells, -1 when it is no such line."""
+    """The generation in the first line of a segment, -1 when it is no header."""
     try:
         generation = orjson.loads(line)["generation"]
     except (orjson.JSONDecodeError, KeyError, TypeError):
@@ -68,11 +68,11 @@ def compose(head: dict[str, Any], bodies: list[bytes], prev: str) -> tuple[bytes
     """The line of a head and its bodies, its digest, and each body's offset within the line."""
     head["body"] = [_hash(body) for body in bodies]
     head["prev"] = prev
-    return lay_out(head, bodies)
+    return encode(head, bodies)
 
 
-def lay_out(head: dict[str, Any], bodies: list[bytes]) -> tuple[bytes, str, list[int]]:
-    """The same of a head that holds the hashes of its bodies already."""
+def encode(head: dict[str, Any], bodies: list[bytes]) -> tuple[bytes, str, list[int]]:
+    """As `compose`, for a head that holds the hashes of its bodies already."""
     head_bytes = dumps(head)
     digest = _hash(head_bytes)
     offsets, at = [], 9  # len('{"body":[')
@@ -91,10 +91,10 @@ def check(line: bytes, prev: str | None = None) -> tuple[dict[str, Any], str, li
     try:
         record = orjson.loads(line)
         head, digest, bodies = record["head"], record["digest"], record["body"]
-        hashes, said = head["body"], head["prev"]
+        hashes, stated = head["body"], head["prev"]
     except (orjson.JSONDecodeError, KeyError, TypeError):
         raise ValueError("it is no line of a journal") from None
-    if prev is not None and said != prev:
+    if prev is not None and stated != prev:
         raise ValueError("it does not follow the line before it (digest chain broken)")
     head_bytes = orjson.dumps(head, option=_CANONICAL)
     if _hash(head_bytes) != digest:

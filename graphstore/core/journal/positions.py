@@ -1,4 +1,4 @@
-"""Where the lines of a journal and their bodies lie: a segment and an offset in one number."""
+"""Places of lines and bodies in a journal: segment and offset in one number."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ OFFSET = (1 << SHIFT) - 1
 
 
 class Place(NamedTuple):
-    """Where a body lies: `pos` is segment and offset in one number, `length` is in bytes. (0, 0): it was forgotten."""
+    """The place of a body: `pos` is segment and offset in one number, `length` is in bytes. (0, 0): it was forgotten."""
 
     pos: int
     length: int
@@ -21,7 +21,7 @@ NOWHERE = Place(0, 0)
 
 
 class Line(NamedTuple):
-    """One verified line: its head, where its bodies lie, and where it lies itself (in memory: its number, and 1)."""
+    """One verified line: its head, the places of its bodies, and its own place (in memory: its number, and 1)."""
 
     head: dict[str, Any]
     places: list[Place]
@@ -29,14 +29,14 @@ class Line(NamedTuple):
 
 
 class Position(NamedTuple):
-    """How far a reader has come: the whole segments before, and the bytes of the one it is in."""
+    """How far a reader has come: the segment, and the offset in it."""
 
     segment: int
     offset: int
 
 
 def segment_of(place: Place) -> int:
-    """The number of the segment a body lies in."""
+    """The number of a body's segment."""
     return place.pos >> SHIFT
 
 

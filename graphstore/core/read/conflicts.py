@@ -1,6 +1,6 @@
-"""What cannot both be right: `contradicts` links, and pairs of nodes that talk of the same and differ.
+"""Contradictions: `contradicts` links, and pairs of nodes on the same subject that differ.
 
-Nothing is decided here by itself: a contradiction of two things that stand stays open until somebody resolves it.
+Nothing is decided automatically: a contradiction of two things that stand stays open until it is resolved.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from graphstore.values.similar_pairs import alike
 BOTH = "both"
 _SHARED = sameness.RELATED[0] / sameness.RELATED[1]
 RECORDS = frozenset({"session", "segment"})
-"""Kinds of node that tell what was done: two that are alike do not contradict each other."""
+"""Kinds of node that record what was done: two similar ones do not contradict each other."""
 DECISION = "decision"  # the name under which a link's metadata keeps what was decided
 
 
@@ -31,7 +31,7 @@ DECISION = "decision"  # the name under which a link's metadata keeps what was d
 def contradictions(
     sight: Sight, *, settled: bool, candidates: bool, limit: int | None
 ) -> list[Contradiction]:
-    """What contradicts each other here: what was said to, then what may; newer first, at most `limit`."""
+    """The contradictions here: recorded ones, then candidates; newer first, at most `limit`."""
     limit = whole_number("limit", limit)
     found: Iterator[Contradiction] = iter(_explicit(sight, settled))
     if candidates:
@@ -51,7 +51,7 @@ def _explicit(sight: Sight, settled: bool) -> list[Contradiction]:
 
 
 def between(sight: Sight, one: int, other: int) -> Contradiction:
-    """The contradiction of two things: by the newest link that says so, else as candidates."""
+    """The contradiction of two things: by the newest link between them, else as candidates."""
     index = sight.index
     rows = rows_between(sight, one, other)
     if rows:
@@ -59,7 +59,7 @@ def between(sight: Sight, one: int, other: int) -> Contradiction:
     names = f"{index.names[one]!r} and {index.names[other]!r}"
     refused = NotFoundError(
         f"{names} do not contradict each other at {exactly(sight.valid)}: no contradicts link joins them, and they are no candidates. "
-        f"To say that they do: link({index.names[one]!r}, 'contradicts', {index.names[other]!r})."
+        f"To record that they do: link({index.names[one]!r}, 'contradicts', {index.names[other]!r})."
     )
     group = next((rows for rows in _groups(sight, {one, other}) if len(rows) == 2), None)
     pair = next(_alike(sight, group), None) if group else None
@@ -82,12 +82,12 @@ def rows_between(sight: Sight, one: int, other: int) -> list[int]:
 
 
 def of_link(sight: Sight, row: int) -> Contradiction:
-    index, said = sight.index, sight.link(row)
+    index, shown = sight.index, sight.link(row)
     link = index.k_link[row]
-    decision = said.metadata.get(DECISION)
-    open_still = decision is None and {said.source_standing, said.target_standing} <= UPRIGHT
+    decision = shown.metadata.get(DECISION)
+    open_still = decision is None and {shown.source_standing, shown.target_standing} <= UPRIGHT
     return Contradiction(
-        link=said,
+        link=shown,
         source=sight.thing(index.l_src[link]),
         target=sight.thing(index.l_tgt[link]),
         settled=not open_still,
@@ -147,24 +147,24 @@ def _age(sight: Sight, row: int) -> tuple[Instant, Instant, int]:
 
 
 def disputed(sight: Sight) -> set[tuple[int, int]]:
-    """The pairs of which a `contradicts` link says that they cannot both be right, and nobody has decided."""
+    """The pairs joined by an undecided `contradicts` link."""
     return {
         (sight.index.ids[each.source.id], sight.index.ids[each.target.id]) for each in _explicit(sight, False)
     }
 
 
 def differ(one: str, other: str, share: float) -> bool:
-    """Whether two statements that share this part of their words talk of the same and do not say the same."""
+    """Whether two statements with this overlap have the same subject and differ."""
     return share >= _SHARED and (share < sameness.SAME or not sameness.same(one, other))
 
 
 def _alike(sight: Sight, rows: list[int]) -> Iterator[_Pair]:
     """The pairs whose statements share words and are not the same, the newest first."""
-    said = [_statement(sight, row) for row in rows]
-    words = [sameness.tokens(each) for each in said]
+    statements = [_statement(sight, row) for row in rows]
+    words = [sameness.tokens(each) for each in statements]
     for newer, older in alike(words):
         share = sameness.jaccard(words[newer], words[older])
-        if differ(said[newer], said[older], share):
+        if differ(statements[newer], statements[older], share):
             yield _Pair(_age(sight, rows[newer]), rows[newer], rows[older], share)
 
 
@@ -176,7 +176,7 @@ def _statement(sight: Sight, row: int) -> str:
 
 
 def linked(sight: Sight) -> set[tuple[int, int]]:
-    """The pairs that a lifecycle or `contradicts` link joins here: what became of them is said."""
+    """The pairs joined by a lifecycle or `contradicts` link here, which are no candidates."""
     index, kinds = sight.index, sight.core.vocabulary.kinds
     telling = {name for name, kind in kinds.items() if kind.group == "lifecycle"} | {"contradicts"}
     return {

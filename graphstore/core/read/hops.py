@@ -1,6 +1,6 @@
-"""One hop: the links at one end of a thing, read as sentences that begin (or end) with it.
+"""One hop: the links at one end of a thing, read as triples that begin (or end) with it.
 
-A link is stored once, in one direction. A symmetric one is read from both ends; any other is read the other way round only when asked by its
+A link is stored once, in one direction. A symmetric one is read from both ends; any other is read in reverse only when requested by its
 inverse name.
 """
 
@@ -19,8 +19,8 @@ GROUPS: tuple[str, ...] = get_args(Group)
 UNSAID = 3  # the strength of a link that has none
 
 
-class Asked(NamedTuple):
-    """Which links are wanted. `kinds` None: all, under their stored names; `turned`: stored kinds asked for by their inverse names."""
+class LinkFilter(NamedTuple):
+    """Which links are wanted. `kinds` None: all, under their stored names; `turned`: stored kinds requested by their inverse names."""
 
     kinds: frozenset[str] | None = None
     turned: frozenset[str] = frozenset()
@@ -31,29 +31,29 @@ class Asked(NamedTuple):
 
 
 SAME_TOPIC = "same_topic"
-ALL = Asked()
-TOPIC = Asked(frozenset({SAME_TOPIC}))
+ALL = LinkFilter()
+TOPIC = LinkFilter(frozenset({SAME_TOPIC}))
 
 
-def asked(
+def link_filter(
     vocabulary: Vocabulary,
     kinds: Iterable[str] | str,
     group: str | None = None,
     strength: int | None = None,
     confidence: str | None = None,
     created_by: str | None = None,
-) -> Asked:
-    """What a caller asks for, checked. Raises InvalidError for an unknown kind, group or confidence."""
+) -> LinkFilter:
+    """A filter from a caller's arguments. Raises InvalidError for an unknown kind, group or confidence."""
     straight, turned = vocabulary.named(kinds)
     if group is not None and group not in GROUPS:
         raise InvalidError.choice("group of links", group, GROUPS)
     if confidence not in (None, "explicit", "inferred"):
         raise InvalidError.choice("confidence", confidence, ("explicit", "inferred"))
     chosen = straight if straight or turned else None
-    return Asked(chosen, turned, group, strength_of(strength), confidence, created_by)
+    return LinkFilter(chosen, turned, group, strength_of(strength), confidence, created_by)
 
 
-def links(sight: Sight, ent: int, wanted: Asked, *, begins: bool) -> list[Link]:
+def links(sight: Sight, ent: int, wanted: LinkFilter, *, begins: bool) -> list[Link]:
     """The links that hold here and, as sentences, begin with an entity (or end with it), by (valid_from, tx_from, id)."""
     index = sight.index
     near, far = (index.out, index.into) if begins else (index.into, index.out)
@@ -88,7 +88,7 @@ def stored(sight: Sight, side: Side, ent: int) -> list[Link]:
     ]
 
 
-def _admits(sight: Sight, row: int, wanted: Asked) -> bool:
+def _admits(sight: Sight, row: int, wanted: LinkFilter) -> bool:
     index = sight.index
     claim = index.k_claim[row]
     kind = sight.core.vocabulary.kinds[index.l_kind[index.k_link[row]]]

@@ -1,7 +1,7 @@
-"""What one coordinate shows as numbers: which rows and links hold there, what they say, and light rows of all that stands.
+"""A coordinate as numbers: which rows and links hold there, their bodies, and light rows of all that stands.
 
-An entity, a row, a link and an operation are numbers that hold while the store's lock is held. Functions that look at many things and show few of them
-work on these; `Sight` turns them into values.
+The numbers of entities, rows, links and operations are valid while the store's lock is held. Functions that examine many things and return few
+use these; `Sight` turns them into values.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Side = dict[int, list[int]]  # entity -> links
 
 
 class Edge(NamedTuple):
-    """A link without its attributes and periods: its number and id, and the numbers of what it joins."""
+    """A link without its attributes and periods: its number and id, and the numbers of its ends."""
 
     link: int
     id: str
@@ -30,7 +30,7 @@ class Edge(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """How sure a link is: its strength (0: none given), whether it was inferred, and who made it."""
+    """The certainty of a link: its strength (0: none given), whether it was inferred, and who created it."""
 
     strength: int
     inferred: bool
@@ -83,7 +83,7 @@ class Rows:
         return (ent for ent, its in kinds if its == kind and born[ent] <= tx and is_event[ent] == events)
 
     def entity(self, id: str) -> int:
-        """What has exactly this id and is known here, or -1."""
+        """The entity with exactly this id, if known here, or -1."""
         ent = self.index.ids.get(id, -1)
         return ent if ent >= 0 and self.index.born[ent] <= self.tx else -1
 
@@ -140,13 +140,13 @@ class Rows:
         return self.index.superseded(ent, self.valid, self.tx)
 
     def body(self, ent: int, holding: bytes = b"") -> Json:
-        """What the last version of an entity says. Empty when it was forgotten, or when the body does not hold those bytes."""
+        """The body of an entity's last version. Empty when it was forgotten, or when the body does not contain those bytes."""
         index = self.index
         ver = index.versions_of[ent][-1]
         return self.core.body(index.v_pos[ver], index.v_len[ver], holding)
 
     def body_of(self, row: int, holding: bytes = b"") -> Json:
-        """What the version of a row says; otherwise as `body`."""
+        """The body of a row's version; otherwise as `body`."""
         index = self.index
         ver = index.r_ver[row]
         return self.core.body(index.v_pos[ver], index.v_len[ver], holding)
@@ -160,7 +160,7 @@ class Rows:
         return self.index.r_tx[row]
 
     def shown_by(self, ent: int) -> tuple[str, int]:
-        """How an entity stands here as its rows alone have it, and the row that shows it: the one that holds, or what is left of it; -1: none."""
+        """The standing of an entity by its rows alone, and the row that shows it: the one that holds, or its last one; -1: none."""
         index = self.index
         standing, row = index.face(ent, self.valid, self.tx)
         if standing in (
@@ -197,18 +197,20 @@ class Rows:
                 or (row := find(ent, valid, tx)) < 0
             ):
                 continue
-            said: tuple[Json | None, str | None, tuple[str, ...]] = (None, None, ())
+            description: tuple[Json | None, str | None, tuple[str, ...]] = (None, None, ())
             if reads:
                 body = self.body_of(row)
                 tags = tuple(body.get("tags", ()))
                 if tag is not None and tag not in tags:
                     continue
                 if content:
-                    said = (body, None, ()) if events else (body.get("content", {}), body.get("text"), tags)
-            start, to, told, end = self.periods(row)
+                    description = (
+                        (body, None, ()) if events else (body.get("content", {}), body.get("text"), tags)
+                    )
+            start, to, tx_from, end = self.periods(row)
             yield Row(
                 index.names[ent], kinds[ent], keys[ent], scopes[ent], index.v_num[index.r_ver[row]], events,
-                start, None if to >= OPEN else to, told, None if end >= OPEN else end, born[ent], *said,
+                start, None if to >= OPEN else to, tx_from, None if end >= OPEN else end, born[ent], *description,
             )  # fmt: skip
 
     def latest(self, most: int) -> tuple[list[int], int]:
@@ -257,13 +259,13 @@ class Rows:
     def edges(
         self, ent: int, side: Literal["out", "into"], kinds: frozenset[str] | None = None
     ) -> Iterator[Edge]:
-        """Every link there ever was with an entity as its source (`out`) or target (`into`), in the order they were made: `held` tells which hold."""
+        """Every link ever made with an entity as its source (`out`) or target (`into`), in the order they were made; `held` finds those that hold."""
         index = self.index
         links = (index.out if side == "out" else index.into).get(ent, ())
         return (self._edge(link) for link in links if kinds is None or index.l_kind[link] in kinds)
 
     def edges_of(self, kinds: Collection[str]) -> Iterator[Edge]:
-        """Every link of these kinds there ever was, in the order they were made."""
+        """Every link of these kinds ever made, in the order they were made."""
         names, sources, targets = self.index.l_name, self.index.l_src, self.index.l_tgt
         return (
             Edge(link, names[link], kind, sources[link], targets[link])
@@ -272,7 +274,7 @@ class Rows:
         )
 
     def has_links(self, ent: int, side: Literal["out", "into"] = "out") -> bool:
-        """Whether there ever was a link with an entity as its source, or target."""
+        """Whether a link with an entity as its source, or target, was ever made."""
         return ent in (self.index.out if side == "out" else self.index.into)
 
     def knows_link(self, id: str) -> bool:
@@ -280,7 +282,7 @@ class Rows:
         return id in self.index.link_ids
 
     def links_made(self) -> int:
-        """How many links were ever made, those of a transaction that is open too."""
+        """How many links were ever made, including an open transaction."""
         return len(self.index.l_name)
 
     def was_made(self, link: int) -> bool:
@@ -292,12 +294,12 @@ class Rows:
         return self.index.believed_link(link, self.tx)
 
     def claim(self, row: int) -> Claim:
-        """How sure the link of a row is there."""
+        """The certainty of a link's row."""
         index, claim = self.index, self.index.k_claim[row]
         return Claim(index.c_strength[claim], bool(index.c_inferred[claim]), index.c_by[claim])
 
     def reason(self, row: int) -> str | None:
-        """The reason that is given for the link of a row."""
+        """The reason of a link's row."""
         index, claim = self.index, self.index.k_claim[row]
         reason: str | None = self.core.body(index.c_pos[claim], index.c_len[claim]).get("reason")
         return reason
@@ -338,6 +340,6 @@ class Rows:
         return rows
 
     def link_order(self, row: int) -> tuple[Instant, Instant, str]:
-        """By when it begins to hold, then when it was recorded, then its id."""
+        """The order of links: when they begin to hold, when they were recorded, id."""
         index = self.index
         return index.k_from[row], index.k_tx[row], index.l_name[index.k_link[row]]

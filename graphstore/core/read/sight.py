@@ -1,4 +1,4 @@
-"""What one coordinate shows: rows of the index turned into values, ids into entities, each looked at once."""
+"""Reading at one coordinate: rows of the index become values, ids become entities, each computed once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from graphstore.core.index.foundations import Resting, Shaken, resting_at, within_reach
+from graphstore.core.index.foundations import Resting, ShakyEntity, resting_at, within_reach
 from graphstore.core.index.index import Index
 from graphstore.core.index.occurrences import look_for_prints, tombstone
 from graphstore.core.journal.line import FORGETTING
@@ -39,26 +39,26 @@ _MEMOS = 32
 
 @dataclass
 class Core(Source):
-    """What the readers and the writer of one store share. `lock` guards every look at the index."""
+    """What the readers and the writer of one store share. `lock` guards every access to the index."""
 
     vocabulary: Vocabulary
     graphs: Graphs
     lock: threading.RLock = field(default_factory=threading.RLock)
-    closed: str | None = None  # why nothing can be read any more
-    memo: dict[Any, Any] = field(default_factory=dict)  # answers that serve again until the next write
+    closed: str | None = None  # why reads are refused
+    memo: dict[Any, Any] = field(default_factory=dict)  # answers cached until the next write
     search: Search = field(default_factory=Search)
     postings: Postings = field(default_factory=Postings)
     naming: Naming = field(default_factory=Naming)
     accesses: Accesses = field(default_factory=Accesses)
 
     def setting(self, name: str) -> Any:
-        """What the store keeps under a name, None when nothing was ever set. Nothing is cut back while it looks."""
+        """The setting of a name, None when it was never set. Holds the lock, so that no rollback runs meanwhile."""
         with self.lock:
             return self.index.setting(name)
 
 
 class Sight(Rows):
-    """The store at (valid, tx), for as long as its lock is held. A thing that many links name is looked at once."""
+    """The store at (valid, tx), while its lock is held. The standing of a thing is computed once."""
 
     __slots__ = ("_resting", "_standings", "_things")
     core: Core
@@ -102,7 +102,7 @@ class Sight(Rows):
         raise NotFoundError.nearest("node or event", id, known)
 
     def _alias(self, id: str) -> int:
-        """The version that `{id}-v{n}@{branch}` names, as known here: it came from there by a merge. -1: none."""
+        """The version that `{id}-v{n}@{branch}` names, as known here: a merged version of that branch. -1: none."""
         index = self.index
         found = _ALIAS.match(id) if index.aliases else None
         ver = index.aliases.get((found[3], int(found[2]), found[1]), -1) if found else -1
@@ -171,7 +171,7 @@ class Sight(Rows):
         return self.core.search.find(self, text, most, kinds, weigh, seen)
 
     def found_ever(self, text: str, kinds: frozenset[str]) -> Iterator[tuple[int, int, float]]:
-        """What ever said a word of a text: the entity, the number of its version and the score, best first."""
+        """The versions, past ones included, that contain a word of a text: entity, version number and score, best first."""
         index = self.index
         matches = self.core.search.find_known(self, text, kinds)
         return ((index.v_ent[ver], index.v_num[ver], score) for ver, score in matches)
@@ -181,7 +181,7 @@ class Sight(Rows):
         self.core.accesses.count(map(self.index.names.__getitem__, ents))
 
     def memo(self) -> dict[Any, Any] | None:
-        """Answers that serve again until the next write. None while a transaction that is open has written something."""
+        """Answers cached until the next write. None while an open transaction has written something."""
         index, memo = self.index, self.core.memo
         if index.pending:
             return None
@@ -194,7 +194,7 @@ class Sight(Rows):
     # ------------------------------------------------------------------ how things stand
 
     def standing(self, ent: int) -> str:
-        """How an entity stands here."""
+        """The standing of an entity here."""
         found = self._standings.get(ent)
         if found is None:
             found = self.index.standing(ent, self.valid, self.tx)
@@ -204,7 +204,7 @@ class Sight(Rows):
         return found
 
     def upright(self, ent: int) -> str:
-        """How an entity that has not fallen stands: `stands`, or `shaky` because of what it rests on."""
+        """The standing of an entity that has not fallen: `stands`, or `shaky` because of what it rests on."""
         index = self.index
         if ent in index.rests and within_reach(index, ent, self.tx) and self.resting.is_shaky(ent):
             return "shaky"
@@ -242,7 +242,7 @@ class Sight(Rows):
         return found
 
     def _face(self, ent: int) -> tuple[str, int]:
-        """How an entity stands here, and the row that shows it; -1: it was born and superseded in one transaction, so it held at no instant, but
+        """The standing of an entity here, and the row that shows it; -1: it was added and superseded in one transaction, so it held at no instant, but
         a link names it."""
         index = self.index
         standing, row = index.face(ent, self.valid, self.tx)
@@ -282,9 +282,9 @@ class Sight(Rows):
         """How often an entity was confirmed, as known here."""
         return len(self.index.confirmations(ent, self.tx))
 
-    def shaky(self, found: Shaken) -> Shaky:
+    def shaky(self, found: ShakyEntity) -> Shaky:
         """A shaky thing as a value."""
-        self._standings[found.ent] = "shaky"  # found: not to be looked for again
+        self._standings[found.ent] = "shaky"  # known: no need to compute it again
         body: Json = {}
         if found.op >= 0:
             body = self.core.body(self.index.o_pos[found.op], self.index.o_len[found.op])
@@ -294,7 +294,7 @@ class Sight(Rows):
                 "root": self.thing(found.root),
                 "links": tuple(self.link(row) for row in found.rows),
                 "why": body.get("reason"),
-                "recorded_at": moment(found.told),
+                "recorded_at": moment(found.fell_at),
             }
         )
 
@@ -347,7 +347,7 @@ class Sight(Rows):
     def _node_from(self, body: Json, ver: int, standing: str, periods: Periods) -> Node:
         index = self.index
         ent = index.v_ent[ver]
-        start, to, told, end = periods
+        start, to, tx_from, end = periods
         get = body.get
         return Node.made(
             {
@@ -364,7 +364,7 @@ class Sight(Rows):
                 "standing": standing,
                 "valid_from": moment(start),
                 "valid_to": None if to >= OPEN else moment(to),
-                "tx_from": moment(told),
+                "tx_from": moment(tx_from),
                 "tx_to": None if end >= OPEN else moment(end),
             }
         )
@@ -381,7 +381,7 @@ class Sight(Rows):
         return self._event_of(self.index.r_ver[row], standing, self.periods(row)[3], links)
 
     def event_and_links(self, ent: int, body: Json | None = None) -> Event:
-        """An event with any standing, and its links. `body`: what it says, where that is at hand."""
+        """An event with any standing, and its links. `body`: its body, if the caller has it."""
         return self._event(ent, self.links_of(ent), body)
 
     def _event(self, ent: int, links: tuple[Link, ...] | None = None, body: Json | None = None) -> Event:
@@ -465,7 +465,7 @@ class Sight(Rows):
         )
 
     def operations(self, id: str) -> list[int]:
-        """What was done to a thing or a link by the sight's tx, in order: what names it, and what wrote or closed a row of it."""
+        """The operations on a thing or a link by the sight's tx, in order: those that name it, and those that wrote or closed a row of it."""
         index = self.index
         link = index.link_ids.get(id, -1)
         if link >= 0:

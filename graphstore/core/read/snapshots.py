@@ -1,6 +1,6 @@
-"""Snapshots: coordinates by name. A name is given once and never moved, so that what was asked by it can be asked again.
+"""Snapshots: coordinates by name. A name is given once and never moved, so that a read by name can be repeated.
 
-Each is kept among the store's settings under a name of its own, so a follower, a reopened store and a dump have it too.
+Each is a setting of the store, so a follower, a reopened store and a dump have it too.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from graphstore.values.models import Snapshot
 from graphstore.values.period import Instant, instant, iso, moment
 
 KEPT = "snapshot:"
-"""What the settings of snapshots begin with."""
+"""The prefix of the settings that hold snapshots."""
 
 
 def name_of(name: object) -> str:
@@ -38,12 +38,12 @@ def refuse_taken(index: Index, name: str) -> None:
 
 
 def as_kept(valid: Instant, tx: Instant, author: str | None) -> dict[str, str | None]:
-    """What is kept of a snapshot under its name."""
+    """The setting of a snapshot."""
     return {"valid": iso(valid), "tx": iso(tx), "author": author}
 
 
 def known(index: Index, tx: Instant) -> list[Snapshot]:
-    """The snapshots told by `tx`, in the order they were made."""
+    """The snapshots made by `tx`, in order."""
     made = (
         _made(name.removeprefix(KEPT), kept)
         for setting in index.settings
@@ -59,7 +59,7 @@ def find(index: Index, name: object, tx: Instant) -> Snapshot:
     kept = index.setting(KEPT + plain)
     if kept is None and (not isinstance(name, str) or looks_like_time(name)):
         raise InvalidError(
-            f"{name!r} is no snapshot's name. For a time say as_of(valid=…), as_of(tx=…), or knowledge_at(…) for both."
+            f"{name!r} is no snapshot's name. For a time use as_of(valid=…), as_of(tx=…), or knowledge_at(…) for both."
         )
     if kept is None or instant(kept["tx"]) > tx:
         missing = NotFoundError.nearest("snapshot", plain, [snapshot.name for snapshot in known(index, tx)])

@@ -7,7 +7,7 @@ from graphstore.core.read.sight import Sight
 from graphstore.values.models import UPRIGHT, Event, How, Node, Step, Supersession
 from graphstore.values.period import Instant, moment
 
-_LEADS_AWAY = {"supersedes": 0, "transition": 1, "corrects": 2}  # kinds of link, by how much they say
+_LEADS_AWAY = {"supersedes": 0, "transition": 1, "corrects": 2}  # kinds of link, the most specific first
 _KINDS = frozenset(_LEADS_AWAY)
 
 
@@ -21,7 +21,7 @@ class Succession:
         self.current: list[Node | Event] = []
 
     def of(self, subject: int, number: int) -> Supersession:
-        """What became of an entity; with a number, what became of that version of it first."""
+        """What became of an entity; with a number, of that version of it first."""
         thing: Node | Event
         if number and not self.index.is_event[subject]:
             thing = self.sight.described(subject, number)
@@ -57,7 +57,7 @@ class Succession:
                     self._step(row, ent)
 
     def _after(self, ent: int) -> list[int]:
-        """The link rows that lead away from one thing. Where none replaces it, it is an end: it stands, or it is over."""
+        """The link rows that lead away from one thing. If none replaces it, it is an end: it stands, or it has ended."""
         index, sight = self.index, self.sight
         rows = sight.rows_of_links(index.into, ent, _KINDS)
         for row in rows:
@@ -72,7 +72,7 @@ class Succession:
         return self._saying_most(rows) if len(rows) > 1 else rows
 
     def _saying_most(self, rows: list[int]) -> list[int]:
-        """Of several links of one pair the one that says most, in order."""
+        """Of several links of one pair the most specific one, in order."""
         index = self.index
         kept: dict[int, int] = {}
         for row in sorted(rows, key=lambda row: _LEADS_AWAY[index.l_kind[index.k_link[row]]]):
@@ -81,7 +81,7 @@ class Succession:
 
     def _step(self, row: int, ent: int) -> None:
         node = self.sight.thing(ent)
-        link = self.sight.link(row)  # after the thing: that has looked how it stands
+        link = self.sight.link(row)  # after the thing, which has computed the standing
         self.steps.append(
             Step.made(
                 {
@@ -116,12 +116,12 @@ class Succession:
         index, tx = self.index, self.sight.tx
         rows = [row for row in index.rows_of[subject] if index.r_tx[row] <= tx]
         lost = [row for row in rows if index.v_num[index.r_ver[row]] == number and index.r_end[row] <= tx]
-        told = set()
+        shown = set()
         for row in rows:
             later, start, stop = index.v_num[index.r_ver[row]], index.r_from[row], index.r_to[row]
             if (
                 later > number
-                and later not in told
+                and later not in shown
                 and any(
                     index.r_end[old] <= index.r_tx[row]
                     and start < index.r_to[old]
@@ -129,7 +129,7 @@ class Succession:
                     for old in lost
                 )
             ):
-                told.add(later)
+                shown.add(later)
                 self._without_link("revised", self.sight.described(subject, later), index.r_op[row], start)
 
     def _without_link(self, how: How, node: Node | None, op: int, since: Instant) -> None:

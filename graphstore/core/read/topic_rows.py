@@ -1,6 +1,6 @@
-"""What was ever said under a name: the rows of nodes that bear it as key or tag, or that a search finds, and of what they replaced.
+"""The statements ever recorded on a topic: rows of nodes with the name as key or tag, or found by a search, and of what they replaced.
 
-Names are looked up beside the index, rows are compared as numbers, and only bodies that are asked for are read.
+Names have their own lookup table, rows are compared as numbers, and only requested bodies are read.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from graphstore.values.period import Instant
 FoundBy = Literal["key", "tag", "text"]
 _REPLACING = frozenset({"supersedes", "transition"})
 _SEEDS = 10
-_RELEVANT = 0.5  # of the best score: what a search finds below that is of another topic
+_RELEVANT = 0.5  # of the best score: results below it belong to another topic
 
 
 class Entry(NamedTuple):
-    """A statement of a topic: what says it, by which row (-1: it never held), and since when."""
+    """A statement on a topic: its entity, its row (-1: it never held), and since when it holds."""
 
     since: Instant
-    told: Instant
+    recorded: Instant
     ent: int
     row: int
 
@@ -38,9 +38,9 @@ class Joined(NamedTuple):
 class TopicRows:
     """What is known of a topic at one coordinate, as numbers of the index: the rows that stand, are past and are planned."""
 
-    def __init__(self, sight: Sight, asked: str, name: str, kind: str | None, scope: str | None) -> None:
+    def __init__(self, sight: Sight, query: str, name: str, kind: str | None, scope: str | None) -> None:
         self.sight, self._index = sight, sight.index
-        self.asked, self._kind, self._scope = asked, kind, scope
+        self.query, self._kind, self._scope = query, kind, scope
         self.by: FoundBy | None = None
         self.current: list[Entry] = []
         self.past: list[Entry] = []
@@ -64,7 +64,7 @@ class TopicRows:
         """The nodes that a search finds at least half as good as the best."""
         sight, kinds = self.sight, frozenset() if self._kind is None else frozenset({self._kind})
         index = self._index
-        matches = sight.core.search.find(sight, self.asked, len(index.names), kinds).matches
+        matches = sight.core.search.find(sight, self.query, len(index.names), kinds).matches
         nodes = [(ent, score) for ent, score in matches if not index.is_event[ent]][:_SEEDS]
         return [ent for ent, score in nodes if score >= _RELEVANT * nodes[0][1]]
 
@@ -116,7 +116,7 @@ class TopicRows:
         return [max(rows)] if (rows := [row for row in index.rows_of[ent] if index.r_tx[row] <= tx]) else []
 
     def _follow(self) -> None:
-        """What those that stand took the place of, and what is to take theirs, bears perhaps another name."""
+        """Add what the standing statements replaced, and what will replace them, even under another name."""
         index, sight = self._index, self.sight
         waiting = [each.ent for part in (self.current, self.past) for each in part]
         if len(waiting) == 1 and waiting[0] not in index.out and waiting[0] not in index.successors:
@@ -145,11 +145,11 @@ class TopicRows:
     # ------------------------------------------------------------------ what is found
 
     def by_age(self, entries: list[Entry]) -> list[Entry]:
-        """By since when they hold, then when they were told, then by id."""
+        """Sorted by since when they hold, when they were recorded, and id."""
         if len(entries) < 2:
             return entries
         names = self._index.names
-        return sorted(entries, key=lambda each: (each.since, each.told, names[each.ent]))
+        return sorted(entries, key=lambda each: (each.since, each.recorded, names[each.ent]))
 
     def id(self, each: Entry) -> str:
         """The id of the node that makes a statement."""
@@ -172,7 +172,7 @@ class TopicRows:
         return self.sight.node(each.row, self.sight.upright(each.ent))
 
     def body(self, each: Entry) -> Json:
-        """What the statement says; of a forgotten one what is left."""
+        """The body of the statement; of a forgotten one its tombstone."""
         index = self._index
         ver = index.r_ver[each.row] if each.row >= 0 else index.versions_of[each.ent][0]
         return self.sight.core.body(index.v_pos[ver], index.v_len[ver]) or index.tombstone(each.ent)
@@ -182,8 +182,8 @@ class TopicRows:
         return self._index.r_to[each.row] if each.row >= 0 else each.since
 
     def standing(self, each: Entry) -> str:
-        """How a statement stands, which may not be how its node does: what that said before it was described anew is superseded, and so is what was
-        replaced before it began; what it is to say later is not yet."""
+        """The standing of a statement, which may differ from its node's: an earlier version of the node is superseded, and so is one that was
+        replaced before it began; a later one is not yet."""
         index, sight = self._index, self.sight
         if each.ent in index.gone:
             return index.word(each.ent)
@@ -219,6 +219,6 @@ class TopicRows:
         ]
 
     def names(self) -> Iterator[str]:
-        """Every key and tag that something known here bears."""
+        """Every key and tag of the nodes known here."""
         core = self.sight.core
         return core.naming.known(core, self.sight.tx)

@@ -110,7 +110,7 @@ class Shelf:
         self.add(found.rows)
         self._seen = (stat.st_ino, found.end)
         if found.damaged:
-            self._say(f"{found.damaged} vectors in {self._path} were damaged: they are made anew.")
+            self._notice(f"{found.damaged} vectors in {self._path} were damaged: they are made anew.")
         if self._notify is not None and not again and disk.worth_writing_anew(found):
             self._write(found.rows)
 
@@ -119,7 +119,7 @@ class Shelf:
             self._seen = (inode, size)
             return
         assert self._path is not None
-        self._say(f"{self._path} was damaged or of another model: its vectors are made anew.")
+        self._notice(f"{self._path} was damaged or of another model: its vectors are made anew.")
         disk.remove([self._path])
         self._header, self._seen = None, (0, 0)
 
@@ -134,7 +134,7 @@ class Shelf:
             end = disk.append(self._path, self._header, rows)
             self._seen = (self._path.stat().st_ino, end)
         except OSError as error:
-            self._say(f"cannot write {self._path}: {error.strerror}. Its vectors are in memory only.")
+            self._notice(f"cannot write {self._path}: {error.strerror}. Its vectors are in memory only.")
 
     def _write(self, rows: Sequence[disk.Row]) -> None:
         assert self._path is not None and self.dimension is not None
@@ -143,9 +143,9 @@ class Shelf:
             stat = self._path.stat()
             self._seen = (stat.st_ino, stat.st_size)
         except OSError as error:
-            self._say(f"cannot write {self._path}: {error.strerror}. Its vectors are in memory only.")
+            self._notice(f"cannot write {self._path}: {error.strerror}. Its vectors are in memory only.")
 
-    def _say(self, notice: str) -> None:
+    def _notice(self, notice: str) -> None:
         if self._notify is not None:
             self._notify(notice)
 
@@ -188,7 +188,7 @@ class Meanings:
         self.model = model_of(embed)
         self.batch: int = getattr(embed, "batch", None) or BATCH
         self._shelf = Shelf(folder, self.model, getattr(embed, "dimension", None), notify)
-        self._said: int | None = None  # the dimension that the embedder gave
+        self._given_dimension: int | None = None  # the dimension that the embedder gave
         self._spare: dict[bytes, bytes] = {}  # of texts that are not committed yet
         self._index: Index | None = None
         self._gone = 0
@@ -290,8 +290,8 @@ class Meanings:
         self._keys.append(key)
         self._rows.append(row)
         self._scopes.append(self._scope_of.setdefault(index.scope[ent], len(self._scope_of)))
-        said = thread if isinstance(thread, str) else None
-        self._threads.append(self._thread_of.setdefault(said, len(self._thread_of)))
+        name = thread if isinstance(thread, str) else None
+        self._threads.append(self._thread_of.setdefault(name, len(self._thread_of)))
 
     def _let_go(self, index: Index) -> None:
         """Of what was forgotten since. In the file it is blanked already."""
@@ -336,12 +336,12 @@ class Meanings:
 
     def _agree(self, dimension: int) -> None:
         """What an embedder gives counts, whatever a file says."""
-        declared = self._said or getattr(self._embed, "dimension", None) or dimension
+        declared = self._given_dimension or getattr(self._embed, "dimension", None) or dimension
         if dimension != declared:
             raise InvalidError(
                 f"embedder {self.model!r} gave vectors of {dimension} numbers, and of {declared} by its own word or before. Give one that keeps to a dimension."
             )
-        self._said = dimension
+        self._given_dimension = dimension
         with self._core.lock:
             if self._shelf.dimension not in (None, dimension):
                 self._shelf.clear()
@@ -389,7 +389,7 @@ class Meanings:
         self,
         sight: Sight,
         most: int,
-        asked: Matrix | None,
+        query: Matrix | None,
         wanted: Callable[[str], bool] | None,
         thread: str | None,
     ) -> tuple[Mapping[int, float], int]:
@@ -409,13 +409,13 @@ class Meanings:
         lacking = int(np.count_nonzero(mask & (rows < 0)))
         there = np.flatnonzero(mask & (rows >= 0))
         matrix = self._shelf.matrix
-        if matrix is None or asked is None or not len(there):
+        if matrix is None or query is None or not len(there):
             return {}, lacking
         count = len(self._shelf.row)
         if 4 * len(there) > count:
-            scores = (matrix[:count] @ asked)[rows[there]]
+            scores = (matrix[:count] @ query)[rows[there]]
         else:
-            scores = matrix[rows[there]] @ asked
+            scores = matrix[rows[there]] @ query
         if len(there) > most:
             least = np.partition(scores, len(scores) - most)[len(scores) - most]
             best = np.flatnonzero(scores >= least)

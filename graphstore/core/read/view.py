@@ -339,7 +339,7 @@ class Reader(Painted):
         """
         with self._core.lock:
             sight = self._sight()
-            wanted = hops.asked(sight.core.vocabulary, kinds, group, strength, confidence, created_by)
+            wanted = hops.link_filter(sight.core.vocabulary, kinds, group, strength, confidence, created_by)
             return hops.links(sight, sight.resolve(id)[0], wanted, begins=True)
 
     def backlinks_to(
@@ -355,14 +355,14 @@ class Reader(Painted):
         """The links that hold at the coordinate with this as their target: otherwise as `links_from`."""
         with self._core.lock:
             sight = self._sight()
-            wanted = hops.asked(sight.core.vocabulary, kinds, group, strength, confidence, created_by)
+            wanted = hops.link_filter(sight.core.vocabulary, kinds, group, strength, confidence, created_by)
             return hops.links(sight, sight.resolve(id)[0], wanted, begins=False)
 
     def supersedes(self, id: str) -> list[Link]:
         """What this supersedes: each thing once, by its `supersedes` link or else by its `transition`."""
         links = self.links_from(id, ("supersedes", "transition"))
-        said = {link.target for link in links if link.kind == "supersedes"}
-        return [link for link in links if link.kind == "supersedes" or link.target not in said]
+        replaced = {link.target for link in links if link.kind == "supersedes"}
+        return [link for link in links if link.kind == "supersedes" or link.target not in replaced]
 
     def what_superseded(self, id: str) -> Supersession:
         """What became of a thing: each step away from it with who, why, since when and when recorded; and what stands now.
@@ -421,7 +421,7 @@ class Reader(Painted):
         most = whole_number("limit", limit)
         with self._core.lock:
             sight = self._sight()
-            return [sight.shaky(found) for found in islice(sight.resting.shaken(), most)]
+            return [sight.shaky(found) for found in islice(sight.resting.shaky_entities(), most)]
 
     def contradictions(
         self, settled: bool = False, candidates: bool = True, limit: int | None = None

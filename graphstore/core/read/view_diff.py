@@ -1,4 +1,4 @@
-"""What one coordinate has that another has not: of one line of belief, or of two that forked."""
+"""The difference of two coordinates, on one line of belief or on two that forked."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def compare(here: Sight, there: Sight) -> ViewDiff:
     return comparing.found()
 
 
-def said(core: Core, ver: int) -> Json:
-    """What a version says: its body without the salt."""
+def description(core: Core, ver: int) -> Json:
+    """The body of a version, without the salt."""
     body = core.body(core.index.v_pos[ver], core.index.v_len[ver])
     body.pop("salt", None)
     return body
@@ -74,12 +74,12 @@ class _Comparing:
         return ((link, link) for link in range(len(self.here.index.l_name)))
 
     def same(self, before: int, after: int) -> bool:
-        """Whether two rows of a thing say the same."""
+        """Whether two rows of a thing have the same description."""
         return self.here.index.r_ver[before] == self.there.index.r_ver[after]
 
 
 class _Apart(_Comparing):
-    """Two lines of belief: what they have in common is known by its id, and versions are compared by what they say."""
+    """Two lines of belief: things are matched by id, versions are compared by their content."""
 
     def things(self) -> Iterator[Pair]:
         one, other = self.here.index, self.there.index
@@ -104,7 +104,7 @@ class _Apart(_Comparing):
         common = min(index.forked.versions for index in (one, other) if index.forked is not None)
         if was == now and was < common:
             return True
-        return said(self.here.core, was) == said(self.there.core, now)
+        return description(self.here.core, was) == description(self.there.core, now)
 
 
 def _change(old: Node, new: Node) -> NodeChange:

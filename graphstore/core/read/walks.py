@@ -90,7 +90,7 @@ def path(
     if trail is None:
         names = sight.index.names
         raise NotFoundError(
-            f"no path from {names[start]!r} to {names[goal]!r} {_asked(kinds, direction, depth)}, in the order of time, "
+            f"no path from {names[start]!r} to {names[goal]!r} {_described(kinds, direction, depth)}, in the order of time, "
             f"at valid {exactly(sight.valid)} as known at {exactly(sight.tx)}."
         )
     return _along(sight, start, trail, False)
@@ -357,7 +357,7 @@ def _named(sight: Sight, kinds: Kinds) -> tuple[frozenset[str], frozenset[str]]:
     return frozenset(kind.name for kind in vocabulary.kinds.values() if kind.walked), frozenset()
 
 
-def _asked(kinds: Kinds, direction: str, depth: int | None) -> str:
+def _described(kinds: Kinds, direction: str, depth: int | None) -> str:
     """What a path was looked for along, in words."""
     names = (kinds,) if isinstance(kinds, str) else tuple(kinds)
     way = {"out": "from source to target", "in": "from target to source", "both": "either way"}[direction]

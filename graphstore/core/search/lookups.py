@@ -1,6 +1,6 @@
-"""How often things were looked up. Counted in memory, for a read must not cost a write; told to the journal now and then, in one operation.
+"""How often things were looked up: counted in memory, since a read must not cost a write, and written to the journal now and then in one operation.
 
-What is told carries its transaction's instant, so a count as of a coordinate never changes. What a crash takes is what was not told yet.
+A written count has its transaction's instant, so a count as of a coordinate never changes. A crash loses only unwritten counts.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from graphstore.core.search.source import Source
 from graphstore.values.period import Instant
 
 EVERY = 15 * 60 * 1_000_000
-"""With the first commit so many microseconds after the last time, what was counted is told along."""
+"""The first commit so many microseconds after the last write includes the counts."""
 
 
 class Accesses:
-    """The counts of one store: those told, and those that wait. Whoever asks holds the store's lock."""
+    """The counts of one store: those written, and those waiting. The caller holds the store's lock."""
 
     def __init__(self) -> None:
         self.waiting: dict[str, int] = {}
@@ -28,19 +28,19 @@ class Accesses:
 
     def _begin(self, index: Index | None) -> None:
         self._index = index
-        self._looked = 0  # operations that were looked at
-        self._told: dict[
+        self._looked = 0  # operations read so far
+        self._written: dict[
             str, tuple[list[Instant], list[int]]
         ] = {}  # by id: when, and how many in all by then
 
     def count(self, names: Iterable[str]) -> None:
-        """Each of these things was looked up once more."""
+        """Count one more lookup of each of these things."""
         waiting = self.waiting
         for name in names:
             waiting[name] = waiting.get(name, 0) + 1
 
     def due(self, tx: Instant) -> bool:
-        """Whether what waits is to be told with a transaction at `tx`. The first one after a count begins the wait."""
+        """Whether the waiting counts are to be written with a transaction at `tx`. The first one after a count begins the wait."""
         if not self.waiting:
             return False
         if self._last is None:
@@ -48,19 +48,19 @@ class Accesses:
         return tx - self._last >= EVERY
 
     def take(self, index: Index, tx: Instant) -> dict[str, int]:
-        """What waits is written by a transaction at `tx`. When that fails it goes `back`."""
-        told = {name: count for name, count in self.waiting.items() if name in index.ids}
+        """Take the waiting counts for a transaction at `tx`. When that fails, put them `back`."""
+        counts = {name: count for name, count in self.waiting.items() if name in index.ids}
         self.waiting, self._last = {}, tx
-        return told
+        return counts
 
-    def back(self, told: dict[str, int]) -> None:
-        """They were not written after all."""
-        for name, count in told.items():
+    def back(self, counts: dict[str, int]) -> None:
+        """Put back counts that were not written."""
+        for name, count in counts.items():
             self.waiting[name] = self.waiting.get(name, 0) + count
 
-    def told(self, name: str, tx: Instant) -> int:
-        """How often a thing had been looked up by `tx`, as far as was told by then and `follow` has read."""
-        found = self._told.get(name)
+    def total(self, name: str, tx: Instant) -> int:
+        """How often a thing had been looked up by `tx`, as written by then and read by `follow`."""
+        found = self._written.get(name)
         if found is None:
             return 0
         known = bisect_right(found[0], tx)
@@ -76,7 +76,7 @@ class Accesses:
             if index.o_verb[op] == TOUCH:
                 body = core.body(index.o_pos[op], index.o_len[op])
                 for name, count in body.get(COUNTS, {}).items():
-                    when, totals = self._told.setdefault(name, ([], []))
+                    when, totals = self._written.setdefault(name, ([], []))
                     when.append(index.o_tx[op])
                     totals.append(count + (totals[-1] if totals else 0))
         self._looked = goal

@@ -1,7 +1,7 @@
-"""Which events are messages, from whom, in which thread and trace: read from the bodies once, then kept in memory by what is asked for.
+"""An index of messages by sender, thread and trace: read from the bodies once, then kept in memory.
 
-What an event says never changes, so it is noted once for all coordinates. A question takes the shortest list that one of its filters names, looks
-at the others in columns, and only then whether the event stands where it is asked. All of it is a copy, made on first use.
+The body of an event never changes, so it is indexed once for all coordinates. A query takes the shortest list of its filters, checks
+the others in columns, and then whether the event stands at its coordinate. All of it is a copy, made on first use.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ from graphstore.values.models import Json
 from graphstore.values.period import Instant
 
 FIELDS = ("trace", "sender", "thread", "type", "classification", "authorized")
-"""What messages are found by. By their trace other events are found too."""
+"""The indexed fields of messages. By trace other events are found too."""
 _BATCH = 4_096
-_FIRST = 256  # rows looked at at once, then four times as many
-_MANY = 4_096  # rows that are looked at in columns
+_FIRST = 256  # rows checked at once, then four times as many
+_MANY = 4_096  # rows that are checked in columns
 _Place = tuple[Instant, str]
 _Test = tuple["array[int]", int]  # a column, and the number in it; 0: any number but that
 
-Said = dict[str, Any]
-"""The fields that an event has of these; no message has no `authorized`."""
+Fields = dict[str, Any]
+"""The indexed fields of an event; one that is no message has no `authorized`."""
 
 
 class Postings:
-    """The messages and traces of one store. It follows the index when asked; whoever asks holds the store's lock."""
+    """The messages and traces of one store. Each read follows the index first; the caller holds the store's lock."""
 
     def __init__(self) -> None:
         self._index: Index | None = None
         self._begin()
 
     def _begin(self) -> None:
-        self._rows = 0  # rows of the index that are noted
-        self._ops = 0  # operations that were looked at for what they forgot
+        self._rows = 0  # indexed rows
+        self._ops = 0  # operations checked for forgetting
         self._messages = array("q")
         self._numbers: dict[str, dict[Any, int]] = {field: {} for field in FIELDS}
         self._lists: dict[str, list[array[int]]] = {field: [array("q")] for field in FIELDS}  # number 0: none
@@ -69,9 +69,9 @@ class Postings:
         pending = self._pending(sight.core, wanted, since, until, before)
         place = _placing(index)
         rows = merge(committed, pending, key=place, reverse=True) if pending else committed
-        told = bisect_right(index.r_tx, sight.tx)
+        known_rows = bisect_right(index.r_tx, sight.tx)
         for row in rows:
-            if row < told and index.find(index.r_ent[row], sight.valid, sight.tx) == row:
+            if row < known_rows and index.find(index.r_ent[row], sight.valid, sight.tx) == row:
                 yield row
 
     def trace(self, sight: At, trace_id: str) -> list[int]:
@@ -80,7 +80,7 @@ class Postings:
         self._follow(core)
         number = self._numbers["trace"].get(trace_id)
         rows = [] if number is None else list(self._lists["trace"][number])
-        rows += [row for row, said in self._said_pending(core) if said.get("trace") == trace_id]
+        rows += [row for row, fields in self._open_fields(core) if fields.get("trace") == trace_id]
         known = {index.r_ent[row] for row in rows}
         return [ent for ent in sorted(known) if index.born[ent] <= sight.tx and _stood(sight, ent)]
 
@@ -89,8 +89,8 @@ class Postings:
         self._follow(sight.core)
         numbers, lists = self._numbers["trace"], self._lists["trace"]
         kept = [name for name, number in numbers.items() if lists[number]]
-        told = (said["trace"] for _, said in self._said_pending(sight.core) if "trace" in said)
-        return list(dict.fromkeys([*kept, *told]))
+        open_ones = (fields["trace"] for _, fields in self._open_fields(sight.core) if "trace" in fields)
+        return list(dict.fromkeys([*kept, *open_ones]))
 
     def _committed(
         self, index: Index, wanted: Mapping[str, Any], since: Instant, until: Instant, before: _Place | None
@@ -119,23 +119,23 @@ class Postings:
         place = _placing(index)
         rows = [
             row
-            for row, said in self._said_pending(core)
-            if "authorized" in said
-            and wanted.items() <= said.items()
+            for row, fields in self._open_fields(core)
+            if "authorized" in fields
+            and wanted.items() <= fields.items()
             and since <= index.r_from[row] < until
             and (before is None or place(row) < before)
         ]
         return sorted(rows, key=place, reverse=True)
 
-    def _said_pending(self, core: Source) -> list[tuple[int, Said]]:
-        """What a transaction still open says: looked at each time, for it may be taken back."""
+    def _open_fields(self, core: Source) -> list[tuple[int, Fields]]:
+        """The fields of events in an open transaction: read each time, since it may be rolled back."""
         rows = range(core.index.mark().rows, len(core.index.r_ent))
-        return list(_said(core, rows)) if rows else []
+        return list(_fields_of(core, rows)) if rows else []
 
     # ------------------------------------------------------------------ following
 
     def _follow(self, core: Source) -> None:
-        """Note what was committed since, and let go of what was forgotten."""
+        """Index what was committed since, and drop what was forgotten."""
         index = core.index
         if self._index is not index:
             self._begin()
@@ -155,10 +155,10 @@ class Postings:
         place, more = _placing(core.index), bytes(4 * len(rows))
         for column in self._columns.values():
             column.frombytes(more)
-        for row, said in _said(core, rows):
-            if "authorized" in said:
+        for row, fields in _fields_of(core, rows):
+            if "authorized" in fields:
                 _insert(self._messages, row, place)
-            for field, value in said.items():
+            for field, value in fields.items():
                 numbers, lists = self._numbers[field], self._lists[field]
                 number = numbers.setdefault(value, len(lists))
                 if number == len(lists):
@@ -168,16 +168,16 @@ class Postings:
         self._rows = rows.stop
 
     def drop(self, index: Index) -> None:
-        """Let go of what was forgotten. Of an evicted event its trace stays."""
-        told = index.mark().ops  # what is not committed yet may still be taken back
-        if self._index is not index or self._ops >= told:
+        """Drop what was forgotten. An evicted event keeps its trace."""
+        ops = index.mark().ops  # an open transaction may still be rolled back
+        if self._index is not index or self._ops >= ops:
             return
         fresh = [
             index.ids[index.o_subject[op]]
-            for op in range(self._ops, told)
+            for op in range(self._ops, ops)
             if index.o_verb[op] in FORGETTING and index.o_subject[op]
         ]
-        self._ops = told
+        self._ops = ops
         evicted = {row for ent in fresh for row in index.rows_of[ent] if row < self._rows}
         if not evicted:
             return
@@ -202,7 +202,7 @@ def _passing(rows: array[int], tests: list[_Test]) -> array[int]:
 
 
 def _passing_many(rows: array[int], tests: list[_Test]) -> array[int]:
-    """The same over whole columns: a tenth of the time, where there are many rows."""
+    """The same over whole columns: ten times as fast for many rows."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -212,15 +212,15 @@ def _passing_many(rows: array[int], tests: list[_Test]) -> array[int]:
 
     left = whole(rows)
     for column, number in tests:
-        values = whole(column[:]).take(left)  # a copy: an array that is looked into cannot grow
+        values = whole(column[:]).take(left)  # a copy: an array with an exported buffer cannot grow
         left = left.filter(pc.equal(values, number) if number else pc.not_equal(values, 0))
     found = array("q")
     found.frombytes(memoryview(left.buffers()[1])[: 8 * len(left)] if len(left) else b"")
     return found
 
 
-def _said(core: Source, rows: range) -> Iterator[tuple[int, Said]]:
-    """The rows of messages and of events in a trace, each with what it says."""
+def _fields_of(core: Source, rows: range) -> Iterator[tuple[int, Fields]]:
+    """The rows of messages and of events in a trace, each with its fields."""
     index = core.index
     wanted, raw = [], []
     for row in rows:
@@ -235,20 +235,20 @@ def _said(core: Source, rows: range) -> Iterator[tuple[int, Said]]:
             wanted.append(row)
             raw.append(bytes(core.raw(index.v_pos[ver], index.v_len[ver])))
     for row, body in zip(wanted, orjson.loads(b"[%b]" % b",".join(raw)), strict=True):
-        if said := said_by(index.kind[index.r_ent[row]], body):
-            yield row, said
+        if fields := message_fields(index.kind[index.r_ent[row]], body):
+            yield row, fields
 
 
-def said_by(type: str, body: Json) -> Said:
-    """What an event of this type with this body is found by."""
-    said: Said = {}
+def message_fields(type: str, body: Json) -> Fields:
+    """The indexed fields of an event of this type with this body."""
+    fields: Fields = {}
     if "trace_id" in body:
-        said["trace"] = body["trace_id"]
+        fields["trace"] = body["trace_id"]
     authorized = authorized_of(type, body)
     if authorized is not None:
-        said |= {"authorized": authorized, "type": type}
-        said |= {name: body[name] for name in ("sender", "thread", "classification") if name in body}
-    return said
+        fields |= {"authorized": authorized, "type": type}
+        fields |= {name: body[name] for name in ("sender", "thread", "classification") if name in body}
+    return fields
 
 
 def _stood(sight: At, ent: int) -> bool:

@@ -1,6 +1,6 @@
-"""Which nodes bear a name: by key, and by tag. A copy in memory beside the index, so that a topic is found without reading every body.
+"""An index of nodes by key and by tag: a copy in memory beside the index, so that a topic is found without reading every body.
 
-Keys and tags of a version never change, so each is noted once for all coordinates; whether what bears it stands is asked where it is read.
+Keys and tags of a version never change, so each is indexed once for all coordinates; each read checks what stands at its coordinate.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from graphstore.values.keys import topic_name, version_of
 
 
 class Naming:
-    """The names of one store. It follows the index when asked; whoever asks holds the store's lock."""
+    """The names of one store. Each read follows the index first; the caller holds the store's lock."""
 
     def __init__(self) -> None:
         self._index: Index | None = None
@@ -47,7 +47,7 @@ class Naming:
         return found
 
     def tagged(self, core: Source, name: str) -> Sequence[int]:
-        """The versions that bear the tag `name`, in the order they were told."""
+        """The versions with the tag `name`, in the order they were recorded."""
         index = core.index
         self._follow(index)
         if self._versions == len(index.v_ent):
@@ -65,7 +65,7 @@ class Naming:
         return found
 
     def known(self, core: Source, tx: int) -> Iterator[str]:
-        """The names that something known at `tx` bears, each once."""
+        """The names of everything known at `tx`, each once."""
         self.keyed(core, ""), self.tagged(core, "")
         index = core.index
         seen: set[str] = set()
@@ -74,7 +74,7 @@ class Naming:
                 seen.add(name)
                 yield name
         for name, versions in self._tagged.items():
-            if name not in seen and any(_told(index, ver, tx) for ver in versions):
+            if name not in seen and any(_known_by(index, ver, tx) for ver in versions):
                 yield name
 
     @contextmanager
@@ -86,13 +86,13 @@ class Naming:
             raise
 
     def _follow(self, index: Index) -> None:
-        # the tags of what was forgotten are no more: it happens seldom, so all is noted anew
+        # forgetting removes tags: it is rare, so all is indexed again
         if self._index is not index or self._gone != len(index.gone):
             self._begin()
             self._index, self._gone = index, len(index.gone)
 
 
-def _told(index: Index, ver: int, tx: int) -> bool:
+def _known_by(index: Index, ver: int, tx: int) -> bool:
     rows = index.rows_of[index.v_ent[ver]]
     return any(index.r_ver[row] == ver and index.r_tx[row] <= tx for row in rows)
 

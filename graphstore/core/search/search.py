@@ -1,7 +1,7 @@
-"""Full-text search as of any coordinate: which versions say which words, kept once, and ranked over what stands at the coordinate alone.
+"""Full-text search as of any coordinate: one index of the words of all versions, ranked over what stands at the coordinate alone.
 
-What a version says never changes, so its words are noted once for all coordinates. A query looks the words up, leaves out every version that does not
-stand where it is asked, and only then ranks (BM25): an answer never knows of what is not there. All of it is a copy in memory, made on first use.
+The body of a version never changes, so its words are indexed once for all coordinates. A query looks the words up, leaves out every version that does not
+stand at its coordinate, and only then ranks (BM25): nothing else influences the scores. All of it is a copy in memory, made on first use.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from graphstore.values.models import Json
 from graphstore.values.period import OPEN, Instant
 
 K1, B = 1.2, 0.75
-"""BM25: how soon a word said again adds nothing more, and how much a long text is held to its length."""
+"""BM25: the saturation of repeated words, and the normalization by length."""
 REMEMBERED = 4
-"""Coordinates whose standing things are remembered."""
+"""The number of coordinates whose standing things are cached."""
 _BATCH = 4_096
-_TRIED = 8  # times as many as are wanted are looked at for those that fit
-_SURELY = 1 + 1e-9  # more than what sums of the same numbers in another order may differ by
+_TRIED = 8  # times as many results as wanted are checked for those that fit
+_SURELY = 1 + 1e-9  # more than the rounding difference of sums in another order
 _UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"  # kana and ideographs
 _WORD = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+")
 
@@ -49,14 +49,14 @@ def words(text: str) -> list[str]:
 
 
 def words_of_node(body: Json, kind: str, key: str | None) -> list[str]:
-    """What a version of a node is found by: its text, the texts and numbers in its content, its tags, its kind and key."""
-    said = [kind, key or "", body.get("text") or "", *body.get("tags", ())]
-    said += _leaves(body.get("content", {}))
-    return words("\n".join(said))
+    """The words of a version of a node: of its text, the texts and numbers in its content, its tags, its kind and key."""
+    parts = [kind, key or "", body.get("text") or "", *body.get("tags", ())]
+    parts += _leaves(body.get("content", {}))
+    return words("\n".join(parts))
 
 
 def words_of_event(body: Json, type: str) -> list[str]:
-    """What an event is found by: its description, source and type."""
+    """The words of an event: of its description, source and type."""
     return words("\n".join((type, body.get("description") or "", body.get("source") or "")))
 
 
@@ -78,21 +78,21 @@ Weigh = Callable[[int], float]
 
 
 class Found(NamedTuple):
-    """What a search found: entities with their scores, best first, and the words that nothing here says."""
+    """The result of a search: entities with their scores, best first, and the words found nowhere."""
 
     matches: list[tuple[int, float]]
     unknown: list[str]
 
 
 class Search:
-    """The words of every version of one store. It follows the index when asked; whoever asks holds the store's lock."""
+    """The words of every version of one store. Each read follows the index first; the caller holds the store's lock."""
 
     def __init__(self) -> None:
         self._index: Index | None = None
         self._begin()
 
     def _begin(self) -> None:
-        self._said = _Said(0)
+        self._word_index = _WordIndex(0)
         self._dropped: set[int] = set()  # forgotten entities whose words are gone
         self._remembered: list[Standing] = []
 
@@ -111,38 +111,40 @@ class Search:
         """
         core, index = sight.core, sight.index
         standing = self.standing(sight)
-        layers, lengths = [self._said], self._said.lengths
+        layers, lengths = [self._word_index], self._word_index.lengths
         if standing.pending:
-            layers.append(_said(core, range(len(lengths), len(index.v_ent))))
+            layers.append(_words_of(core, range(len(lengths), len(index.v_ent))))
             lengths = lengths + layers[1].lengths
-        asked, unknown = _asked(words(text), standing, layers)
+        terms, unknown = _candidates(words(text), standing, layers)
         slope = K1 * B / (standing.mean(lengths) or 1)
         fits = _fitting(index, kinds, seen)
         if weigh is None:
-            scores = _scores(asked, standing.alive, slope, lengths, most, fits)
+            scores = _scores(terms, standing.alive, slope, lengths, most, fits)
             return Found(_best(scores, index, most), unknown)
-        scores = _scores(asked, standing.alive, slope, lengths, len(index.v_ent) + 1, fits)
+        scores = _scores(terms, standing.alive, slope, lengths, len(index.v_ent) + 1, fits)
         return Found(_best_weighed(scores, index, most, weigh), unknown)
 
     def find_known(
         self, sight: At, text: str, kinds: frozenset[str] = frozenset()
     ) -> list[tuple[int, float]]:
-        """The versions told by the sight's tx that say a word of the text, whatever became of them, each with its score, best first.
+        """The versions recorded by the sight's tx that contain a word of the text, past ones included, each with its score, best first.
 
-        What is told in a transaction still open is not among them.
+        Versions of an open transaction are not included.
         """
         index = sight.index
         self._follow(sight.core)
-        told = min(bisect_right(index.r_tx, sight.tx), index.mark().rows)
-        known = Standing(told, None)
-        known.version_of = {ver: ver for ver in index.r_ver[:told] if index.v_ent[ver] not in index.gone}
+        known_rows = min(bisect_right(index.r_tx, sight.tx), index.mark().rows)
+        known = Standing(known_rows, None)
+        known.version_of = {
+            ver: ver for ver in index.r_ver[:known_rows] if index.v_ent[ver] not in index.gone
+        }
         known.grow(len(index.v_ent))
         for ver in known.version_of:
             known.alive[ver] = 1
-        asked, _ = _asked(words(text), known, [self._said])
-        lengths = self._said.lengths
+        terms, _ = _candidates(words(text), known, [self._word_index])
+        lengths = self._word_index.lengths
         slope = K1 * B / (known.mean(lengths) or 1)
-        scores = _scores(asked, known.alive, slope, lengths, len(lengths) + 1, _fitting(index, kinds, None))
+        scores = _scores(terms, known.alive, slope, lengths, len(lengths) + 1, _fitting(index, kinds, None))
         return sorted(
             scores.items(), key=lambda match: (-match[1], index.names[index.v_ent[match[0]]], -match[0])
         )
@@ -151,28 +153,28 @@ class Search:
         """What stands at a coordinate."""
         index, valid, tx = sight.index, sight.valid, sight.tx
         self._follow(sight.core)
-        mark, told = index.mark(), bisect_right(index.o_tx, tx)
-        if told <= mark.ops:
-            return self._committed(index, told, valid, tx)
+        mark, ops = index.mark(), bisect_right(index.o_tx, tx)
+        if ops <= mark.ops:
+            return self._committed(index, ops, valid, tx)
         standing = self._committed(index, mark.ops, valid, min(tx, index.last_tx)).copy()
         standing.follow(index, index.lengths(), valid, tx)
         standing.pending = True
         return standing
 
-    def _committed(self, index: Index, told: int, valid: Instant, tx: Instant) -> Standing:
+    def _committed(self, index: Index, ops: int, valid: Instant, tx: Instant) -> Standing:
         remembered, mark = self._remembered, index.mark()
-        forgetting = len(index.gone) != len(self._dropped)  # under way, and may still be taken back
+        forgetting = len(index.gone) != len(self._dropped)  # open, and may still be rolled back
         for at, standing in enumerate(remembered):
-            newer = standing.mark is not None and told == mark.ops and not forgetting
-            if standing.since <= valid < standing.until and (newer or standing.told == told):
-                del remembered[at]  # an interruption loses it, and leaves nothing half done
-                if standing.told != told:
+            newer = standing.mark is not None and ops == mark.ops and not forgetting
+            if standing.since <= valid < standing.until and (newer or standing.ops == ops):
+                del remembered[at]  # an interruption loses the whole, not a part
+                if standing.ops != ops:
                     standing.follow(index, mark, valid, tx)
-                    standing.told = told
+                    standing.ops = ops
                 standing.grow(len(index.v_ent))
                 remembered.insert(0, standing)
                 return standing
-        standing = Standing(told, mark if told == mark.ops else None)
+        standing = Standing(ops, mark if ops == mark.ops else None)
         standing.look_at_all(index, valid, tx)
         if not forgetting:
             remembered.insert(0, standing)
@@ -180,81 +182,81 @@ class Search:
         return standing
 
     def _follow(self, core: Source) -> None:
-        """Note what was committed since, and let go of what was forgotten."""
+        """Index what was committed since, and drop what was forgotten."""
         index = core.index
         if self._index is not index:
             self._begin()
             self._index = index
         self.drop(index)
-        done, goal = len(self._said.lengths), index.mark().versions
+        done, goal = len(self._word_index.lengths), index.mark().versions
         if done < goal:
             try:
-                self._said.extend(_said(core, range(done, goal)))
+                self._word_index.extend(_words_of(core, range(done, goal)))
             except BaseException:
                 self._index = None  # interrupted between two words: begin again
                 raise
 
     def drop(self, index: Index) -> None:
-        """Let go of every word of what was forgotten."""
+        """Drop every word of what was forgotten."""
         if self._index is not index or len(index.gone) == len(self._dropped):
             return
-        told = index.mark().ops  # what is not committed yet may still be taken back
-        gone = {ent for ent, op in index.gone.items() if op < told}
+        ops = index.mark().ops  # an open transaction may still be rolled back
+        gone = {ent for ent, op in index.gone.items() if op < ops}
         if gone != self._dropped:
-            self._said.drop({ver for ent in gone - self._dropped for ver in index.versions_of[ent]})
+            self._word_index.drop({ver for ent in gone - self._dropped for ver in index.versions_of[ent]})
             self._dropped = gone
             self._remembered.clear()
 
 
-class _Sayings(NamedTuple):
-    """Who says a word: the versions, ascending, and how often each says it."""
+class _Posting(NamedTuple):
+    """The postings of a word: the versions that contain it, ascending, and how often each does."""
 
     versions: array[int]
     times: array[int]
 
 
-class _Said:
-    """Which versions say a word, and how many words each version has. `first`: the number of the first."""
+class _WordIndex:
+    """An inverted index: which versions contain a word, and the length of each version. `first`: the number of the first."""
 
     def __init__(self, first: int) -> None:
         self.first = first
-        self.by: dict[str, _Sayings] = {}
+        self.by: dict[str, _Posting] = {}
         self.lengths = array("I")
 
-    def add(self, said: list[str]) -> None:
+    def add(self, tokens: list[str]) -> None:
         """The words of the next version."""
         by, ver = self.by, self.first + len(self.lengths)
-        for word, times in Counter(said).items():
+        for word, times in Counter(tokens).items():
             if word in by:
-                sayings = by[word]
-                sayings.versions.append(ver)
-                sayings.times.append(times)
+                posting = by[word]
+                posting.versions.append(ver)
+                posting.times.append(times)
             else:
-                by[word] = _Sayings(array("I", (ver,)), array("I", (times,)))
-        self.lengths.append(len(said))
+                by[word] = _Posting(array("I", (ver,)), array("I", (times,)))
+        self.lengths.append(len(tokens))
 
-    def extend(self, more: _Said) -> None:
-        """What is said in the versions that come next."""
+    def extend(self, more: _WordIndex) -> None:
+        """Append the index of the versions that follow."""
         if not self.by:
             self.by = more.by
         else:
-            for word, sayings in more.by.items():
+            for word, posting in more.by.items():
                 if word in self.by:
-                    self.by[word].versions.extend(sayings.versions)
-                    self.by[word].times.extend(sayings.times)
+                    self.by[word].versions.extend(posting.versions)
+                    self.by[word].times.extend(posting.times)
                 else:
-                    self.by[word] = sayings
+                    self.by[word] = posting
         self.lengths.extend(more.lengths)
 
     def drop(self, versions: set[int]) -> None:
-        """Versions that say nothing any more, and the words that nobody else says."""
+        """Drop these versions, and the words that no other contains."""
         kept = {}
-        for word, said in self.by.items():
-            left = said
-            if not versions.isdisjoint(said.versions):
-                stays = [ver not in versions for ver in said.versions]
-                left = _Sayings(
-                    array("I", compress(said.versions, stays)), array("I", compress(said.times, stays))
+        for word, posting in self.by.items():
+            left = posting
+            if not versions.isdisjoint(posting.versions):
+                stays = [ver not in versions for ver in posting.versions]
+                left = _Posting(
+                    array("I", compress(posting.versions, stays)), array("I", compress(posting.times, stays))
                 )
             if left.versions:
                 kept[word] = left
@@ -264,8 +266,8 @@ class _Said:
                 self.lengths[ver] = 0
 
 
-def _said(core: Source, versions: range) -> _Said:
-    index, found = core.index, _Said(versions.start)
+def _words_of(core: Source, versions: range) -> _WordIndex:
+    index, found = core.index, _WordIndex(versions.start)
     v_ent, v_pos, v_len = index.v_ent, index.v_pos, index.v_len
     with no_collecting():
         for lo in range(versions.start, versions.stop, _BATCH):
@@ -302,36 +304,36 @@ def holding(rows: list[int], start: array[int], stop: array[int], valid: Instant
 
 
 class Standing:
-    """The version of each thing that stands at (valid, told), and the valid time [since, until) around it over which that stays so."""
+    """The version of each thing that stands at (valid, tx), and the valid time [since, until) around it in which this is so."""
 
-    __slots__ = ("_words", "alive", "links", "mark", "pending", "since", "told", "until", "version_of")
+    __slots__ = ("_words", "alive", "links", "mark", "ops", "pending", "since", "until", "version_of")
 
-    def __init__(self, told: int, mark: Mark | None) -> None:
-        self.told = told  # operations told
-        self.mark = mark  # of the index, when it was the newest there was
-        self.pending = False  # in a transaction still open
+    def __init__(self, ops: int, mark: Mark | None) -> None:
+        self.ops = ops  # operations known
+        self.mark = mark  # of the index, if it was current
+        self.pending = False  # of an open transaction
         self.since, self.until = -OPEN, OPEN + 1
         self.version_of: dict[int, int] = {}  # by entity
         self.alive = bytearray()  # by version: 1 for one that stands
         self._words = -1  # of all that stands; -1: not counted
-        # by whoever asks, then by entity: its links to what stands
+        # by caller, then by entity: its links to what stands
         self.links: dict[Hashable, dict[int, Held]] = {}
 
     def mean(self, lengths: array[int]) -> float:
-        """How many words a thing that stands has."""
+        """The mean number of words of the things that stand."""
         if self._words < 0:
             self._words = sum(map(lengths.__getitem__, self.version_of.values()))
         return self._words / max(len(self.version_of), 1)
 
     def copy(self) -> Standing:
         """One that can follow an open transaction, and be thrown away."""
-        twin = Standing(self.told, self.mark)
+        twin = Standing(self.ops, self.mark)
         twin.since, twin.until = self.since, self.until
         twin.version_of, twin.alive = self.version_of.copy(), self.alive[:]
         return twin
 
     def follow(self, index: Index, mark: Mark, valid: Instant, tx: Instant) -> None:
-        """Look again at what was touched since, up to `mark`."""
+        """Update what was changed since, up to `mark`."""
         was = self.mark
         assert was is not None
         touched = {index.r_ent[row] for row in range(was.rows, mark.rows)}
@@ -349,7 +351,7 @@ class Standing:
         self.look(index, touched, valid, tx)
 
     def _look_anew(self, index: Index, touched: set[int], moved: set[int]) -> None:
-        """What is kept of links is wrong at the ends of those that moved, and around what may stand otherwise now."""
+        """Drop the cached links at the ends of changed links, and around things whose standing may have changed."""
         if self.links:
             l_src, l_tgt = index.l_src, index.l_tgt
             ends = {end for link in moved for end in (l_src[link], l_tgt[link])}
@@ -360,19 +362,19 @@ class Standing:
                     kept.pop(ent, None)
 
     def grow(self, versions: int) -> None:
-        """There are so many versions now; what stands here is the same."""
+        """Extend to so many versions, with the same standing."""
         self.alive.extend(bytes(max(0, versions - len(self.alive))))
 
     def look_at_all(self, index: Index, valid: Instant, tx: Instant) -> None:
-        """Find out what stands, from the columns: for everything at once that is quicker than one by one."""
-        told = bisect_right(index.r_tx, tx)
-        believed = [row for row, end in enumerate(index.r_end[:told]) if end > tx]
+        """Compute what stands from the columns: for all at once that is faster than one by one."""
+        known_rows = bisect_right(index.r_tx, tx)
+        believed = [row for row, end in enumerate(index.r_end[:known_rows]) if end > tx]
         held = holding(believed, index.r_from, index.r_to, valid)
         self.since, self.until = max(self.since, held.since), min(self.until, held.until)
         self._stand(index, held.rows, valid, tx)
 
     def look(self, index: Index, ents: Iterable[int], valid: Instant, tx: Instant) -> None:
-        """Find out which of these stand."""
+        """Compute which of these stand."""
         rows = [row for ent in ents for row in index.believed(ent, tx)]
         for row in rows:
             self._narrow(index.r_from[row], index.r_to[row], valid)
@@ -420,19 +422,19 @@ def _fitting(
 
 
 class _Word(NamedTuple):
-    """A word that is asked for: what it can bring at most, and who says it."""
+    """A word of the query: its greatest possible score, and its postings."""
 
     weight: float
-    said: list[_Sayings]
+    postings: list[_Posting]
 
     def by_all(self, alive: bytearray) -> Iterator[tuple[int, int]]:
-        """The versions that stand and say it, each with how often."""
-        for versions, times in self.said:
+        """The standing versions that contain it, each with how often."""
+        for versions, times in self.postings:
             yield from compress(zip(versions, times, strict=True), map(alive.__getitem__, versions))
 
     def by_some(self, known: Iterable[int]) -> Iterator[tuple[int, int]]:
-        """Those of these versions that say it, each with how often."""
-        for versions, times in self.said:
+        """Those of these versions that contain it, each with how often."""
+        for versions, times in self.postings:
             end = len(versions)
             for ver in known:
                 at = bisect_left(versions, ver)
@@ -440,15 +442,17 @@ class _Word(NamedTuple):
                     yield ver, times[at]
 
 
-def _asked(asked: list[str], standing: Standing, layers: list[_Said]) -> tuple[list[_Word], list[str]]:
-    """The words that are said by something that stands, those that bring most first, and the words that nothing says."""
+def _candidates(
+    terms: list[str], standing: Standing, layers: list[_WordIndex]
+) -> tuple[list[_Word], list[str]]:
+    """The words that something standing contains, the highest weight first, and the words found nowhere."""
     count, alive = len(standing.version_of), standing.alive.__getitem__
     found, unknown = [], []
-    for word in dict.fromkeys(asked):
-        said = [layer.by[word] for layer in layers if word in layer.by]
-        many = sum(sum(map(alive, sayings.versions)) for sayings in said)
+    for word in dict.fromkeys(terms):
+        postings = [layer.by[word] for layer in layers if word in layer.by]
+        many = sum(sum(map(alive, posting.versions)) for posting in postings)
         if many:
-            found.append(_Word(log(1 + (count - many + 0.5) / (many + 0.5)) * (K1 + 1), said))
+            found.append(_Word(log(1 + (count - many + 0.5) / (many + 0.5)) * (K1 + 1), postings))
         else:
             unknown.append(word)
     found.sort(key=lambda word: -word.weight)
@@ -456,20 +460,20 @@ def _asked(asked: list[str], standing: Standing, layers: list[_Said]) -> tuple[l
 
 
 def _scores(
-    asked: list[_Word],
+    terms: list[_Word],
     alive: bytearray,
     slope: float,
     lengths: array[int],
     most: int,
     fits: Callable[[int], bool] | None,
 ) -> dict[int, float]:
-    """The score of each version that stands, fits and says one of the words: of all that may be among the `most` best.
+    """The score of each version that stands, fits and contains one of the words: of all that may be among the `most` best.
 
-    Common words are said by nearly everything and bring little: once so many score more than all words that are left can bring, nothing else is looked at.
+    Common words are in nearly every version and add little: once `most` versions score more than the remaining words can add, no other version is read.
     """
     scores: dict[int, float] = {}
-    left, closed = sum(word.weight for word in asked), False
-    for word in asked:
+    left, closed = sum(word.weight for word in terms), False
+    for word in terms:
         weight = word.weight
         left -= weight
         for ver, often in word.by_some(list(scores)) if closed else word.by_all(alive):
@@ -484,7 +488,7 @@ def _scores(
 
 
 def _least(scores: dict[int, float], most: int, fits: Callable[[int], bool] | None) -> float:
-    """A score that `most` of those that fit reach; 0 when so many are not to be found among the best."""
+    """A score that `most` of those that fit reach; 0 when the best include fewer."""
     if len(scores) < most:
         return 0.0
     if fits is None:
@@ -506,7 +510,7 @@ def _best(scores: dict[int, float], index: Index, most: int) -> list[tuple[int, 
 
 
 def _best_weighed(scores: dict[int, float], index: Index, most: int, weigh: Weigh) -> list[tuple[int, float]]:
-    """The same with each score multiplied by the thing's weight. A weight is at most 1, so those that could not win are not weighed."""
+    """The same with each score multiplied by the thing's weight. A weight is at most 1, so those that cannot win are not weighed."""
     v_ent, names = index.v_ent, index.names
     best: list[float] = []
     found = []

@@ -1,4 +1,4 @@
-"""What is read from: the index, the journal that holds the bodies, and those of an open transaction."""
+"""The source of reads: the index, the journal with the bodies, and the bodies of an open transaction."""
 
 from __future__ import annotations
 

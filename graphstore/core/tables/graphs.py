@@ -85,26 +85,26 @@ class Graphs:
         libraries.load(self.driver)
         from graphstore.core.tables.view_graph import build
 
-        told = self._last_told(tx)
+        last = self._last_transaction(tx)
         for span in self._views:
-            if span[0] <= valid < span[1] and span[2] == told:
+            if span[0] <= valid < span[1] and span[2] == last:
                 self._views.move_to_end(span)
                 return self._views[span]
         engine = build(
             self._index, self._journal, valid, tx, self._vocabulary, driver=self.driver, pending=pending
         )
         if not self._index.pending:  # a transaction still open may change its own view
-            self._views[(*self._valid_span(valid), told)] = engine
+            self._views[(*self._valid_span(valid), last)] = engine
         while len(self._views) > KEPT_VIEWS:
             self._views.popitem(
                 last=False
             )  # not closed: another thread may be reading it; it goes with its last reader
         return engine
 
-    def _last_told(self, tx: Instant) -> Instant:
-        told = self._index.o_tx
-        at = bisect_right(told, tx)
-        return told[at - 1] if at else -OPEN
+    def _last_transaction(self, tx: Instant) -> Instant:
+        instants = self._index.o_tx
+        at = bisect_right(instants, tx)
+        return instants[at - 1] if at else -OPEN
 
     def _valid_span(self, valid: Instant) -> tuple[Instant, Instant]:
         """The longest stretch of valid time around `valid` in which no row of the index begins or ends and no event comes again."""

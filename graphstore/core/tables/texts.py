@@ -63,9 +63,9 @@ def _read(content: str, file: str) -> Iterator[tuple[str, Section]]:
         block = content[mark.end() : following.start() if following else len(content)].strip("\n")
         lines = block.split("\n")
         count = next((i for i, line in enumerate(lines) if not line.startswith("//")), len(lines))
-        told = [line.removeprefix("//").strip() for line in lines[:count]]
-        order = [line.removeprefix("order:") for line in told if line.startswith("order:")]
-        doc = " ".join(line for line in told if not line.startswith("order:"))
+        notes = [line.removeprefix("//").strip() for line in lines[:count]]
+        order = [line.removeprefix("order:") for line in notes if line.startswith("order:")]
+        doc = " ".join(line for line in notes if not line.startswith("order:"))
         columns = tuple(column.strip() for line in order for column in line.split(","))
         yield mark[1], Section(mark[2], doc, "\n".join(lines[count:]).strip(), file, columns)
 

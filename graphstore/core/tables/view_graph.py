@@ -135,7 +135,7 @@ class ViewGraph(Engine):
         super().__init__(None, driver=driver, buffer_pool=memory)
         self._fields = fields
         self._waiting: Waiting = {}
-        self._laying = threading.Lock()
+        self._loading = threading.Lock()
         self._links: Callable[[list[int]], pa.Table]
 
     def await_links(self, waiting: Waiting, links: Callable[[list[int]], pa.Table]) -> None:
@@ -146,7 +146,7 @@ class ViewGraph(Engine):
         self, cypher: str, params: Mapping[str, Any] | None = None, *, timeout: float | None = None
     ) -> Result:
         """`Engine.query`. A column that is not there raises a QueryError that lists those that are."""
-        self._lay(cypher)
+        self._load(cypher)
         try:
             return super().query(cypher, params, timeout=timeout)
         except QueryError as error:
@@ -159,25 +159,25 @@ class ViewGraph(Engine):
 
     def run(self, cypher: str, /, **params: Any) -> list[tuple[Any, ...]]:
         """`Engine.run`, over the links it asks for."""
-        self._lay(cypher)
+        self._load(cypher)
         return super().run(cypher, **params)
 
     def arrow(self, cypher: str, /, **params: Any) -> pa.Table:
         """`Engine.arrow`, over the links it asks for."""
-        self._lay(cypher)
+        self._load(cypher)
         return super().arrow(cypher, **params)
 
-    def _lay(self, cypher: str) -> None:
-        with self._laying:  # who comes second waits until all it may ask for is there
+    def _load(self, cypher: str) -> None:
+        with self._loading:  # who comes second waits until all it may ask for is there
             if not self._waiting:
                 return
-            asked = asked_tables(cypher)
+            named = named_tables(cypher)
             with Pen() as pen:
-                for table in [name for name in self._waiting if asked is None or name in asked]:
-                    self._lay_table(pen, table)
+                for table in [name for name in self._waiting if named is None or name in named]:
+                    self._load_table(pen, table)
                     del self._waiting[table]
 
-    def _lay_table(self, pen: Pen, table: str) -> None:
+    def _load_table(self, pen: Pen, table: str) -> None:
         waiting = self._waiting[table]
         while waiting:
             (source, target), rows = waiting[-1]
@@ -188,7 +188,7 @@ class ViewGraph(Engine):
             pen.write(fill, self, table, links, waiting.pop()[0])  # taken off as it is written, never twice
 
 
-def asked_tables(cypher: str) -> frozenset[str] | None:
+def named_tables(cypher: str) -> frozenset[str] | None:
     """The relationship tables a text can read, in upper case; None when it may read any. In doubt it may."""
     tokens = parse(cypher).tokens
     if any(word.upper() == "CALL" for kind, word in tokens if kind == "word"):
@@ -196,7 +196,7 @@ def asked_tables(cypher: str) -> frozenset[str] | None:
     if any(not mark.isascii() for kind, mark in tokens if kind == "mark"):
         return None  # dashes and arrow heads come in other shapes too
     words = [word for _, word in tokens] + ["", ""]
-    asked: set[str] = set()
+    named: set[str] = set()
     for at, word in enumerate(words):
         if word != "-" or words[at - 1] == "]":
             continue
@@ -211,16 +211,21 @@ def asked_tables(cypher: str) -> frozenset[str] | None:
             return None
         while words[at] in (":", "|"):
             at += 1 + (words[at + 1] == ":")
-            asked.add(words[at].strip("`").upper())
+            named.add(words[at].strip("`").upper())
             at += 1
-    return frozenset(asked)
+    return frozenset(named)
 
 
 # ------------------------------------------------------------------------------------------------ what holds
 
 
 def _holding(
-    starts: array[int], stops: array[int], told: array[int], untold: array[int], valid: Instant, tx: Instant
+    starts: array[int],
+    stops: array[int],
+    recorded: array[int],
+    removed: array[int],
+    valid: Instant,
+    tx: Instant,
 ) -> list[int]:
     """The rows with starts <= valid < stops and told <= tx < untold."""
 
@@ -228,7 +233,7 @@ def _holding(
         return numbers(values[:])  # a copy: an array that is looked into cannot grow
 
     at_valid = pc.and_(pc.less_equal(column(starts), valid), pc.greater(column(stops), valid))
-    at_tx = pc.and_(pc.less_equal(column(told), tx), pc.greater(column(untold), tx))
+    at_tx = pc.and_(pc.less_equal(column(recorded), tx), pc.greater(column(removed), tx))
     found: list[int] = pc.indices_nonzero(pc.and_(at_valid, at_tx)).to_pylist()
     return found
 
@@ -246,14 +251,14 @@ class _Things:
         self.index = index
         self.ents: list[int] = []
         self.versions: list[int] = []
-        self.since, self.until, self.told = array("q"), array("q"), array("q")
+        self.since, self.until, self.recorded = array("q"), array("q"), array("q")
         for ent, row in shown:
             born = index.born[ent]
             self.ents.append(ent)
             self.versions.append(index.r_ver[row] if row >= 0 else index.versions_of[ent][0])
             self.since.append(index.r_from[row] if row >= 0 else born)
             self.until.append(index.r_to[row] if row >= 0 else born)
-            self.told.append(index.r_tx[row] if row >= 0 else born)
+            self.recorded.append(index.r_tx[row] if row >= 0 else born)
         self.bodies = read_bodies(raw, [(index.v_pos[ver], index.v_len[ver]) for ver in self.versions])
         for at, ent in enumerate(self.ents if index.gone else ()):
             self.bodies[at] = self.bodies[at] or tombstone(index, raw, ent)
@@ -275,7 +280,7 @@ class _Things:
                 "standing": texts(standings),
                 "valid_from": instants(self.since),
                 "valid_to": instants(self.until),
-                "tx_from": instants(self.told),
+                "tx_from": instants(self.recorded),
                 "content": texts(
                     [dumps(body["content"]).decode() if "content" in body else None for body in self.bodies]
                 ),

@@ -1,4 +1,4 @@
-"""One verb at work in a transaction: which things its ids name, which ids are free, and the node it leaves behind."""
+"""One verb in a transaction: which things its ids name, which ids are free, and the node it returns."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def new_id(index: Index) -> str:
 
 
 class Act:
-    """What a verb works on."""
+    """The context of one verb: the store's core and the transaction."""
 
     __slots__ = ("core", "index", "work")
 
@@ -36,7 +36,7 @@ class Act:
         return Sight(self.core, self.work.tx, self.work.tx)
 
     def time(self, value: TimeLike, what: str) -> Instant:
-        """The instant that a caller gave; now is that of the transaction."""
+        """The instant a caller gave; "now" is the transaction's instant."""
         return resolve(value, what, self.work.tx, partial(snapshots.known, self.index, self.work.tx))
 
     def free_id(self, id: str) -> str:
@@ -49,7 +49,7 @@ class Act:
         return name
 
     def known(self, id: str, node: bool = False) -> int:
-        """The entity an id names; with `node` no event."""
+        """The entity an id names. With `node`, an event raises InvalidError."""
         ent = self.index.ids.get(id, -1) if isinstance(id, str) else -1
         if ent < 0:
             ent, _ = self.sight().resolve(id)

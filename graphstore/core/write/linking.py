@@ -1,4 +1,4 @@
-"""What it takes to say a link: is it there already, does it make sense, does it close a cycle; and what a supersession takes."""
+"""Recording a link: whether it exists already, is allowed, or closes a cycle; and the validity a supersession takes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from graphstore.values.vocabulary import Kind
 
 
 class Ends(NamedTuple):
-    """A link as a sentence of entity numbers."""
+    """The ends and the kind of a link, as entity numbers."""
 
     source: int
     kind: Kind
@@ -34,7 +34,7 @@ def beside(index: Index, link: int, kind: str) -> list[int]:
 
 @dataclass
 class Claim:
-    """The attributes of a link: what is said of it besides its ends and its period."""
+    """The attributes of a link besides its ends and its period."""
 
     reason: str | None = None
     strength: int | None = None
@@ -44,11 +44,11 @@ class Claim:
     id: str | None = None  # the id wanted for a new link
 
     def body(self) -> Json:
-        """What goes into the journal beside the head; empty when nothing was said."""
-        said: Json = {} if self.reason is None else {"reason": self.reason}
+        """The body for the journal; empty without reason and metadata."""
+        fields: Json = {} if self.reason is None else {"reason": self.reason}
         if self.metadata:
-            said["metadata"] = self.metadata
-        return said
+            fields["metadata"] = self.metadata
+        return fields
 
 
 class Linking:
@@ -74,7 +74,7 @@ class Linking:
         since: Instant | None = None,
         until: Instant = OPEN,
     ) -> int:
-        """Say `new supersedes old`, and take from `old` the validity it had from then on. Gives the link's row."""
+        """Record `new supersedes old`, and take from `old` its validity from then on. Returns the link's row."""
         index = self.index
         begun = index.start(new, self.work.tx)
         if old in index.gone:
@@ -99,7 +99,7 @@ class Linking:
         if row >= before:
             op = index.k_op[row]
         elif not index.is_event[old] and any(overlap(held, during) for during in self.work.validity(old)):
-            op = self._op(op, verb, link)  # said before, but the old one was described anew since
+            op = self._op(op, verb, link)  # recorded before, but the old one was revised since
         if op >= 0 and not index.is_event[old]:
             gone = self.work.take(old, held, op)
             if gone or row >= before:
@@ -107,7 +107,7 @@ class Linking:
         return row
 
     def join(self, ends: Ends, span: Period, claim: Claim, op: int = -1, *, verb: str = "link") -> int:
-        """The row of the link that says it: one that is there, or a new one, by the operation `op` or one of its own."""
+        """The row of the link: an existing one, or a new one by the operation `op` or by one of its own."""
         index = self.index
         source, kind, target = ends
         if source == target:
@@ -129,7 +129,7 @@ class Linking:
         return self.work.op(verb, index.l_name[link] if verb == "link" else index.names[index.l_tgt[link]])
 
     def claim(self, link: int, span: Period, claim: Claim, op: int) -> int:
-        """Say it of a link over a period, in place of what was said there. Gives the row."""
+        """Set the attributes of a link over a period. Returns the row."""
         return self.work.claim(
             link,
             span,
@@ -159,7 +159,7 @@ class Linking:
 
     def _again(self, there: list[int], ends: Ends, span: Period, claim: Claim, op: int, verb: str) -> int:
         index = self.index
-        others = [row for row in there if not self._says(row, claim)]
+        others = [row for row in there if not self._states(row, claim)]
         if not others:
             return there[0]
         fixed = [row for row in others if not self._gives_way(row, claim)]
@@ -173,12 +173,12 @@ class Linking:
         return self.claim(link, span, claim, self._op(op, verb, link))
 
     def _gives_way(self, row: int, claim: Claim) -> bool:
-        """Whether what was said takes the place of a row: of what was inferred, or minted by the store, when somebody says it."""
+        """Whether an explicit claim replaces a row: one that was inferred, or created by the store."""
         claimed = self.index.k_claim[row]
         minted = self.index.c_by[claimed] == "store" != claim.created_by
         return not claim.inferred and (bool(self.index.c_inferred[claimed]) or minted)
 
-    def _says(self, row: int, claim: Claim) -> bool:
+    def _states(self, row: int, claim: Claim) -> bool:
         index = self.index
         number = index.k_claim[row]
         body = self.core.body(index.c_pos[number], index.c_len[number])

@@ -1,6 +1,6 @@
-"""What a merge would do: for each thing and link that a branch has changed since the trunk had the same, whose word holds when.
+"""What a merge would do: for each thing and link changed on a branch since it forked or was merged, which side holds when.
 
-Only reads. What both sides changed, and not alike, is a conflict; so is what cannot be beside what the trunk has. What comes over is in a
+Only reads. A different change on both sides is a conflict; so is what cannot coexist with the trunk. What is merged is in a
 `Plan`; `merge_write.py` writes it.
 """
 
@@ -14,22 +14,22 @@ from typing import Any, Literal, NamedTuple
 from graphstore.core.index.index import Index
 from graphstore.core.journal.line import dumps
 from graphstore.core.read.sight import Core, Sight
-from graphstore.core.read.view_diff import said
+from graphstore.core.read.view_diff import description
 from graphstore.core.write.slots import TRUST
 from graphstore.errors import InvalidError
 from graphstore.values.models import Event, Json, Link, MergeConflict, Node
 from graphstore.values.period import OPEN, Instant, Period, coalesce, end_moment, moment, overlap, without_all
-from graphstore.values.threeway import Cell, Piece, Said, cells
+from graphstore.values.threeway import Cell, Piece, Statement, cells
 
 Side = Literal["trunk", "branch"]
 Decide = Mapping[str, str] | Callable[[MergeConflict], str | None] | str | None
-Win = tuple[Period, Said | None]
+Win = tuple[Period, Statement | None]
 _CHOICES: tuple[Side, Side] = ("trunk", "branch")
-_SUCCEEDING = frozenset({"supersedes", "transition"})  # kinds whose link says that the target gave way
+_SUCCEEDING = frozenset({"supersedes", "transition"})  # kinds whose link records that the target was replaced
 
 
-class Sentence(NamedTuple):
-    """A link by what it joins, in ids; of a symmetric kind the ends are in order."""
+class Triple(NamedTuple):
+    """A link by its ends, as ids, and its kind; the ends of a symmetric kind are sorted."""
 
     source: str
     kind: str
@@ -38,39 +38,41 @@ class Sentence(NamedTuple):
 
 @dataclass
 class NodePlan:
-    """What comes over of one node. `ours` is its number on the trunk, -1 for one that is new there."""
+    """What is merged of one node. `ours` is its number on the trunk, -1 for a new one."""
 
     ent: int
     ours: int
     wins: list[Win] = field(default_factory=list)
     kept: list[Period] = field(default_factory=list)  # what was decided for the trunk
-    told: list[Period] = field(default_factory=list)  # when any of the three says something
-    closes: list[tuple[int, Period]] = field(default_factory=list)  # what it takes from others of its slot
+    stated: list[Period] = field(default_factory=list)  # when the node holds on any of the three sides
+    closes: list[tuple[int, Period]] = field(
+        default_factory=list
+    )  # the periods it takes from other values of its slot
 
     def only(self, periods: Iterable[Period]) -> list[Win]:
-        """The wins cut to what lies outside these periods."""
+        """The wins outside these periods."""
         holes = list(periods)
         return [(piece, word) for whole, word in self.wins for piece in without_all(whole, holes)]
 
     def gained(self) -> list[Period]:
-        """When it holds by the branch's word."""
+        """When it holds according to the branch."""
         return coalesce(period for period, word in self.wins if word is not None)
 
     def lost(self) -> list[Period]:
-        """When it no longer holds by the branch's word."""
+        """When it no longer holds according to the branch."""
         return coalesce(period for period, word in self.wins if word is None)
 
 
 @dataclass
 class Plan:
-    """All that comes over: by the number of the thing on the branch, by the sentence of the link."""
+    """All that is merged: things by their number on the branch, links by their triple."""
 
     nodes: dict[int, NodePlan] = field(default_factory=dict)
     events: dict[int, list[Instant]] = field(
         default_factory=dict
-    )  # those that are new, or happened again, and when
+    )  # new events and new occurrences, with their instants
     retracted: list[int] = field(default_factory=list)  # events
-    links: dict[Sentence, list[Win]] = field(default_factory=dict)
+    links: dict[Triple, list[Win]] = field(default_factory=dict)
     left_out: list[str] = field(default_factory=list)  # links
     confirmed: list[int] = field(default_factory=list)  # operations
     kinds: list[Json] = field(default_factory=list)
@@ -83,7 +85,7 @@ class Plan:
 
 
 class Planning:
-    """One look at a trunk and a branch. `base`: up to when the trunk has what the branch has."""
+    """The comparison of a trunk and a branch. `base`: up to this instant the trunk has all that the branch has."""
 
     def __init__(self, trunk: Core, branch: Core, base: Instant, now: Instant, decide: Decide) -> None:
         self.trunk, self.branch, self.base, self.now = trunk, branch, base, now
@@ -111,19 +113,19 @@ class Planning:
         return self.plan
 
     def _refuse_idle(self) -> None:
-        """Raise InvalidError for a decision on what is in no conflict: whoever gave it thinks of another state."""
+        """Raise InvalidError for a decision on what is in no conflict: the caller expects another state."""
         if isinstance(self.decide, Mapping):
-            asked = dict.fromkeys(conflict.id for conflict in self.plan.conflicts)
+            in_conflict = dict.fromkeys(conflict.id for conflict in self.plan.conflicts)
             for id in self.decide:
-                if id not in asked:
+                if id not in in_conflict:
                     raise InvalidError(
-                        f"decide names {id!r}, which is in no conflict. In conflict: {', '.join(asked) or 'nothing'}."
+                        f"decide names {id!r}, which is in no conflict. In conflict: {', '.join(in_conflict) or 'nothing'}."
                     )
 
     # ------------------------------------------------------------------ conflicts
 
     def _conflict(self, id: str, what: str, choices: tuple[Side, ...] = _CHOICES, **more: Any) -> Side:
-        """Note a conflict and what is decided; what is not is as if the trunk's were kept, for then nothing is written anyway."""
+        """Add a conflict and its decision. An undecided one counts as `trunk`: then nothing is written anyway."""
         during = more.pop("during", None)
         if during is not None:
             more |= {"valid_from": moment(during[0]), "valid_to": end_moment(during[1])}
@@ -150,7 +152,7 @@ class Planning:
     # ------------------------------------------------------------------ nodes
 
     def _touched(self) -> list[int]:
-        """What the branch has told something of since, in the order it was first known; not what was forgotten."""
+        """The entities changed on the branch since, in the order they were first known; not the forgotten ones."""
         index = self.theirs
         found = set(index.r_ent[bisect_right(index.r_tx, self.base) :])
         closed = bisect_right(index.closings, self.base, key=index.r_end.__getitem__)
@@ -172,7 +174,7 @@ class Planning:
             self._pieces(self.trunk, self.mine.now_of[ours] if ours >= 0 else ()),
             self._pieces(self.branch, index.now_of[ent]),
         ):
-            plan.told.append(cell.period)
+            plan.stated.append(cell.period)
             if cell.outcome == "conflict":
                 if self._disputed(name, cell) == "trunk":
                     plan.kept.append(cell.period)
@@ -189,13 +191,15 @@ class Planning:
 
     def _pieces(self, core: Core, rows: Iterable[int]) -> list[Piece]:
         index = core.index
-        return [Piece(index.r_from[row], index.r_to[row], Said(self._word(core, row), row)) for row in rows]
+        return [
+            Piece(index.r_from[row], index.r_to[row], Statement(self._word(core, row), row)) for row in rows
+        ]
 
     def _word(self, core: Core, row: int) -> bytes:
         ver = core.index.r_ver[row]
         key = (core is self.trunk, ver)
         if key not in self._words:
-            self._words[key] = dumps(said(core, ver))
+            self._words[key] = dumps(description(core, ver))
         return self._words[key]
 
     def _disputed(self, name: str, cell: Cell) -> Side:
@@ -215,7 +219,7 @@ class Planning:
     # ------------------------------------------------------------------ slots
 
     def _slots(self) -> None:
-        """What would hold in a slot beside a value of the trunk."""
+        """Find values that would hold in a slot beside a value of the trunk."""
         index = self.mine
         for plan in self.plan.nodes.values():
             key = self.theirs.key[plan.ent]
@@ -232,7 +236,7 @@ class Planning:
                             self._collision(plan, other, both)
 
     def _held_after(self, ours: int) -> list[Period]:
-        """When a node of the trunk holds once the plan is done."""
+        """When a node of the trunk holds after the merge."""
         index = self.mine
         ent = self.theirs.ids.get(index.names[ours], -1)
         lost = self.plan.nodes[ent].lost() if ent in self.plan.nodes else []
@@ -261,7 +265,7 @@ class Planning:
     # ------------------------------------------------------------------ events
 
     def _event(self, ent: int) -> None:
-        """An event is there or not; how often it happened only grows."""
+        """Plan an event: it exists or not, and its occurrences only grow."""
         index, mine, name = self.theirs, self.mine, self.theirs.names[ent]
         ours = mine.ids.get(name, -1)
         if ours < 0:
@@ -269,7 +273,9 @@ class Planning:
                 self.plan.events[ent] = _happened(index, ent)
             return
         versions = index.versions_of[ent][0], mine.versions_of[ours][0]
-        alike = self._is_one(ent, ours) and said(self.branch, versions[0]) == said(self.trunk, versions[1])
+        alike = self._is_one(ent, ours) and description(self.branch, versions[0]) == description(
+            self.trunk, versions[1]
+        )
         if not alike:
             self._conflict(name, "identity", ("trunk",))
             return
@@ -287,7 +293,7 @@ class Planning:
             self._conflict(name, "event", ("trunk",), theirs=theirs)
 
     def _goes(self, ent: int, ours: int, before: list[Instant], there: list[Instant]) -> bool:
-        """Whether an event that the branch took back goes: unless it happened again on the trunk, and that is to count."""
+        """Whether an event retracted on the branch is retracted: unless it happened again on the trunk, and the trunk is kept."""
         if not _left(there, before):
             return True
         shown = _shown(Sight(self.trunk, self.now, self.now), self.mine.now_of[ours][0])
@@ -296,57 +302,57 @@ class Planning:
     # ------------------------------------------------------------------ links
 
     def _links(self) -> None:
-        for sentence in self._sentences():
-            wins = self._won(sentence)
+        for triple in self._triples():
+            wins = self._won(triple)
             if not wins:
                 continue
-            if not all(self._comes(name) for name in (sentence.source, sentence.target)):
-                self.plan.left_out += self._names(sentence)
-            elif self._closes_cycle(sentence, wins):
+            if not all(self._comes(name) for name in (triple.source, triple.target)):
+                self.plan.left_out += self._names(triple)
+            elif self._closes_cycle(triple, wins):
                 self._conflict(
-                    self._names(sentence)[0],
+                    self._names(triple)[0],
                     "cycle",
                     ("trunk",),
-                    other=sentence.target,
+                    other=triple.target,
                     theirs=self._link(wins),
                 )
-                self._stay(sentence, wins)
+                self._stay(triple, wins)
             else:
-                self.plan.links[sentence] = wins
+                self.plan.links[triple] = wins
 
-    def _sentences(self) -> list[Sentence]:
-        """The links of which the branch told something since, by what they say."""
+    def _triples(self) -> list[Triple]:
+        """The links changed on the branch since."""
         index = self.theirs
         links = set(index.k_link[bisect_right(index.k_tx, self.base) :])
         closed = bisect_right(index.link_closings, self.base, key=index.k_end.__getitem__)
         links.update(index.k_link[row] for row in index.link_closings[closed:])
-        return list(dict.fromkeys(self.sentence(link) for link in sorted(links)))
+        return list(dict.fromkeys(self.triple(link) for link in sorted(links)))
 
-    def sentence(self, link: int) -> Sentence:
-        """What a link of the branch says."""
+    def triple(self, link: int) -> Triple:
+        """The triple of a link of the branch."""
         index = self.theirs
         ends = [index.names[index.l_src[link]], index.names[index.l_tgt[link]]]
         kind = index.l_kind[link]
         if self.branch.vocabulary.kinds[kind].symmetric:
             ends.sort()
-        return Sentence(ends[0], kind, ends[1])
+        return Triple(ends[0], kind, ends[1])
 
-    def _names(self, sentence: Sentence) -> list[str]:
-        return [self.theirs.l_name[link] for link in between(self.theirs, sentence)]
+    def _names(self, triple: Triple) -> list[str]:
+        return [self.theirs.l_name[link] for link in between(self.theirs, triple)]
 
-    def _won(self, sentence: Sentence) -> list[Win]:
+    def _won(self, triple: Triple) -> list[Win]:
         wins: list[Win] = []
-        theirs, ours = between(self.theirs, sentence), between(self.mine, sentence)
+        theirs, ours = between(self.theirs, triple), between(self.mine, triple)
         for cell in cells(
             self._link_pieces(self.branch, theirs, self.base),
             self._link_pieces(self.trunk, ours, OPEN - 1),
             self._link_pieces(self.branch, theirs, OPEN - 1),
         ):
-            if cell.outcome == "ours" or (cell.outcome == "conflict" and self._disputed_link(sentence, cell)):
+            if cell.outcome == "ours" or (cell.outcome == "conflict" and self._disputed_link(triple, cell)):
                 continue
             wins.append((cell.period, cell.theirs))
-        target = self.theirs.ids[sentence.target]
-        if sentence.kind in _SUCCEEDING and target in self.plan.nodes:
+        target = self.theirs.ids[triple.target]
+        if triple.kind in _SUCCEEDING and target in self.plan.nodes:
             kept = self.plan.nodes[target].kept
             wins = [(piece, word) for whole, word in wins for piece in without_all(whole, kept)]
         return wins
@@ -354,13 +360,13 @@ class Planning:
     def _link_pieces(self, core: Core, links: list[int], tx: Instant) -> list[Piece]:
         index = core.index
         return [
-            Piece(index.k_from[row], index.k_to[row], Said(dumps(claimed(core, row)), row))
+            Piece(index.k_from[row], index.k_to[row], Statement(dumps(claimed(core, row)), row))
             for link in links
             for row in index.believed_link(link, tx)
         ]
 
-    def _disputed_link(self, sentence: Sentence, cell: Cell) -> bool:
-        """Note that a link is disputed. True: the trunk's is kept."""
+    def _disputed_link(self, triple: Triple, cell: Cell) -> bool:
+        """Add a conflict on a link. True: the trunk's is kept."""
         sights = (
             Sight(self.branch, cell.start, self.base),
             Sight(self.trunk, cell.start, self.now),
@@ -371,7 +377,7 @@ class Planning:
             for sight, word in zip(sights, cell[2:], strict=True)
         ]
         three: dict[str, Any] = dict(zip(("base", "ours", "theirs"), shown, strict=True))
-        name = self._names(sentence)[-1]
+        name = self._names(triple)[-1]
         return self._conflict(name, "link", during=cell.period, **three) == "trunk"
 
     def _link(self, wins: list[Win]) -> Link | None:
@@ -379,22 +385,22 @@ class Planning:
         return None if word is None else Sight(self.branch, self.now, self.now).link(word.row)
 
     def _comes(self, name: str) -> bool:
-        """Whether something is on the trunk once the plan is done."""
+        """Whether something is on the trunk after the merge."""
         ent = self.theirs.ids[name]
         if name in self.mine.ids or ent in self.plan.events:
             return True
         if self.theirs.is_event[ent]:
             return not self.theirs.now_of[ent]
-        plan = self.plan.nodes.get(ent)  # one that holds nowhere comes with what it was
+        plan = self.plan.nodes.get(ent)  # one that holds nowhere is merged with its last description
         return plan is None or not self.theirs.now_of[ent] or any(word for _, word in plan.wins)
 
-    def _closes_cycle(self, sentence: Sentence, wins: list[Win]) -> bool:
-        if not self.branch.vocabulary.kinds[sentence.kind].acyclic or not any(word for _, word in wins):
+    def _closes_cycle(self, triple: Triple, wins: list[Win]) -> bool:
+        if not self.branch.vocabulary.kinds[triple.kind].acyclic or not any(word for _, word in wins):
             return False
-        seen, todo = {sentence.target}, [sentence.target]
+        seen, todo = {triple.target}, [triple.target]
         while todo:
-            for name in self._onward(todo.pop(), sentence.kind):
-                if name == sentence.source:
+            for name in self._onward(todo.pop(), triple.kind):
+                if name == triple.source:
                     return True
                 if name not in seen:
                     seen.add(name)
@@ -402,26 +408,26 @@ class Planning:
         return False
 
     def _onward(self, name: str, kind: str) -> Iterator[str]:
-        """Where links of a kind lead to from a thing, on the trunk once the plan is done so far."""
+        """Where links of a kind lead from a thing, on the trunk after the merge as planned so far."""
         index = self.mine
         for link in index.out.get(index.ids.get(name, -1), ()):
             target = index.names[index.l_tgt[link]]
             rows = index.believed_link(link, OPEN - 1)
             lost = [
-                period for period, word in self.plan.links.get(Sentence(name, kind, target), ()) if not word
+                period for period, word in self.plan.links.get(Triple(name, kind, target), ()) if not word
             ]
             held = ((index.k_from[row], index.k_to[row]) for row in rows)
             if index.l_kind[link] == kind and any(without_all(whole, lost) for whole in held):
                 yield target
-        for sentence, wins in self.plan.links.items():
-            if sentence[:2] == (name, kind) and any(word for _, word in wins):
-                yield sentence.target
+        for triple, wins in self.plan.links.items():
+            if triple[:2] == (name, kind) and any(word for _, word in wins):
+                yield triple.target
 
-    def _stay(self, sentence: Sentence, wins: list[Win]) -> None:
-        """A supersession does not come over: what it would take stays."""
-        self.plan.left_out += self._names(sentence)
-        target = self.plan.nodes.get(self.theirs.ids[sentence.target])
-        if sentence.kind == "supersedes" and target is not None:
+    def _stay(self, triple: Triple, wins: list[Win]) -> None:
+        """Leave a link out. What a supersession left out would take stays."""
+        self.plan.left_out += self._names(triple)
+        target = self.plan.nodes.get(self.theirs.ids[triple.target])
+        if triple.kind == "supersedes" and target is not None:
             held = [period for period, word in wins if word is not None]
             gained = [win for win in target.wins if win[1] is not None]
             target.wins = [*gained, *(win for win in target.only(held) if win[1] is None)]
@@ -448,12 +454,12 @@ class Planning:
             self.plan.trust = theirs
 
 
-def between(index: Index, sentence: Sentence) -> list[int]:
-    """The links that say a sentence."""
+def between(index: Index, triple: Triple) -> list[int]:
+    """The links with this triple."""
     source, kind, target = (
-        index.ids.get(sentence.source, -1),
-        sentence.kind,
-        index.ids.get(sentence.target, -1),
+        index.ids.get(triple.source, -1),
+        triple.kind,
+        index.ids.get(triple.target, -1),
     )
     pairs = {(source, target)} | ({(target, source)} if kind in index.symmetric else set())
     out, into = index.out.get(source, ()), index.into.get(source, ())
@@ -467,7 +473,7 @@ def between(index: Index, sentence: Sentence) -> list[int]:
 
 
 def claimed(core: Core, row: int) -> list[Any]:
-    """What is said of a link in one of its rows."""
+    """The attributes of a link in one of its rows."""
     index = core.index
     claim = index.k_claim[row]
     body = core.body(index.c_pos[claim], index.c_len[claim])
@@ -488,13 +494,13 @@ def _shown(sight: Sight, row: int) -> Node | Event:
 
 
 def _happened(index: Index, ent: int, tx: Instant = OPEN) -> list[Instant]:
-    """When an event happened, in the order that was told, as known at `tx`."""
+    """The instants of an event, in the order they were recorded, as known at `tx`."""
     again = [index.s_at[row] for row in index.seen_of.get(ent, ()) if index.s_tx[row] <= tx]
-    return [index.first_told(ent), *again]
+    return [index.first_reported(ent), *again]
 
 
 def _left(instants: list[Instant], known: list[Instant]) -> list[Instant]:
-    """The instants that are not among those known; each counts as often as it was told."""
+    """The instants not among those known, as multisets."""
     rest = list(known)
     fresh = []
     for at in instants:

@@ -1,4 +1,4 @@
-"""A merge written down: what a `Plan` says comes over is told on the trunk, in the steps of one transaction at one new instant."""
+"""Writing a merge: what a `Plan` holds is recorded on the trunk in one transaction, at one new instant."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from itertools import pairwise
 
 from graphstore.core.read.sight import Core
-from graphstore.core.read.view_diff import said
+from graphstore.core.read.view_diff import description
 from graphstore.core.write.linking import Claim, Ends, Linking
-from graphstore.core.write.merge_plan import NodePlan, Plan, Sentence, Win, between, claimed
+from graphstore.core.write.merge_plan import NodePlan, Plan, Triple, Win, between, claimed
 from graphstore.core.write.slots import TRUST
 from graphstore.core.write.transaction import Transaction
 from graphstore.values.models import Merge
@@ -24,10 +24,10 @@ from graphstore.values.period import (
     overlap,
     without_all,
 )
-from graphstore.values.threeway import Said
+from graphstore.values.threeway import Statement
 
 
-class Weaving:
+class MergeWriter:
     """The writing of one plan."""
 
     def __init__(self, trunk: Core, branch: Core, work: Transaction, plan: Plan) -> None:
@@ -35,15 +35,17 @@ class Weaving:
         self.mine, self.theirs = trunk.index, branch.index
         assert self.theirs.branch is not None and self.theirs.forked is not None
         self.name, self.forked = self.theirs.branch, self.theirs.forked
-        self._lost: dict[int, list[Period]] = defaultdict(list)  # what things of the trunk lost
-        self._versions: dict[int, int] = {}  # of the branch -> of the trunk, where they came over just now
+        self._lost: dict[int, list[Period]] = defaultdict(list)  # the periods that things of the trunk lost
+        self._versions: dict[
+            int, int
+        ] = {}  # version of the branch -> its copy on the trunk, made by this merge
         self.added: list[str] = []
         self.changed: list[str] = []
         self.ended: list[str] = []
         self.links: list[str] = []
 
     def write(self) -> Merge:
-        """Tell it. The transaction is the caller's."""
+        """Write the plan in the caller's transaction."""
         work = self.work
         work.branches.append(["merge", self.name])
         work.op("merge", self.name)
@@ -55,14 +57,14 @@ class Weaving:
             self._event(ent, instants)
         for ent in self.plan.retracted:
             self._retract(ent)
-        for sentence, wins in self.plan.links.items():
-            self._link(sentence, wins)
+        for triple, wins in self.plan.links.items():
+            self._link(triple, wins)
         for plan in self.plan.nodes.values():
             for other, period in plan.closes:
                 self._close(self.mine.ids[self.theirs.names[plan.ent]], other, period)
-        for told in self.plan.confirmed:
-            if self.theirs.o_subject[told] in self.mine.ids:
-                self._op("confirm", self.theirs.o_subject[told], told)
+        for source_op in self.plan.confirmed:
+            if self.theirs.o_subject[source_op] in self.mine.ids:
+                self._op("confirm", self.theirs.o_subject[source_op], source_op)
         return Merge(
             merged=True,
             conflicts=tuple(self.plan.conflicts),
@@ -74,11 +76,11 @@ class Weaving:
             tx=moment(work.tx),
         )
 
-    def _op(self, verb: str, subject: str, told: int = -1) -> int:
-        """An operation, with the reason of the one on the branch that it repeats."""
+    def _op(self, verb: str, subject: str, source_op: int = -1) -> int:
+        """Record an operation, with the reason of the branch's operation that it repeats."""
         reason = None
-        if told >= 0:
-            body = self.branch.body(self.theirs.o_pos[told], self.theirs.o_len[told])
+        if source_op >= 0:
+            body = self.branch.body(self.theirs.o_pos[source_op], self.theirs.o_len[source_op])
             reason = body.get("reason")
         return self.work.op(verb, subject, reason)
 
@@ -88,8 +90,10 @@ class Weaving:
             if found.what not in ("kind", "trust"):
                 since = "" if found.valid_from is None else f" from {exactly(found.valid_from)}"
                 until = "" if found.valid_to is None else f" to {exactly(found.valid_to)}"
-                told = f"of the trunk and branch {self.name!r} the {found.decision} is followed{since}{until}"
-                self.work.op(verbs.get(found.what, "decide"), found.id, told)
+                choice = (
+                    f"of the trunk and branch {self.name!r} the {found.decision} is followed{since}{until}"
+                )
+                self.work.op(verbs.get(found.what, "decide"), found.id, choice)
 
     def _settings(self) -> None:
         for kind in self.plan.kinds:
@@ -138,17 +142,17 @@ class Weaving:
         )  # fmt: skip
 
     def _describe(self, ours: int, ver: int, periods: list[Period], op: int) -> None:
-        """A version of the branch comes over: one that the trunk has is believed again, another gets a number here."""
+        """Merge a version of the branch: one that the trunk has is believed again, another is added with a number of the trunk."""
         there, work = self._there(ours, ver), self.work
         if there >= 0:
             for period in periods:
                 work.believe_again(ours, there, period, op)
             return
-        work.describe(ours, periods, said(self.branch, ver), op, self.theirs.v_num[ver])
+        work.describe(ours, periods, description(self.branch, ver), op, self.theirs.v_num[ver])
         self._came(ours, ver)
 
     def _there(self, ours: int, ver: int) -> int:
-        """The version of the trunk that one of the branch is, or came over as; -1: none."""
+        """The trunk's version that a version of the branch is, or was merged as; -1: none."""
         if ver < self.forked.versions:
             return ver
         alias = (self.name, self.theirs.v_num[ver], self.mine.names[ours])
@@ -160,15 +164,15 @@ class Weaving:
         return there
 
     def _take(self, ent: int, ours: int, period: Period) -> None:
-        """It no longer holds over a period: piece by piece as it was taken on the branch, and why."""
-        for (start, stop), told in self._takings(ent, period):
-            verb = self.theirs.o_verb[told] if told >= 0 else "supersede"
+        """Stop believing it over a period: piece by piece as on the branch, with the branch's verbs and reasons."""
+        for (start, stop), source_op in self._takings(ent, period):
+            verb = self.theirs.o_verb[source_op] if source_op >= 0 else "supersede"
             verb = verb if verb in ("retract", "end") else "supersede"
-            self.work.take(ours, (start, stop), self._op(verb, self.theirs.names[ent], told))
+            self.work.take(ours, (start, stop), self._op(verb, self.theirs.names[ent], source_op))
         self._lost[ours].append(period)
 
     def _takings(self, ent: int, period: Period) -> Iterable[tuple[Period, int]]:
-        """The pieces of a period that a node of the branch lost, each with the operation that took it."""
+        """The pieces of a period that a node of the branch lost, each with the operation that removed it."""
         index = self.theirs
         edges = {period[0], period[1]}
         edges |= {edge for row in index.rows_of[ent] for edge in (index.r_from[row], index.r_to[row])}
@@ -176,15 +180,15 @@ class Weaving:
         within = sorted(edge for edge in edges if period[0] <= edge <= period[1])
         found: list[tuple[Period, int]] = []
         for start, stop in pairwise(within):
-            told = index.removed_by(ent, start, OPEN - 1)
-            if found and found[-1][1] == told:
-                found[-1] = ((found[-1][0][0], stop), told)
+            source_op = index.removed_by(ent, start, OPEN - 1)
+            if found and found[-1][1] == source_op:
+                found[-1] = ((found[-1][0][0], stop), source_op)
             else:
-                found.append(((start, stop), told))
+                found.append(((start, stop), source_op))
         return found
 
     def _close(self, new: int, old: int, period: Period) -> None:
-        """A value of a slot gives way to one of the branch, and a link says so where there can be one."""
+        """Replace a value of a slot by one of the branch, with a `supersedes` link where that is possible."""
         linking = Linking(self.trunk, self.work)
         ends = Ends(new, linking.kind("supersedes"), old)
         if linking.closes_cycle(ends, self.work.tx) or linking.overlapping(ends, period, self.work.tx):
@@ -201,7 +205,7 @@ class Weaving:
         op = self._op("record_event", name, theirs.r_op[first])
         if ours < 0:
             ours = self._new(ent)
-            body = said(self.branch, theirs.versions_of[ent][0])
+            body = description(self.branch, theirs.versions_of[ent][0])
             self.work.describe(ours, [(instants[0], OPEN)], body, op)
             self.added.append(name)
             instants = instants[1:]
@@ -211,70 +215,70 @@ class Weaving:
             self.work.happen_again(ours, at, op)
 
     def _retract(self, ent: int) -> None:
-        name, told = self.theirs.names[ent], self.theirs.r_close[self.theirs.rows_of[ent][-1]]
-        self.work.take(self.mine.ids[name], (BEGINNING, OPEN), self._op("retract", name, told))
+        name, source_op = self.theirs.names[ent], self.theirs.r_close[self.theirs.rows_of[ent][-1]]
+        self.work.take(self.mine.ids[name], (BEGINNING, OPEN), self._op("retract", name, source_op))
         self.ended.append(name)
 
     # ------------------------------------------------------------------ links
 
-    def _link(self, sentence: Sentence, wins: list[Win]) -> None:
-        for name in (sentence.source, sentence.target):
+    def _link(self, triple: Triple, wins: list[Win]) -> None:
+        for name in (triple.source, triple.target):
             if name not in self.mine.ids:
                 self._bare(self.theirs.ids[name])
         for period, word in wins:
             if word is None:
-                self._unlink(sentence, period)
+                self._unlink(triple, period)
             else:
-                self._say(sentence, period, word)
+                self._link_holds(triple, period, word)
 
     def _bare(self, ent: int) -> None:
-        """A thing that a link names, and that holds nowhere any more: it comes with the last that was said of it."""
+        """Merge a thing that a link names but that holds nowhere any more, with its last description."""
         theirs, name, work = self.theirs, self.theirs.names[ent], self.work
         ours = self._new(ent)
         row = theirs.rows_of[ent][-1] if theirs.rows_of[ent] else -1
-        told = theirs.r_close[row] if row >= 0 else -1
+        source_op = theirs.r_close[row] if row >= 0 else -1
         ver = theirs.r_ver[row] if row >= 0 else theirs.versions_of[ent][-1]
         period = (theirs.r_from[row], theirs.r_to[row]) if row >= 0 else (work.tx, OPEN)
         verb = "record_event" if theirs.is_event[ent] else "add_node"
-        work.describe(ours, [period], said(self.branch, ver), work.op(verb, name), theirs.v_num[ver])
+        work.describe(ours, [period], description(self.branch, ver), work.op(verb, name), theirs.v_num[ver])
         self._came(ours, ver)
-        taken = theirs.o_verb[told] if told >= 0 else "supersede"
-        work.take(ours, period, self._op("retract" if taken == "retract" else "supersede", name, told))
+        taken = theirs.o_verb[source_op] if source_op >= 0 else "supersede"
+        work.take(ours, period, self._op("retract" if taken == "retract" else "supersede", name, source_op))
         self._lost[ours].append((BEGINNING, OPEN))
         self.added.append(name)
 
-    def _unlink(self, sentence: Sentence, period: Period) -> None:
+    def _unlink(self, triple: Triple, period: Period) -> None:
         mine = self.mine
-        told = max(
-            (self.theirs.k_close[row] for link in between(self.theirs, sentence) for row in self.theirs.rows_of_link[link]),
+        source_op = max(
+            (self.theirs.k_close[row] for link in between(self.theirs, triple) for row in self.theirs.rows_of_link[link]),
             default=-1,
         )  # fmt: skip
-        for link in between(mine, sentence):
+        for link in between(mine, triple):
             if any(
                 overlap((mine.k_from[row], mine.k_to[row]), period)
                 for row in mine.believed_link(link, self.work.tx)
             ):
-                self.work.take_link(link, period, self._op("unlink", mine.l_name[link], told))
+                self.work.take_link(link, period, self._op("unlink", mine.l_name[link], source_op))
                 self.links.append(mine.l_name[link])
                 self._gives_back(link, period)
 
-    def _say(self, sentence: Sentence, period: Period, word: Said) -> None:
+    def _link_holds(self, triple: Triple, period: Period, word: Statement) -> None:
         mine, theirs, work = self.mine, self.theirs, self.work
         there = theirs.k_link[word.row]
-        link = self._on_the_trunk(sentence, there, period)
+        link = self._on_the_trunk(triple, there, period)
         reason, metadata, strength, inferred, by = claimed(self.branch, word.row)
-        verb = "supersede" if sentence.kind == "supersedes" else "link"
-        subject = sentence.target if verb == "supersede" else mine.l_name[link]
+        verb = "supersede" if triple.kind == "supersedes" else "link"
+        subject = triple.target if verb == "supersede" else mine.l_name[link]
         claim = Claim(reason, strength or None, by, metadata, bool(inferred))
         Linking(self.trunk, work).claim(link, period, claim, work.op(verb, subject))
         self.links.append(mine.l_name[link])
-        if sentence.kind == "supersedes":
+        if triple.kind == "supersedes":
             self._takes(link, there, period)
 
-    def _on_the_trunk(self, sentence: Sentence, there: int, period: Period) -> int:
-        """The link of the trunk that says it, or is to say it."""
+    def _on_the_trunk(self, triple: Triple, there: int, period: Period) -> int:
+        """The trunk's link for the triple; added if there is none."""
         mine, theirs = self.mine, self.theirs
-        known = between(mine, sentence)
+        known = between(mine, triple)
         for link in known:
             rows = mine.believed_link(link, self.work.tx)
             if any(overlap((mine.k_from[row], mine.k_to[row]), period) for row in rows):
@@ -287,10 +291,10 @@ class Weaving:
             name = Linking(self.trunk, self.work).new_link_id()
         ends = (mine.ids[theirs.names[end]] for end in (theirs.l_src[there], theirs.l_tgt[there]))
         source, target = ends
-        return mine.add_link(name, source, sentence.kind, target)
+        return mine.add_link(name, source, triple.kind, target)
 
     def _takes(self, link: int, there: int, period: Period) -> None:
-        """What a supersession of the branch took comes with it, so it can be given back: where the merge took it here, and where nothing else is said."""
+        """Copy what a supersession of the branch took, so that it can be restored: where this merge took it, and where nothing else holds."""
         mine = self.mine
         old = mine.l_tgt[link]
         plan = self.plan.nodes.get(self.theirs.l_tgt[there])
@@ -300,16 +304,16 @@ class Weaving:
             if gone is None:
                 continue
             lost = [part for whole in self._lost[old] if (part := overlap(gone, whole))]
-            free = without_all(gone, plan.told) if plan else []
+            free = without_all(gone, plan.stated) if plan else []
             taken += [(self._version(old, ver), *part) for part in coalesce([*lost, *free])]
         self.work.set_taken(link, [*mine.taken.get(link, ()), *taken])
 
     def _version(self, ours: int, ver: int) -> int:
-        """The version of the trunk that one of the branch is; one that holds nowhere any more comes over as well."""
+        """The trunk's version for a version of the branch; one that holds nowhere any more is merged as well."""
         there = self._there(ours, ver)
         if there >= 0:
             return there
-        self.work.describe(ours, (), said(self.branch, ver), -1, self.theirs.v_num[ver])
+        self.work.describe(ours, (), description(self.branch, ver), -1, self.theirs.v_num[ver])
         return self._came(ours, ver)
 
     def _gives_back(self, link: int, period: Period) -> None:

@@ -1,4 +1,4 @@
-"""An event is recorded: as one of its own, or as an occurrence of the event whose fingerprint it has."""
+"""Recording an event: as a new one, or as an occurrence of the event with the same fingerprint."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from graphstore.values.period import OPEN, Instant, period
 
 
 class Report(NamedTuple):
-    """What a caller says of an event, checked. `at` None: now. `related`: ids of what it is about."""
+    """A caller's description of an event, checked. `at` None: now. `related`: ids of what it is about."""
 
     type: str
     body: Json
@@ -29,7 +29,7 @@ class Report(NamedTuple):
 
 
 class Written(NamedTuple):
-    """The event a report became part of, whether it is new, and what could not be done."""
+    """The event of a report, whether it is new, and warnings of what could not be done."""
 
     ent: int
     is_new: bool
@@ -44,7 +44,7 @@ class Recording:
         self.core, self.index, self.work = act.core, act.index, act.work
 
     def record(self, report: Report) -> Recorded:
-        """Write a report and give its event as it is now."""
+        """Write a report. Returns its event as it is now."""
         written = self.write(report)
         sight = Sight(self.core, self.work.tx, self.work.tx)
         event = sight.event_and_links(written.ent, report.body if written.is_new else None)
@@ -77,13 +77,13 @@ class Recording:
         return ent, op
 
     def new_id(self, at: Instant) -> str:
-        """An id that nothing known has, for an event that happened then."""
+        """A new id for an event that happened then."""
         while (name := f"evt_{at // 1000}_{os.urandom(4).hex()}") in self.index.ids:
             pass
         return name
 
     def _same(self, report: Report, id: str) -> int:
-        """The event of that id, when it is known and says the same; -1 when the id is not known."""
+        """The event of that id, when its content is the same; -1 when the id is not known."""
         index = self.index
         ent = index.ids.get(text_of("id", id), -1)
         if ent < 0:
@@ -93,7 +93,7 @@ class Recording:
         ver = index.versions_of[ent][0]
         was = self.core.body(index.v_pos[ver], index.v_len[ver])
         was.pop("salt", None)
-        happened = {index.first_told(ent), *(index.s_at[row] for row in index.seen_of.get(ent, ()))}
+        happened = {index.first_reported(ent), *(index.s_at[row] for row in index.seen_of.get(ent, ()))}
         if (
             index.kind[ent] != report.type
             or was != report.body
@@ -105,7 +105,7 @@ class Recording:
         return ent
 
     def _alike(self, report: Report) -> int:
-        """The event that a report without an id tells of once more, or -1: of several the one recorded last."""
+        """The event that a report without an id repeats, or -1: of several the one recorded last."""
         if not may_repeat(report):
             return -1
         look_for_prints(self.index, self.core.raw)
@@ -115,7 +115,7 @@ class Recording:
         return -1
 
     def _relate(self, event: int, other: str, at: Instant, op: int) -> str | None:
-        """Link an event with what it is about; a sentence when that cannot be."""
+        """Link an event with what it is about. Returns a warning when that is not possible."""
         index = self.index
         try:
             target = self.act.known(other)
@@ -137,7 +137,7 @@ class Recording:
 
 
 def may_repeat(report: Report) -> bool:
-    """Whether a report is an occurrence of an event that is there with its fingerprint, if there is one."""
+    """Whether a report counts as an occurrence of an existing event with its fingerprint."""
     return (
         report.id is None
         and "fingerprint" in report.body
@@ -152,5 +152,5 @@ def can_come_again(index: Index, ent: int, tx: Instant) -> bool:
 
 
 def occur(work: Transaction, id: str, at: Instant) -> None:
-    """Note one more occurrence of the event of that id, whatever its fingerprint. The event must be believed."""
+    """Record one more occurrence of the event of that id, whatever its fingerprint. The event must be believed."""
     work.happen_again(work.index.ids[id], at, work.op("record_event", id))

@@ -1,4 +1,4 @@
-"""Deciding a contradiction: who is right is written into the link between the two, and the other is taken back."""
+"""Resolving a contradiction: the decision is written into the link between the two, and the other is retracted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from graphstore.values.period import BEGINNING, OPEN, Period, exactly
 def resolve(
     core: Core, work: Transaction, contradiction: Contradiction, keep: str, reason: str
 ) -> Contradiction:
-    """Write down who is right: the other is retracted and the kept one corrects it, or both stand side by side.
+    """Record the decision: the other is retracted and the kept one corrects it, or both stand.
 
     Raises InvalidError for a `keep` that is neither, ConflictError when the contradiction is no longer as it was read.
     """
@@ -27,7 +27,9 @@ def resolve(
     decision = BOTH if kept is None else core.index.names[kept]
     linking = Linking(core, work)
     link = (
-        _say(linking, sight, ends, decision, reason) if row < 0 else _decide(linking, row, decision, reason)
+        _new_decision(linking, sight, ends, decision, reason)
+        if row < 0
+        else _decide(linking, row, decision, reason)
     )
     if kept is not None:
         _correct(linking, kept, ends[0] if kept == ends[1] else ends[1], reason)
@@ -69,7 +71,7 @@ def _kept(sight: Sight, ends: tuple[int, int], keep: str) -> int | None:
 
 
 def _open_row(sight: Sight, contradiction: Contradiction, ends: tuple[int, int]) -> int:
-    """The row of the `contradicts` link between the two that holds now, -1 when nobody has said it. Raises ConflictError when the pair is
+    """The row of the `contradicts` link between the two that holds now, -1 for a mere candidate. Raises ConflictError when the pair is
     decided, or is not what it was when the contradiction was read.
     """
     index = sight.index
@@ -81,12 +83,12 @@ def _open_row(sight: Sight, contradiction: Contradiction, ends: tuple[int, int])
                 f"{index.names[ends[0]]!r} and {index.names[ends[1]]!r} are decided already: {decision!r} was kept. "
                 "contradictions(settled=True) shows it."
             )
-    said = contradiction.link
-    if said is not None:
-        rows = [row for row in rows if index.l_name[index.k_link[row]] == said.id]
+    link = contradiction.link
+    if link is not None:
+        rows = [row for row in rows if index.l_name[index.k_link[row]] == link.id]
         if not rows:
             raise ConflictError(
-                f"link {said.id!r} no longer says so at {exactly(sight.valid)}. contradictions() lists what is open."
+                f"link {link.id!r} no longer says so at {exactly(sight.valid)}. contradictions() lists what is open."
             )
     elif not rows:
         for thing, ent in zip((contradiction.source, contradiction.target), ends, strict=True):
@@ -98,18 +100,18 @@ def _open_row(sight: Sight, contradiction: Contradiction, ends: tuple[int, int])
     return rows[0] if rows else -1
 
 
-def _say(linking: Linking, sight: Sight, ends: tuple[int, int], decision: str, reason: str) -> int:
-    """Make the link of a candidate, with the decision, over the time that both have held together."""
+def _new_decision(linking: Linking, sight: Sight, ends: tuple[int, int], decision: str, reason: str) -> int:
+    """Add the link of a candidate, with the decision, over the time that both have held together."""
     name = linking.new_link_id()
     op = linking.work.op("resolve", name, reason)
     claim = Claim(reason=reason, created_by="store", metadata={DECISION: decision}, id=name)
-    said = Ends(ends[0], linking.kind("contradicts"), ends[1])
-    row = linking.join(said, _free(linking, sight, said), claim, op)
+    joined = Ends(ends[0], linking.kind("contradicts"), ends[1])
+    row = linking.join(joined, _free(linking, sight, joined), claim, op)
     return linking.index.k_link[row]
 
 
 def _free(linking: Linking, sight: Sight, ends: Ends) -> Period:
-    """From when both hold, open-ended; but not where the same was said at another time."""
+    """The period from when both hold on, without the periods of an existing link."""
     index = linking.index
     since = max(index.r_from[sight.find(ent)] for ent in (ends.source, ends.target))
     until = OPEN
@@ -122,18 +124,18 @@ def _free(linking: Linking, sight: Sight, ends: Ends) -> Period:
 
 
 def _decide(linking: Linking, row: int, decision: str, reason: str) -> int:
-    """Write the decision into a link that is there; all else that was said of it stays."""
+    """Write the decision into an existing link; its other attributes stay."""
     index, work = linking.index, linking.work
     link = index.k_link[row]
     op = work.op("resolve", index.l_name[link], reason)
     for each in index.believed_link(link, work.tx):
         number = index.k_claim[each]
-        said: Json = linking.core.body(index.c_pos[number], index.c_len[number])
+        body: Json = linking.core.body(index.c_pos[number], index.c_len[number])
         claim = Claim(
-            said.get("reason"),
+            body.get("reason"),
             index.c_strength[number] or None,
             index.c_by[number],
-            {**said.get("metadata", {}), DECISION: decision},
+            {**body.get("metadata", {}), DECISION: decision},
             bool(index.c_inferred[number]),
         )
         linking.claim(link, (index.k_from[each], index.k_to[each]), claim, op)
@@ -141,7 +143,7 @@ def _decide(linking: Linking, row: int, decision: str, reason: str) -> int:
 
 
 def _correct(linking: Linking, kept: int, other: int, reason: str) -> None:
-    """Stop believing the other; the one kept corrects it, unless it does already."""
+    """Stop believing the other; the kept one corrects it, unless it does already."""
     index, work = linking.index, linking.work
     ends = Ends(kept, linking.kind("corrects"), other)
     since = index.start(kept, work.tx)

@@ -1,4 +1,4 @@
-"""What is forgotten, and when: the choice by age, size and kind, and what the store keeps of it for each opening."""
+"""Retention: which contents are evicted, by age, size and kind."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from graphstore.values.models import Json
 from graphstore.values.period import BEGINNING, OPEN, Instant, moment
 
 if TYPE_CHECKING:
-    from graphstore.core.journal.branch_records import Strand
+    from graphstore.core.journal.branch_records import BranchRecord
     from graphstore.core.write.transaction import Transaction
 
 RETENTION = "retention"
 DAY = 86_400_000_000
-AFTER_EVICTION = 0.8  # of the size allowed: so that not every commit evicts
-_TOMBSTONE = 64  # bytes that an eviction adds for each thing, about
-_LINE = 512  # bytes that it adds once, about
+AFTER_EVICTION = 0.8  # of the allowed size, so that not every commit evicts
+_TOMBSTONE = 64  # approximate bytes that an eviction adds for each thing
+_LINE = 512  # approximate bytes that it adds once
 
 
 def candidates(
@@ -34,8 +34,8 @@ def candidates(
     *,
     tombstones: bool = False,
 ) -> list[int]:
-    """What may be evicted, the oldest first: events, and nodes of kinds that are named and over by then (by `now` without `before`); with
-    `tombstones` what was evicted before as well."""
+    """What may be evicted, the oldest first: events, and nodes of `kinds` that have ended by `before` (default `now`); with
+    `tombstones` what was evicted earlier as well."""
     found = []
     over = now if before is None else before
     for ent, kind in enumerate(index.kind):
@@ -54,7 +54,7 @@ def candidates(
 
 
 class Content(NamedTuple):
-    """A node that is not forgotten: when it was first told, its id and its scope."""
+    """A node that is not forgotten: when it was first recorded, its id and its scope."""
 
     born: Instant
     name: str
@@ -62,7 +62,7 @@ class Content(NamedTuple):
 
 
 def contents(index: Index, kind: str) -> list[Content]:
-    """The nodes of a kind that are not forgotten, whether they stand or not, in the order they were told; what a transaction still open tells is not among them."""
+    """The committed nodes of a kind that are not forgotten, whether they stand or not, in the order they were recorded."""
     found = (ent for ent, one in enumerate(index.kind[: index.mark().entities]) if one == kind)
     return [
         Content(index.born[ent], index.names[ent], index.scope[ent])
@@ -72,20 +72,20 @@ def contents(index: Index, kind: str) -> list[Content]:
 
 
 def contents_elsewhere(
-    index: Index, lay: Callable[[Strand], Index], kind: str, setting: str
+    index: Index, build: Callable[[BranchRecord], Index], kind: str, setting: str
 ) -> Iterator[tuple[Any, list[Content]]]:
-    """As `contents`, of each branch what the trunk does not know, with what the branch keeps under a setting; deleted branches too.
+    """As `contents`, for each branch (deleted ones too): the nodes unknown to the trunk, with the value of a setting of the branch.
 
-    Nothing on a branch, nor while a transaction that is open has written something.
+    Empty on a branch itself, and while an open transaction has written something.
     """
-    for strand in index.strands if index.branch is None and not index.pending else ():
-        if strand.pieces:
-            line = lay(strand)
+    for record in index.branch_records if index.branch is None and not index.pending else ():
+        if record.pieces:
+            line = build(record)
             yield line.setting(setting), [each for each in contents(line, kind) if each.name not in index.ids]
 
 
 def enough(index: Index, ents: list[int], bytes_over: int, keep_audit: bool) -> list[int]:
-    """The first of `ents` whose contents, taken away, free more than so many bytes."""
+    """The first of `ents` whose removal frees more than so many bytes."""
     taken = []
     bytes_over += _LINE if bytes_over >= 0 else 0
     for ent in ents:
@@ -97,7 +97,7 @@ def enough(index: Index, ents: list[int], bytes_over: int, keep_audit: bool) -> 
 
 
 def freed(index: Index, ents: list[int], keep_audit: bool) -> int:
-    """How many bytes are free when their contents are taken away, about."""
+    """How many bytes the removal of their contents frees, approximately."""
     contents = [sum(index.v_len[ver] for ver in index.versions_of[ent]) for ent in ents]
     if keep_audit:
         return sum(max(size - _TOMBSTONE, 0) for size in contents)
@@ -105,7 +105,7 @@ def freed(index: Index, ents: list[int], keep_audit: bool) -> int:
 
 
 def forget(work: Transaction, verb: str, names: list[str], raw: Raw) -> None:
-    """Note that things are forgotten, here or on a branch, and stop believing them. Of what is evicted the place in its trace stays."""
+    """Record that things are forgotten, here or on a branch, and stop believing them. An evicted event keeps its place in its trace."""
     index = work.index
     for name in names:
         op, ent = work.op(verb, name), index.ids.get(name, -1)
@@ -125,11 +125,11 @@ def _place(index: Index, raw: Raw, ent: int) -> Json:
 def without_trace(
     tx: Instant, count: int, author: str | None, reason: str | None
 ) -> tuple[dict[str, Any], list[bytes]]:
-    """The line that says things were removed, and not which."""
-    said = f"{count} removed without a trace" + (f": {reason}" if reason else "")
+    """The line that records that things were removed, without naming them."""
+    text = f"{count} removed without a trace" + (f": {reason}" if reason else "")
     head: dict[str, Any] = {"ops": [["evict", "", 0]], "tx": moment(tx)}
     if author is not None:
         head["author"] = author
-    body = dumps({"reason": said, "salt": os.urandom(8).hex()})
+    body = dumps({"reason": text, "salt": os.urandom(8).hex()})
     compose(head, [body], GENESIS)  # the head holds its hash
     return head, [body]

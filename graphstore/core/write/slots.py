@@ -1,4 +1,4 @@
-"""Slots: what a new value does to those that hold there already, and what a value said again does instead."""
+"""Slots: what a new value does to the values already there, and how the same value again confirms one."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def held(index: Index, slot: Slot) -> list[Held]:
 
 
 def span_of(rows: Iterable[Held], start: Instant, stop: Instant | None) -> Period:
-    """How long a value holds from `start` on: until `stop` when that is said, else until the next value begins."""
+    """How long a value holds from `start` on: until `stop` if given, else until the next value begins."""
     if stop is None:
         stop = min((row.start for row in rows if row.start > start), default=OPEN)
     return start, stop
@@ -60,7 +60,7 @@ def rank(ranks: dict[str, int], source: str | None) -> int:
 
 
 class Filling:
-    """One value put into a slot, in one transaction. `named`: what the caller says it supersedes; a value among them is none that it ends at."""
+    """One value put into a slot, in one transaction. `named`: what it supersedes explicitly; the value does not end where one of these begins."""
 
     def __init__(
         self,
@@ -77,12 +77,12 @@ class Filling:
         self.during = span_of((row for row in self.rows if row.ent not in named), start, stop)
 
     def restated(self, body: Json) -> int:
-        """The row that says the same over all of the time already, or -1."""
+        """The row with the same content over the whole period, or -1."""
         start, stop = self.during
         for row in self.rows:
             if row.start <= start and stop <= row.stop:
-                said = self._body(row.row)
-                if sameness.alike(said["content"], body["content"]) and _same_text(said, body):
+                held = self._body(row.row)
+                if sameness.alike(held["content"], body["content"]) and _same_text(held, body):
                     return row.row
         return -1
 
@@ -98,7 +98,7 @@ class Filling:
                 )
 
     def close(self, new: int, reason: str | None, op: int) -> None:
-        """Take the time of the new value from what held there, and link it with what it took it from."""
+        """End what held there for the period of the new value, and link the value with what it replaced."""
         start, stop = self.during
         for row in self._met():
             if row.start <= start:
@@ -108,7 +108,7 @@ class Filling:
                 self.work.take(row.ent, self.during, op)
 
     def follow(self, new: int, op: int) -> None:
-        """Link the value that begins where the new one ends with it, unless the new one came after that already."""
+        """Link the next value with the new one that ends where it begins, unless that would close a cycle."""
         stop = self.during[1]
         linking = Linking(self.core, self.work)
         for row in self.rows:
@@ -120,8 +120,8 @@ class Filling:
     def _replace(self, new: int, old: int, during: Period, claim: Claim, op: int) -> None:
         linking = Linking(self.core, self.work)
         minted = replace(claim, created_by="store")
-        said = claim if old in self.named else minted
-        linking.supersede(new, old, said, op, since=during[0], until=during[1])
+        chosen = claim if old in self.named else minted
+        linking.supersede(new, old, chosen, op, since=during[0], until=during[1])
         for name in _MINTED:
             linking.join(Ends(new, linking.kind(name), old), during, minted, op)
 
@@ -139,16 +139,16 @@ class Filling:
         return self.core.body(index.v_pos[ver], index.v_len[ver])
 
 
-def _same_text(said: Json, body: Json) -> bool:
-    """Whether two descriptions with alike contents have the same text; where they have contents, one may do without."""
-    one, other = said.get("text"), body.get("text")
+def _same_text(held: Json, body: Json) -> bool:
+    """Whether two descriptions with similar contents have the same text; beside contents, one text may be absent."""
+    one, other = held.get("text"), body.get("text")
     if one is None or other is None:
-        return one == other or bool(said["content"])
+        return one == other or bool(held["content"])
     return sameness.same(one, other)
 
 
 def confirm(act: Act, row: int, reason: str | None, source: str | None) -> None:
-    """Count a confirmation of what a row says; one from another source is an event that supports the thing."""
+    """Record a confirmation of a row; one from another source is an event that supports the thing."""
     index, work = act.index, act.work
     ent, ver = index.r_ent[row], index.r_ver[row]
     name = index.names[ent]
@@ -156,9 +156,9 @@ def confirm(act: Act, row: int, reason: str | None, source: str | None) -> None:
     own = act.core.body(index.v_pos[ver], index.v_len[ver]).get("source")
     if source is None or source == own:
         return
-    said = f"{source} says so too"  # the reason stays with the operation, so that erasing the thing takes it along
+    text = f"{source} says so too"  # the reason stays with the operation, so that erasing the thing takes it along
     type, body = event_of(
-        CONFIRMATION, said, "system", None, source=source, fingerprint=f"{name} by {source}"
+        CONFIRMATION, text, "system", None, source=source, fingerprint=f"{name} by {source}"
     )
     written = Recording(act).write(Report(type, body))
     linking = Linking(act.core, work)

@@ -1,7 +1,7 @@
-"""An open transaction: period steps on the resident index, and what of them is written as one line of the journal.
+"""An open transaction: changes of periods in the resident index, and the journal line that records them.
 
-Steps are applied to the index at once, at the transaction's instant, so that its own reads see them and no other coordinate does. A failed
-verb or block is cut back to a mark. At the end what is left becomes the line: a row born and closed inside is never written.
+Each change is applied to the index at once, at the transaction's instant: its own reads see it, no other coordinate does. A failed
+verb or block is rolled back to a mark. At the end the remaining changes become the line: a row opened and closed inside is never written.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Taken = tuple[int, Instant, Instant]  # a version and a period of it that a supe
 
 @dataclass(slots=True)
 class Line:
-    """One line to be: its head, the bodies it holds, and which columns wait for their places."""
+    """A line to be written: its head, its bodies, and the columns that get the places of the bodies."""
 
     head: dict[str, Any]
     first_op: int = 0
@@ -48,7 +48,7 @@ class Line:
 
 
 class _Point(NamedTuple):
-    """Where a verb began: what is cut back when it fails."""
+    """The state when a verb began, restored when it fails."""
 
     mark: Mark
     bodies: int
@@ -56,31 +56,33 @@ class _Point(NamedTuple):
     kinds: int
     promoted: int
     settings: int
-    takes: int
+    removals: int
     aliases: int
 
 
 class Transaction:
-    """The steps between `begin` and the journal. One instant `tx`, one author, one reason for all."""
+    """The changes of one transaction. All share one instant `tx`, one author, one reason."""
 
     def __init__(
         self, index: Index, pending: list[bytes], tx: Instant, author: str | None, reason: str | None
     ) -> None:
         self.index = index
         self.tx = tx
-        self.branches: list[list[Any]] = []  # what was done to branches: verb, name, where one begins
-        self.aliases: list[tuple[int, int]] = []  # (number on a branch, version) of what came from there
+        self.branches: list[list[Any]] = []  # operations on branches: verb, name, where one begins
+        self.aliases: list[
+            tuple[int, int]
+        ] = []  # (number on a branch, version) of each version merged from it
         self.author = author
         self.spoiled = False  # a verb was interrupted between two steps
         self.bodies = pending
         self.bodies.clear()
         self.mark = index.begin()
-        self.took: dict[
+        self.taken_before: dict[
             int, list[Taken]
-        ] = {}  # supersedes links whose taken pieces changed, as they were before
+        ] = {}  # supersedes link -> the periods it had taken, before this transaction changed them
         self._log: list[tuple[int, list[Taken] | None]] = []
-        # what was taken, not what was asked for: entity, period, operation
-        self.takes: list[tuple[int, Period, int]] = []
+        # the periods actually removed: entity, period, operation
+        self.removals: list[tuple[int, Period, int]] = []
         self._salts: list[str] = []
         self._salts_at_once = 2
         self._kinds = len(index.kinds)
@@ -92,7 +94,7 @@ class Transaction:
     # ------------------------------------------------------------------ bodies and operations
 
     def body(self, body: Json) -> tuple[int, int]:
-        """Keep a body for the line, with a salt; gives a place that the open transaction can read it from."""
+        """Add a salt to a body and keep it for the line. Returns a place at which the open transaction can read it."""
         if not self._salts:
             fresh = os.urandom(8 * self._salts_at_once).hex()
             self._salts = [fresh[at : at + 16] for at in range(0, len(fresh), 16)]
@@ -103,15 +105,15 @@ class Transaction:
         return -len(self.bodies), len(raw)
 
     def op(self, verb: str, subject: str, reason: str | None = None) -> int:
-        """Note one operation; gives its number, which the rows it opens and closes carry."""
+        """Record one operation. Returns its number, which the rows it opens and closes carry."""
         return self.index.add_op(self.tx, verb, subject, self.author, *self.reason(reason))
 
     def reason(self, reason: str | None) -> tuple[int, int]:
-        """The place of the reason of one operation: that of the whole transaction where it has none of its own."""
+        """The place of an operation's reason, which defaults to that of the transaction."""
         return self.why if reason is None else self.body({"reason": text_of("reason", reason, empty=True)})
 
     def leave(self, op: int, place: Json) -> None:
-        """Keep with an operation that evicts an event the place it had in its trace."""
+        """Record with an operation that evicts an event the event's place in its trace."""
         why = {} if self._reason is None else {"reason": self._reason}
         self.index.o_pos[op], self.index.o_len[op] = self.body({**why, "place": place})
 
@@ -124,15 +126,15 @@ class Transaction:
             len(index.kinds),
             len(index.promoted),
             len(index.settings),
-            len(self.takes),
+            len(self.removals),
             len(self.aliases),
         )
 
     def back(self, point: _Point) -> None:
-        """Cut back what came after `point`; the transaction goes on."""
+        """Roll back to `point`; the transaction goes on."""
         self._untake(point.undo)
         del self.bodies[point.bodies :]
-        del self.takes[point.takes :]
+        del self.removals[point.removals :]
         del self.aliases[point.aliases :]
         del self.index.kinds[point.kinds :]
         del self.index.promoted[point.promoted :]
@@ -140,7 +142,7 @@ class Transaction:
         self.index.undo(point.mark, open_still=True)
 
     def abandon(self) -> None:
-        """Leave nothing of it."""
+        """Roll back the whole transaction."""
         self._untake(0)
         del self.index.kinds[self._kinds :]
         del self.index.promoted[self._promoted :]
@@ -149,8 +151,8 @@ class Transaction:
         self.bodies.clear()
 
     def give_up(self, index: Index) -> None:
-        """Undo in a copy of the index what this transaction did to what supersessions took."""
-        for link, before in self.took.items():
+        """Undo in a copy of the index this transaction's changes to the periods taken by supersessions."""
+        for link, before in self.taken_before.items():
             index.taken[link] = before
 
     def _untake(self, upto: int) -> None:
@@ -169,7 +171,7 @@ class Transaction:
     # ------------------------------------------------------------------ periods of versions
 
     def take(self, ent: int, period: Period, op: int) -> list[Taken]:
-        """Stop believing an entity over a period; write back what sticks out. Gives the pieces that were taken."""
+        """Stop believing an entity over a period and keep the rest of its rows. Returns the versions and periods removed."""
         index = self.index
         gone: list[Taken] = []
         now, start = index.now_of[ent], index.r_from.__getitem__
@@ -182,15 +184,15 @@ class Transaction:
             index.close_row(row, self.tx, op)
             ver = index.r_ver[row]
             gone.append((ver, *part))
-            self.takes.append((ent, part, op))
+            self.removals.append((ent, part, op))
             for piece in without(whole, period):
                 index.open_row(ver, piece, self.tx, op)
         return gone
 
     def describe(self, ent: int, periods: Iterable[Period], body: Json, op: int, number: int = 0) -> int:
-        """Write a new version of an entity over periods that its earlier versions lose. Gives the row written last.
+        """Write a new version of an entity over periods that its earlier versions lose. Returns the last row written.
 
-        `number`: the one it is to have, if no version has it or a higher one. Raises ConflictError for what was forgotten.
+        `number` is the least number it may get. Raises ConflictError for an evicted or erased entity.
         """
         refuse_forgotten(self.index, ent)
         wanted = list(periods)
@@ -203,25 +205,25 @@ class Transaction:
         return row
 
     def believe_again(self, ent: int, ver: int, period: Period, op: int) -> None:
-        """Believe a version that is there over a period that the others lose."""
+        """Believe an existing version over a period that the others lose."""
         self.take(ent, period, op)
         self._restore(ent, ver, period, op)
 
     def happen_again(self, ent: int, at: Instant, op: int) -> None:
-        """Note an occurrence of an event that is believed. One earlier than all before makes it stand from then on."""
+        """Record an occurrence of a believed event. If it is the earliest, the event is valid from then on."""
         index = self.index
         row = index.now_of[ent][0]
         start = index.r_from[row]
         if at < start:
             index.close_row(row, self.tx, op)
             index.open_row(index.r_ver[row], (at, OPEN), self.tx, op)
-            if index.r_end[row] == index.r_tx[row] and index.first_told(ent) == at:
-                # the row that told it first is never stored: the new one tells the earlier instant
+            if index.r_end[row] == index.r_tx[row] and index.first_reported(ent) == at:
+                # the first row is never stored: the new one records the earlier instant
                 at = start
         index.add_seen(ent, at, self.tx, op)
 
     def validity(self, ent: int) -> list[Period]:
-        """The valid time an entity has now, as the fewest periods."""
+        """The valid time of an entity now, in as few periods as possible."""
         index = self.index
         return coalesce((index.r_from[row], index.r_to[row]) for row in index.now_of[ent])
 
@@ -238,13 +240,13 @@ class Transaction:
     def _alive(self, ent: int, ver: int) -> bool:
         if any(self.index.r_ver[row] == ver for row in self.index.now_of[ent]):
             return True
-        # what a supersession took may come back
-        return any(ver == piece[0] for link in self.took for piece in self.index.taken.get(link, ()))
+        # a version that a supersession replaced may be restored
+        return any(ver == piece[0] for link in self.taken_before for piece in self.index.taken.get(link, ()))
 
     # ------------------------------------------------------------------ periods of links
 
     def take_link(self, link: int, period: Period, op: int) -> list[Period]:
-        """Stop believing a link over a period; write back what sticks out. Gives the periods taken."""
+        """Stop believing a link over a period and keep the rest of its rows. Returns the periods removed."""
         index = self.index
         gone = []
         for row in index.believed_link(link, self.tx):
@@ -261,13 +263,13 @@ class Transaction:
     def claim(
         self, link: int, period: Period, *, strength: int | None, inferred: bool, by: str, body: Json, op: int
     ) -> int:
-        """Say a link holds over a period with these attributes. Gives the row."""
+        """Record that a link holds over a period with these attributes. Returns the row."""
         index = self.index
         self.take_link(link, period, op)
         number = 1 + max((index.c_num[claim] for claim in index.claims_of[link]), default=0)
         place = self.body(body) if body else (0, 0)
         made = index.add_claim(link, number, strength or 0, int(inferred), by, *place)
-        if index.o_len[op] == 0:  # what is said of the link is why it was made
+        if index.o_len[op] == 0:  # the claim's body holds the reason of the operation
             index.o_pos[op], index.o_len[op] = place
         return index.open_link_row(made, period, self.tx, op)
 
@@ -276,11 +278,11 @@ class Transaction:
     def set_taken(self, link: int, pieces: list[Taken]) -> None:
         before = self.index.taken.get(link)
         self._log.append((link, before))
-        self.took.setdefault(link, before or [])
+        self.taken_before.setdefault(link, before or [])
         self.index.taken[link] = pieces
 
     def give_back(self, link: int, freed: list[Period], op: int) -> None:
-        """Return what a supersession took over the freed periods, except where another one holds: there it passes to that one."""
+        """Restore what a supersession took over the freed periods. Where another supersession holds, it passes to that one."""
         index = self.index
         old = index.l_tgt[link]
         others = sorted(
@@ -307,7 +309,7 @@ class Transaction:
                 self.set_taken(other, [*index.taken.get(other, []), *pieces])
 
     def _restore(self, ent: int, ver: int, wanted: Period, op: int) -> None:
-        """Believe a version again over a period, where nothing else is believed; with what it touches of itself it is one row."""
+        """Believe a version again over a period where nothing else is believed. Adjacent rows of the version become one."""
         index = self.index
         if ent in index.gone:
             return
@@ -322,11 +324,11 @@ class Transaction:
     # ------------------------------------------------------------------ the line
 
     def lines(self) -> tuple[list[Line], bool]:
-        """The transaction's lines, and whether something born here died here (then the index must be laid anew from them)."""
+        """The transaction's lines, and whether a row was both opened and closed here (then the index must be rebuilt from them)."""
         return Composer(self).compose()
 
     def settle(self, lines: list[Line], placed: list[list[Place]]) -> None:
-        """The lines are written as they stand in the index: put the bodies' real places in."""
+        """Set the real places of the bodies, once the lines are written as they are in the index."""
         for line, places in zip(lines, placed, strict=True):
             for column, at, body in line.bodied:
                 column[at] = places[body].pos
@@ -335,7 +337,7 @@ class Transaction:
         self.index.keep(self.tx)
 
     def of_the_store(self) -> dict[str, Any]:
-        """What was said of the store itself: kinds of link, settings."""
+        """The changes of the store itself: kinds of link, settings."""
         index = self.index
         if (len(index.kinds), len(index.promoted), len(index.settings)) == (
             self._kinds,
@@ -347,12 +349,12 @@ class Transaction:
             *index.kinds[self._kinds :],
             *({"promoted": name} for name in index.promoted[self._promoted :]),
         ]
-        said = {"kinds": kinds, "settings": index.settings[self._settings :]}
-        return {name: told for name, told in said.items() if told}
+        changed = {"kinds": kinds, "settings": index.settings[self._settings :]}
+        return {name: entries for name, entries in changed.items() if entries}
 
     def _settle_branches(self) -> None:
         index = self.index
-        for link, before in self.took.items():
+        for link, before in self.taken_before.items():
             if link in index.taken:
                 index.retake(link, before, self.tx)
         if self.branches:
@@ -361,13 +363,13 @@ class Transaction:
             index.aliases[branch, number, name] = ver
 
     def named_aliases(self) -> Iterator[tuple[str, int, str, int]]:
-        """What versions that came from a branch were there: its name, the number there, the thing's id; and the version."""
+        """Of each version merged from a branch: the branch, the number there, the thing's id, and the version here."""
         index = self.index
         for number, ver in self.aliases:
             yield self.branches[0][1], number, index.names[index.v_ent[ver]], ver
 
-    def relay(self, lines: list[Line], placed: list[list[Place]]) -> None:
-        """The lines left out what died here: lay the index anew from them."""
+    def rebuild_index(self, lines: list[Line], placed: list[list[Place]]) -> None:
+        """Rebuild the index from the lines, which omit the rows closed in this transaction."""
         self.index.undo(self.mark)
         del self.index.kinds[self._kinds :]
         del self.index.promoted[self._promoted :]
@@ -381,7 +383,7 @@ def refuse_forgotten(index: Index, ent: int) -> None:
     """Raise ConflictError for what was evicted or erased."""
     if ent in index.gone:
         raise ConflictError(
-            f"{index.names[ent]!r} is {index.word(ent)}: nothing new can be said of it. Use another id."
+            f"{index.names[ent]!r} is {index.word(ent)}: nothing new can be recorded of it. Use another id."
         )
 
 
@@ -404,10 +406,10 @@ def refuse_taken_slot(index: Index, ent: int) -> None:
 
 
 class Composer:
-    """Turns what a transaction left in the index into the heads and bodies of its lines.
+    """Turns the changes that a transaction made in the index into the heads and bodies of its lines.
 
-    A large transaction is cut into lines of `AT_ONCE` things; a reader takes it as one, at its last line. An operation is named by its
-    distance from the first of its line, so it may be in another one.
+    A large transaction is split into lines of `AT_ONCE` things; a reader applies it as one, at its last line. An operation is named by its
+    offset from the first operation of the line, so it may be in another line.
     """
 
     def __init__(self, work: Transaction) -> None:
@@ -418,7 +420,7 @@ class Composer:
         self.first_op = self.mark.ops
 
     def compose(self) -> tuple[list[Line], bool]:
-        """The lines, and whether something born here died here: that is left out."""
+        """The lines, and whether they omit a row opened and closed in this transaction."""
         index, mark = self.index, self.mark
         lists: dict[str, Numbers] = self._born()
         closed = [index.closings[at] for at in lists.pop("closings", ())]
@@ -440,9 +442,9 @@ class Composer:
         last = lines[-1].head
         if died:
             self.first_op = lines[-1].first_op
-            self._gaps(last, set(lists["entities"]))
-        if self.work.took:
-            self._took(last, set(lists.get("links", ())), set(lists.get("versions", ())))
+            self._write_gaps(last, set(lists["entities"]))
+        if self.work.taken_before:
+            self._write_taken(last, set(lists.get("links", ())), set(lists.get("versions", ())))
         lines[0].head.update(self.work.of_the_store())
         self._branches(last)
         return lines, died
@@ -455,7 +457,7 @@ class Composer:
         return {name: range(start, stop) for name, start, stop in ends if start < stop}
 
     def _left(self) -> dict[str, Numbers]:
-        """The same without what died here, and what nothing but that led to."""
+        """The same without rows closed in this transaction and what only they refer to."""
         index, mark, born = self.index, self.mark, self._born()
         rows = [row for row in born.get("rows", ()) if index.r_close[row] < 0]
         link_rows = [row for row in born.get("link_rows", ()) if index.k_close[row] < 0]
@@ -463,11 +465,14 @@ class Composer:
         links = _among(born.get("links", ()), {index.k_link[row] for row in link_rows})
         named = {end for link in links for end in (index.l_src[link], index.l_tgt[link])}
         entities = _among(born.get("entities", ()), {index.r_ent[row] for row in rows} | named)
-        # a thing that a link names keeps its last description, though no row of it is left
+        # a thing that a link names keeps its last description, even without a row
         last = {index.versions_of[ent][-1] for ent in entities if not index.now_of[ent]}
-        # and what a supersession took can be given back
+        # and so does what a supersession took: it can be restored
         last |= {
-            ver for link in self.work.took for ver, _, _ in index.taken.get(link, ()) if ver >= mark.versions
+            ver
+            for link in self.work.taken_before
+            for ver, _, _ in index.taken.get(link, ())
+            if ver >= mark.versions
         }
         versions = _among(born.get("versions", ()), {index.r_ver[row] for row in rows} | last)
         kept = set(entities)
@@ -499,30 +504,30 @@ class Composer:
         self.first_op += len(head.get("ops", ()))
         return self.line
 
-    def _gaps(self, head: dict[str, Any], entities: set[int]) -> None:
-        """Which operation took which part of a thing: what died here cannot say it any more."""
+    def _write_gaps(self, head: dict[str, Any], entities: set[int]) -> None:
+        """Record which operation removed which period of a thing: the rows that show it are not written."""
         index, mark = self.index, self.mark
         gaps = [
             [index.names[ent], moment(start), end_moment(stop), op - self.first_op]
-            for ent, (start, stop), op in self.work.takes
+            for ent, (start, stop), op in self.work.removals
             if (ent < mark.entities or ent in entities) and index.o_verb[op] != "revise"
         ]
         if gaps:
             head["gaps"] = gaps
 
-    def _took(self, head: dict[str, Any], links: set[int], versions: set[int]) -> None:
+    def _write_taken(self, head: dict[str, Any], links: set[int], versions: set[int]) -> None:
         index, mark = self.index, self.mark
-        took = {
+        taken = {
             index.l_name[link]: [
                 [index.v_num[ver], moment(start), end_moment(stop)]
                 for ver, start, stop in index.taken[link]
                 if ver < mark.versions or ver in versions
             ]
-            for link in self.work.took
+            for link in self.work.taken_before
             if (link < mark.links or link in links) and link in index.taken
         }
-        if took:
-            head["took"] = took
+        if taken:
+            head["took"] = taken
 
     def _branches(self, head: dict[str, Any]) -> None:
         if self.work.branches:
@@ -536,7 +541,7 @@ class Composer:
     # ------------------------------------------------------------------ how each list is written
 
     def _body(self, column: array[int], at: int) -> int:
-        """The number of the body whose place stands in `column[at]`."""
+        """The number of the body whose place is in `column[at]`."""
         line, pos = self.line, column[at]
         number = self.order.get(pos)
         if number is None:
@@ -549,14 +554,14 @@ class Composer:
         index, why = self.index, self.work.why[0]
         written = []
         for op in ops:
-            said: list[Any] = [index.o_verb[op], index.o_subject[op]]
+            entry: list[Any] = [index.o_verb[op], index.o_subject[op]]
             if index.o_len[op]:
                 number = self._body(index.o_pos, op)
                 if index.o_pos[op] == why:
                     self.line.head["why"] = number
                 else:
-                    said.append(number)
-            written.append(said)
+                    entry.append(number)
+            written.append(entry)
         return written
 
     def _entities(self, entities: Numbers) -> list[Any]:
@@ -622,7 +627,7 @@ class Composer:
         ]
 
 
-# each list comes after the ones it names things of; a large transaction ends one before it begins the next
+# each list follows those it refers to; a large transaction writes all of one before the next
 _LISTS: dict[str, Callable[[Composer, Numbers], list[Any]]] = {
     "ops": Composer._ops,
     "entities": Composer._entities,

@@ -1,4 +1,4 @@
-"""What the verbs do: decide on the index, and take the steps of a transaction. `GraphStore` has their signatures and says what they mean."""
+"""The verbs: they read the index, decide, and change it in a transaction. `GraphStore` has their signatures and documentation."""
 
 from __future__ import annotations
 
@@ -158,17 +158,17 @@ def unlink(
         refuse_taken_slot(index, index.l_tgt[link])
 
 
-def named_ids(act: Act, said: Mapping[str, str | Iterable[str]]) -> dict[str, list[int]]:
-    """What a node names, by kind of link; nothing of a kind it names nothing by."""
+def named_ids(act: Act, named: Mapping[str, str | Iterable[str]]) -> dict[str, list[int]]:
+    """The entities that a new node names, by kind of link; kinds without any are left out."""
     return {
-        kind: [act.known(id) for id in names] for kind, given in said.items() if (names := ids(kind, given))
+        kind: [act.known(id) for id in names] for kind, given in named.items() if (names := ids(kind, given))
     }
 
 
 def link_named(
     act: Act, ent: int, named: dict[str, list[int]], since: Instant, reason: str | None, op: int = -1
 ) -> None:
-    """Link a node from `since` on with the other things its writer named, by kind of link."""
+    """Link a node from `since` on with the entities it names, by kind of link."""
     linking, claim = Linking(act.core, act.work), Claim(reason=reason)
     for kind, others in named.items():
         for other in others:
@@ -224,23 +224,23 @@ def link_row(
     metadata: Mapping[str, Any] | None = None,
     id: str | None = None,
 ) -> int:
-    """The row of a link that is made, or is there already. See `GraphStore.link`."""
-    said = act.core.vocabulary.sentence(source, kind, target, confidence)
+    """The row of a link, added or existing. See `GraphStore.link`."""
+    sentence = act.core.vocabulary.sentence(source, kind, target, confidence)
     claim = Claim(
         None if reason is None else text_of("reason", reason, empty=True),
         strength_of(strength),
         text_of("created_by", created_by),
         json_object("metadata", metadata) if metadata else {},
-        said.confidence == "inferred",
+        sentence.confidence == "inferred",
         None if id is None else text_of("link id", id),
     )
-    if claim.inferred and said.kind.name == "supersedes":
+    if claim.inferred and sentence.kind.name == "supersedes":
         raise InvalidError(
-            "a supersession is always explicit. Leave confidence out, or say what is suspected with another kind."
+            "a supersession is always explicit. Leave confidence out, or record a suspicion with another kind."
         )
-    ends = Ends(act.known(said.source), said.kind, act.known(said.target))
+    ends = Ends(act.known(sentence.source), sentence.kind, act.known(sentence.target))
     linking = Linking(act.core, act.work)
-    if said.kind.name == "supersedes":
+    if sentence.kind.name == "supersedes":
         since = None if valid_from is None else act.time(valid_from, "valid_from")
         until = OPEN if valid_to is None else act.time(valid_to, "valid_to")
         return linking.supersede(ends.source, ends.target, claim, verb="link", since=since, until=until)

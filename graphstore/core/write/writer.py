@@ -1,7 +1,7 @@
-"""When and how something is written: the store's now, its transactions, their one instant, and the moment they are durable.
+"""How the store is written: its now, its transactions with their one instant, and when they are durable.
 
-The way of a transaction: the writer's lock → one instant → steps on the index, seen by nobody else → one line (or several) → the lock is
-let go → one sync for all that wait → seen by everybody.
+A transaction: take the writer's lock → one instant → changes in the index, invisible to other threads → one line (or several) → release
+the lock → one sync for all that wait → visible to every reader.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class NotFollowed(InvalidError):
 
 
 class Writer(Reader):
-    """An open store without its verbs: what it holds, what time it is there, and how a transaction begins and ends."""
+    """An open store without its verbs: its index and journal, its clock, and how a transaction begins and ends."""
 
     def __init__(
         self, place: folder.Folder, *, clock: Clock | None, driver: str, durability: str, author: str | None
@@ -60,11 +60,11 @@ class Writer(Reader):
         self._handed: Instant = -OPEN
         self._open: Transaction | None = None
         self._owner = 0
-        self._too_big: int = 0  # a journal up to this size is left alone, for eviction does not help
+        self._too_big: int = 0  # no eviction below this size: it would not free enough
         self._waiting = Waiting()  # branches share it
         self._writer = threading.RLock()
         self._named = "the trunk"
-        self._lines: list[Writer] = [self]  # the trunk, then the branches that somebody holds
+        self._lines: list[Writer] = [self]  # the trunk, then the branches in use
         self.notices: list[str] = []
         journal = Journal(place.journal, writer=not place.read_only, durability=durability)
         try:
@@ -92,13 +92,13 @@ class Writer(Reader):
         return self._place.read_only
 
     def close(self) -> None:
-        """Save the index, bring the graph tables to a clean state if they were used, and let go of the folder."""
+        """Save the index, close the graph tables cleanly if they were used, and release the folder."""
         with self._writer, self._core.lock:
             if self._core.closed:
                 return
             self._refuse_open("close()")
             for line in self._lines:
-                line._tell_accesses()
+                line._write_accesses()
             self._core.closed = "the store is closed. Open it again with graphstore.open(…)."
             try:
                 for line in reversed(self._lines):
@@ -109,7 +109,7 @@ class Writer(Reader):
                 self._place.release()
 
     def _let_go(self, why: str) -> None:
-        """Nothing can be read here any more."""
+        """Refuse further reads, with this message."""
         self._core.closed = why
         self._core.graphs.close()
 
@@ -136,7 +136,7 @@ class Writer(Reader):
 
     @property
     def _last_tx(self) -> Instant:
-        """When something was told last, on the trunk or on any branch."""
+        """The instant of the last transaction, on the trunk or on any branch."""
         return self._core.index.last_tx
 
     def _coordinate(self) -> tuple[Instant, Instant]:
@@ -148,8 +148,8 @@ class Writer(Reader):
         if self._waiting.mine:
             return now, now
         if work is not None:
-            known = min(known, work.tx - 1)  # nobody else sees a transaction before it is committed
-        known = min(known, self._waiting.since(self._core.journal.durable) - 1)  # nor before it is durable
+            known = min(known, work.tx - 1)  # other threads see a transaction once it is committed
+        known = min(known, self._waiting.since(self._core.journal.durable) - 1)  # and once it is durable
         if self.read_only:
             known = self._last_tx  # what the writer does now is not known here before refresh()
         return now, known
@@ -195,7 +195,7 @@ class Writer(Reader):
         return self.as_of(valid=t, tx=t)
 
     def _read_once(self, valid: TimeLike | None, tx: TimeLike | None) -> View:
-        """The view for one who reads once and leaves: a tx between the last that a follower knows and the present is what it knows."""
+        """The view for a single read: a follower answers a tx between its last known one and the present with what it knows."""
         try:
             return self.as_of(valid=valid, tx=tx)
         except NotFollowed as error:
@@ -245,7 +245,7 @@ class Writer(Reader):
                             work.abandon()
                             core.vocabulary.reset(core.index.kinds)
                     raise
-                self._relay()  # interrupted anywhere, perhaps between two columns: only the journal says what is true
+                self._rebuild_index()  # interrupted anywhere, perhaps between two columns: only the journal can be trusted
                 raise
             finally:
                 self._open = None
@@ -264,31 +264,31 @@ class Writer(Reader):
                 work.abandon()
             return
         with core.lock:
-            told = _touch(core, work) if core.accesses.due(work.tx) else {}
+            counts = _touch(core, work) if core.accesses.due(work.tx) else {}
         lines, dropped = work.lines()
         before = core.journal.state
         try:
             placed = core.journal.append([(line.head, line.bodies) for line in lines])
         except EngineError:
             with core.lock:
-                core.accesses.back(told)
+                core.accesses.back(counts)
             raise
         with core.lock:
             try:
                 if dropped:
-                    work.relay(lines, placed)
+                    work.rebuild_index(lines, placed)
                 else:
                     work.settle(lines, placed)
-                self._told()
+                self._after_commit()
             except Exception:
                 work.spoiled = True
                 core.journal.rewind(before)
                 raise
-            self._waiting.tell(core.journal.ticket(), work.tx)
+            self._waiting.add(core.journal.ticket(), work.tx)
             self._open = None
 
-    def _tell_accesses(self) -> None:
-        """Tell what was counted before the store is closed. When the disk refuses, only that is lost."""
+    def _write_accesses(self) -> None:
+        """Write the counted accesses before the store is closed. When the disk refuses, only they are lost."""
         if not self.read_only and self._core.accesses.waiting:
             try:
                 self.flush_accesses()
@@ -296,26 +296,26 @@ class Writer(Reader):
                 self.notices.append(f"how often things were looked up was not written: {error}")
 
     def flush_accesses(self) -> int:
-        """Tell the journal now how often things were looked up since it was told last: one operation. Gives how many things were.
+        """Write how often things were looked up since the last such write, as one operation. Returns the number of those things.
 
-        Otherwise it is told along with a commit, every quarter of an hour at most, and on close. Raises InvalidError inside a transaction.
+        Otherwise this is written with a commit, every quarter of an hour at most, and on close. Raises InvalidError inside a transaction.
         """
         core = self._core
         with self._by_itself("flush_accesses()"):
             if not core.accesses.waiting:
                 return 0
-            told: dict[str, int] = {}
+            counts: dict[str, int] = {}
             try:
                 with self._transact(None, None, None) as work, core.lock:
-                    told = _touch(core, work)
+                    counts = _touch(core, work)
             except EngineError:
                 with core.lock:
-                    core.accesses.back(told)
+                    core.accesses.back(counts)
                 raise
-            return len(told)
+            return len(counts)
 
-    def _told(self) -> None:
-        """A transaction was just written. A branch tells the trunk where it lies."""
+    def _after_commit(self) -> None:
+        """Called after a transaction was written. A branch records in the trunk's index where its line is."""
 
     def _next_tx(self, at: Instant | None) -> Instant:
         last = max(self._last_tx, self._handed)
@@ -337,20 +337,20 @@ class Writer(Reader):
         return at
 
     def _verb(self) -> _Verb:
-        """One verb: a part of the open transaction, or a transaction of its own. One that raises leaves nothing of itself."""
+        """One verb: a part of the open transaction, or a transaction of its own. If it raises, it is rolled back."""
         return _Verb(self)
 
     def _keep(self, verb: str, name: str, value: object, subject: str = "") -> None:
-        """Keep a JSON value under a name in the store's settings, as one operation; the last of a name counts."""
+        """Store a JSON value in the store's settings, as one operation; the last value of a name counts."""
         with self._verb() as work:
             work.op(verb, subject)
             work.index.add_settings([{name: value}])
 
     @contextlib.contextmanager
     def _together(self) -> Iterator[None]:
-        """Transactions that become durable all at once at the end, and show to other threads then. When that fails nothing of them is kept.
+        """Transactions that become durable and visible to other threads together, at the end. When that fails, none is kept.
 
-        One inside another is part of that.
+        A group inside another is part of it.
         """
         with self._writer:
             if self._waiting.grouping:
@@ -371,7 +371,7 @@ class Writer(Reader):
         return ticket
 
     def _serve(self, ticket: Ticket) -> None:
-        """Make durable what was committed. The next writer may go on meanwhile: one sync serves all that wait for it."""
+        """Make committed transactions durable. The next writer may go on meanwhile: one sync serves all that wait."""
         try:
             self._make_durable(ticket)
         finally:
@@ -386,11 +386,11 @@ class Writer(Reader):
             with self._writer:
                 if journal.failed:
                     journal.cut_back()
-                    self._relay()
+                    self._rebuild_index()
             raise
 
-    def _relay(self) -> None:
-        """Lay the index anew from the journal."""
+    def _rebuild_index(self) -> None:
+        """Rebuild the index from the journal."""
         core = self._core
         core.closed = "the store was interrupted while it mended itself. Close it and open it again."
         with core.lock:
@@ -414,26 +414,26 @@ class Writer(Reader):
         core.closed = None
 
     def _follow_trunk(self, *, anew: bool) -> None:
-        """A branch follows what was told on it elsewhere; all of it `anew` when the trunk was laid anew, or something was forgotten there."""
+        """Bring a branch up to date; rebuild it (`anew`) when the trunk was rebuilt or something was forgotten there."""
         raise NotImplementedError
 
     @contextlib.contextmanager
     def _by_itself(self, what: str) -> Iterator[None]:
-        """Nobody else writes; no transaction is open."""
+        """Hold the writer's lock, with no transaction open."""
         with self._writer:
             self._writable()
             self._refuse_open(what)
             yield
 
     def _refuse_open(self, what: str) -> None:
-        """Raise InvalidError when a transaction is open: whoever asks holds the writer's lock, so it is this thread's."""
+        """Raise InvalidError when a transaction is open. The caller holds the writer's lock, so it is this thread's."""
         for line in self._lines:
             if line._open is not None:
                 where = "" if line is self else f" of {line._named}"
                 raise InvalidError(f"{what} inside transaction(){where}. Leave the block first.")
 
     def _forget(self, verb: str, names: list[str], reason: str | None) -> None:
-        """First the line that says so, then the files. Nobody sees it half way."""
+        """Write the line first, then the files. No reader sees an intermediate state."""
         core = self._core
         with core.lock, self._left_alone():
             with self._transact(None, None, reason) as work:
@@ -448,7 +448,7 @@ class Writer(Reader):
             except EngineError:
                 raise
             except BaseException:
-                self._relay()
+                self._rebuild_index()
                 raise
             finally:
                 for line in self._lines[1:]:
@@ -456,7 +456,7 @@ class Writer(Reader):
 
     @contextlib.contextmanager
     def _left_alone(self) -> Iterator[None]:
-        """Whatever the journal's size: it is just being seen to."""
+        """Skip the check of the journal's size: an eviction is running."""
         before, self._too_big = self._too_big, OPEN
         try:
             yield
@@ -464,7 +464,7 @@ class Writer(Reader):
             self._too_big = before
 
     def _purge(self, names: set[str], reason: str | None) -> None:
-        """Write the journal anew without these things, and lay the index anew from it."""
+        """Rewrite the journal without these things, and rebuild the index from it."""
         core = self._core
         with core.lock:
             tx = self._next_tx(None)
@@ -473,9 +473,9 @@ class Writer(Reader):
             last = retention.without_trace(tx, len(names), self._author, reason)
             self._waiting.clear()
             try:
-                self._place.compact(core.index.strands, core.journal, names, [last])
+                self._place.compact(core.index.branch_records, core.journal, names, [last])
             finally:
-                self._relay()
+                self._rebuild_index()
 
     def _keep_small(self) -> None:
         """Evict the oldest events once the journal has outgrown the size the store keeps."""
@@ -494,7 +494,7 @@ class Writer(Reader):
             index = core.index
             there = retention.candidates(index, None, None, self._now())
             ents = retention.enough(index, there, over, True)
-            if len(ents) == len(there):  # nothing would be left, and tombstones may be what takes the room
+            if len(ents) == len(there):  # nothing would remain, and tombstones may be what takes the space
                 ents = ents[: len(ents) // 2]
             try:
                 if ents:
@@ -503,9 +503,9 @@ class Writer(Reader):
                         [index.names[ent] for ent in ents],
                         f"the journal passed {kept['bytes']} bytes",
                     )
-            except EngineError as error:  # what was committed stays committed
+            except EngineError as error:  # committed transactions stay
                 self.notices.append(str(error))
-            finally:  # where tombstones alone pass the size, only growth makes trying again worth while
+            finally:  # where tombstones alone exceed the size, only growth makes another attempt worthwhile
                 size = core.journal.size()
                 self._too_big = 0 if size <= kept["bytes"] else int(size * 1.25)
 
@@ -519,7 +519,7 @@ class Writer(Reader):
             raise InvalidError("the store is open read only. Open it with read_only=False to write.")
 
     def refresh(self) -> int:
-        """Follow the writer's journal to its end. Gives the number of transactions that are new. A View stays where it is."""
+        """Follow the writer's journal to its end. Returns the number of new transactions. A View does not move."""
         with self._writer, self._core.lock:
             self._usable()
             if not self.read_only:
@@ -527,7 +527,7 @@ class Writer(Reader):
             core = self._core
             before = core.index.transactions
             if core.journal.renewed() or not core.journal.unchanged() or not self._read_on():
-                self._relay()
+                self._rebuild_index()
                 return max(core.index.transactions - before, 0)
             forgotten = core.index.unfinished
             if forgotten:
@@ -541,7 +541,7 @@ class Writer(Reader):
             return core.index.transactions - before
 
     def _read_on(self) -> bool:
-        """Follow what was appended. False: meanwhile the writer put other files in their place."""
+        """Follow appended lines. False: the writer has replaced the files."""
         core = self._core
         try:
             for lines in core.journal.read():
@@ -555,11 +555,11 @@ class Writer(Reader):
 
 
 def _touch(core: Core, work: Transaction) -> dict[str, int]:
-    """Write how often things were looked up since that was written last. Gives it."""
-    told = core.accesses.take(work.index, work.tx)
-    if told:
-        work.index.add_op(work.tx, TOUCH, "", work.author, *work.body({COUNTS: told}))
-    return told
+    """Write how often things were looked up since the last such write. Returns the counts."""
+    counts = core.accesses.take(work.index, work.tx)
+    if counts:
+        work.index.add_op(work.tx, TOUCH, "", work.author, *work.body({COUNTS: counts}))
+    return counts
 
 
 class _Verb:
@@ -594,7 +594,7 @@ class _Verb:
         try:
             if error is not None and not isinstance(error, Exception):
                 self._work.spoiled = (
-                    True  # interrupted anywhere, perhaps between two columns: nothing of it can be trusted
+                    True  # interrupted anywhere, perhaps between two columns: the index cannot be trusted
                 )
             elif error is not None:
                 self._work.back(self._point)

@@ -30,7 +30,7 @@ def known(store, id: str = "one", view=None) -> int:
     core = store._core
     with core.lock:
         core.accesses.follow(core)
-        return core.accesses.told(id, (view or store)._coordinate()[1])
+        return core.accesses.total(id, (view or store)._coordinate()[1])
 
 
 @pytest.fixture

@@ -352,7 +352,7 @@ def test_bulk_load_is_followed(store):
 
 def held(store) -> set[str]:
     """Every word that the search holds, wherever."""
-    return set(store._core.search._said.by)
+    return set(store._core.search._word_index.by)
 
 
 def test_erased_words_are_in_no_structure(disk_store, clock):

@@ -12,7 +12,7 @@ import pytest
 
 import graphstore
 from graphstore import GraphStore, View
-from graphstore.core.tables.view_graph import asked_tables
+from graphstore.core.tables.view_graph import named_tables
 from graphstore.errors import QueryError
 from graphstore.values.models import Event, Node
 from graphstore.values.vocabulary import KINDS
@@ -286,7 +286,7 @@ def test_instants_are_aware_and_open_ends_are_none(story: tuple[GraphStore, dict
     ],
 )  # fmt: skip
 def test_a_text_lays_the_links_it_can_read(cypher: str, asked: set[str] | None) -> None:
-    assert asked_tables(cypher) == asked
+    assert named_tables(cypher) == asked
 
 
 def test_links_are_there_however_they_are_asked_for(story: tuple[GraphStore, dict[str, str]]) -> None:
