@@ -1,6 +1,6 @@
 """What chunks mean, as vectors: kept for every version of each, and compared exactly over what stands at any coordinate.
 
-A text has one vector, whoever says it and when. So the past is searched as the present is: the versions that do not stand where it is asked are left
+A text has one vector, in whatever version it occurs. So the past is searched like the present: versions that do not stand at the coordinate are left
 out first, and then what is left is ranked. numpy does the work, and is imported when there is an embedder.
 """
 
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     Matrix = NDArray[np.float32]
 
 BATCH = 64
-"""So many texts are given to an embedder at once, unless it says how many it likes."""
-_TEXT = slice(16, 32)  # the part of a row's key that says the text
+"""The number of texts given to an embedder at once, unless it has a `batch` of its own."""
+_TEXT = slice(16, 32)  # the part of a row's key that identifies the text
 
 
 class Embedder(Protocol):
-    """Turns a list of n texts into an array (n, d) of numbers. It may tell its `model`, its `dimension` d, and how many texts it likes at once: `batch`."""
+    """Turns a list of n texts into an array (n, d) of numbers. It may have a `model`, a `dimension` d, and a `batch`: how many texts it takes at once."""
 
     def __call__(self, texts: list[str], /) -> Any:
         """The vectors of the texts, in their order."""
@@ -90,7 +90,7 @@ class Shelf:
             self.of_text.setdefault(row.key[_TEXT], at)
 
     def refresh(self) -> None:
-        """Read what the file holds and memory does not. What is damaged, or of another dimension, is said and left out."""
+        """Read what the file holds and memory does not. Rows that are damaged, or of another dimension, are reported and left out."""
         if self._path is None:
             return
         try:
@@ -124,7 +124,7 @@ class Shelf:
         self._header, self._seen = None, (0, 0)
 
     def keep(self, rows: Sequence[disk.Row], others: Callable[[], list[disk.Row]]) -> None:
-        """Write rows into the file. Where there is none, `others` gives what memory has of it already. A disk that refuses is told, and no more."""
+        """Write rows into the file. If there is none, `others` gives the rows that memory already has. When the disk refuses, that is only reported."""
         if self._path is None or self._notify is None:
             return
         if self._header is None or not self._path.exists():
@@ -166,7 +166,7 @@ class Shelf:
 
 
 class Meanings:
-    """The vectors of the chunks of one store. It follows the store's index when asked, and embeds nothing while it holds the lock."""
+    """The vectors of the chunks of one store. It follows the store's index on each read, and embeds nothing while it holds the lock."""
 
     def __init__(
         self,
@@ -202,7 +202,7 @@ class Meanings:
         self._scopes, self._threads = array("q"), array("q")
         self._scope_of: dict[str, int] = {}
         self._thread_of: dict[str | None, int] = {None: 0}
-        self._lacking: dict[bytes, list[int]] = {}  # texts without a vector, and who says them
+        self._lacking: dict[bytes, list[int]] = {}  # texts without a vector -> their versions
         self._fresh: set[bytes] = set()  # those of them not looked for yet
         self._columns: tuple[Any, ...] | None = None
 
@@ -228,7 +228,7 @@ class Meanings:
                 self._spare.clear()
 
     def _rows_for(self, texts: set[bytes]) -> list[disk.Row]:
-        """The rows to be made for what says one of these texts, each of which has a vector or is spare."""
+        """The rows to be made for the versions with one of these texts, each of which has a vector or is spare."""
         shelf, made = self._shelf, {}
         for text in sorted(texts & self._lacking.keys(), key=lambda text: self._lacking[text][0]):
             twin = shelf.of_text.get(text)
@@ -242,7 +242,7 @@ class Meanings:
         return list(made.values())
 
     def _give(self, text: bytes) -> None:
-        """Note the rows of the versions that say this text, where there are some by now."""
+        """Set the rows of the versions with this text, if there are any by now."""
         left = []
         for at in self._lacking[text]:
             row = self._shelf.row.get(self._keys[at], -1)
@@ -256,7 +256,7 @@ class Meanings:
             del self._lacking[text]
 
     def _known(self, upto: int) -> list[disk.Row]:
-        """What memory holds of what is told, of the first rows."""
+        """The rows in memory for recorded texts, among the first rows."""
         rows = self._shelf.row
         there = {key: rows[key] for key in self._keys if rows.get(key, upto) < upto}
         return [self._shelf.row_of(key, row) for key, row in there.items()]
@@ -335,7 +335,7 @@ class Meanings:
         return unit
 
     def _agree(self, dimension: int) -> None:
-        """What an embedder gives counts, whatever a file says."""
+        """Adopt the dimension of the embedder's vectors, whatever a file has."""
         declared = self._given_dimension or getattr(self._embed, "dimension", None) or dimension
         if dimension != declared:
             raise InvalidError(
@@ -364,7 +364,7 @@ class Meanings:
             if progress:
                 progress(total - left, total)
             if left == before == total and texts == self._texts():
-                break  # nothing came of it: what is told meanwhile is for the next time
+                break  # no progress: texts recorded meanwhile are left for the next call
         return total - left
 
     def _texts(self) -> list[str]:
@@ -393,7 +393,7 @@ class Meanings:
         wanted: Callable[[str], bool] | None,
         thread: str | None,
     ) -> tuple[Mapping[int, float], int]:
-        """The `most` entities nearest to what is asked, by cosine, among the chunks that stand here (in these scopes, in this thread or none), then by id;
+        """The `most` entities nearest to the query, by cosine, among the chunks that stand here (in these scopes, in this thread or none), then by id;
         and how many that stand here have no vector.
         """
         import numpy as np

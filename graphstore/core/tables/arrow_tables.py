@@ -39,7 +39,7 @@ def node_table(index: Index, nodes: Sequence[int]) -> pa.Table:
 
 
 def description_columns(bodies: Sequence[Json]) -> dict[str, pa.Array]:
-    """What a version says beside its content and its periods."""
+    """The columns of a version beside its content and its periods."""
     return {
         "text": texts(body.get("text") for body in bodies),
         "tags": pa.array([body.get("tags") or [] for body in bodies], pa.list_(pa.string())),
@@ -49,7 +49,7 @@ def description_columns(bodies: Sequence[Json]) -> dict[str, pa.Array]:
 
 
 def event_columns(types: Sequence[str], bodies: Sequence[Json]) -> dict[str, pa.Array]:
-    """What events of these types say beside their id, type and instants."""
+    """The columns of events of these types beside their id, type and instants."""
     columns = {
         field.name: texts(body.get(field.name, field.absent) for body in bodies)
         for field in BODY
@@ -122,7 +122,7 @@ def end_columns(index: Index, links: Sequence[int]) -> dict[str, pa.Array]:
 def claim_columns(
     index: Index, bodies: Sequence[Json], links: Sequence[int], claims: Sequence[int]
 ) -> dict[str, pa.Array]:
-    """What a link says: its name, kind and attributes."""
+    """The columns of a link: its name, kind and attributes."""
     return {
         "id": texts([index.l_name[link] for link in links]),
         "kind": texts([index.l_kind[link] for link in links]),
@@ -135,7 +135,7 @@ def claim_columns(
 
 
 def json_text(value: Any) -> str:
-    """A body's field as JSON text; nothing said is an empty object."""
+    """A body's field as JSON text; an absent one is an empty object."""
     return dumps(value).decode() if value else "{}"
 
 

@@ -161,7 +161,7 @@ _LOOK = 0.05  # seconds between two looks at whether it is to be stopped
 
 @contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """Every query of a user's text that this thread asks inside the block is stopped after so many seconds, and raises QueryError."""
+    """Every query of a user's text that this thread runs inside the block is stopped after so many seconds, and raises QueryError."""
     before = _seconds.set(seconds)
     try:
         yield
@@ -176,7 +176,7 @@ def seconds_limit() -> float | None:
 
 @contextmanager
 def stopped_by(stopping: threading.Event) -> Iterator[None]:
-    """Every query of a user's text that is asked inside the block is stopped when another thread sets this, and raises QueryError."""
+    """Every query of a user's text that runs inside the block is stopped when another thread sets this, and raises QueryError."""
     before = _stopping.set(stopping)
     try:
         yield
@@ -603,7 +603,7 @@ def _interruptible(connection: Any, cypher: str, bound: dict[str, Any]) -> Any:
 
 @contextmanager
 def _stopped_after(seconds: float | None, connection: Any) -> Iterator[None]:
-    """What runs inside is interrupted after so many seconds, or by who asked `stopped_by`. The engine's own timeout interrupts once, and that can be lost."""
+    """Interrupt what runs inside after so many seconds, or when the event of `stopped_by` is set. The engine's own timeout interrupts once, which can be lost."""
     stopping = _stopping.get()
     if seconds is None and stopping is None:
         yield

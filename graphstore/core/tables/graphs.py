@@ -1,4 +1,4 @@
-"""The graphs that Cypher sees: the tables of the whole history, and the graph of one view; each caught up or built when asked for."""
+"""The graphs for Cypher: the tables of the whole history, and the graph of one view; each is updated or built on demand."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ KEPT_VIEWS = 4
 
 
 class Graphs:
-    """Opens the engine on first need: a store that is never asked in Cypher never loads it."""
+    """Opens the engine on first use: a store without Cypher queries never loads it."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class Graphs:
         self._views: OrderedDict[tuple[Instant, Instant, Instant], Engine] = OrderedDict()
 
     def follow(self, index: Index) -> None:
-        """The index was laid anew: everything built on the old one goes."""
+        """Drop everything built on the old index, which was rebuilt."""
         self._views.clear()  # not closed: another thread may be reading one; it goes with its last reader
         if self._projection is not None:
             self._projection.abandon()
@@ -70,7 +70,7 @@ class Graphs:
         return self.projection.engine()
 
     def rebuild(self, progress: Callable[[int, int], None] | None = None) -> None:
-        """Make the tables anew from the index."""
+        """Rebuild the tables from the index."""
         self.projection.rebuild(progress)
 
     def verify(self) -> list[Problem]:

@@ -263,7 +263,7 @@ def _aggregates(item: list[tuple[str, str]]) -> Iterator[bool]:
 AT_ONCE = 1_000_000
 """Elements of a list, or hundreds of characters of a text, that a function may make in one step."""
 _MAKING = frozenset({"range", "repeat", "lpad", "rpad"})
-"""Functions that make a list or a text as long as they are told."""
+"""Functions that make a list or a text of any requested length."""
 
 
 def check_stoppable(statement: Statement, bound: Mapping[str, Any]) -> None:

@@ -18,7 +18,7 @@ HEARS_SIGNALS_EVERY = 0.1
 def load(driver: str) -> None:
     """Load the driver and what it loads. Ctrl-C is raised at once, and does not cut it short: it goes on beside.
 
-    What is not installed is left out: who needs it says so.
+    What is not installed is left out: the code that needs it raises an error.
     """
     if (
         not sys.modules.keys().isdisjoint(DRIVERS)

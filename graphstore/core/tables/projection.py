@@ -1,6 +1,6 @@
 """The graph tables follow the journal: what the index holds, laid out for Cypher in `graph.kuzu`.
 
-They are a copy and never more than that. A small file beside them, `graph.json`, says how far they have come and
+They are a copy and never more than that. A small file beside them, `graph.json`, records how far they have come and
 what the file looked like when it was closed well; whenever the two do not agree (deleted, left dirty by a crash,
 damaged, of another engine or another journal) the tables are made anew from the index. Nothing is deleted or rolled
 back in them, and what is written is written one statement at a time.
@@ -131,7 +131,7 @@ class Projection:
         return self._engine
 
     def rebuild(self, progress: Progress | None = None) -> None:
-        """Make the tables anew from the index. Raises EngineError when they cannot be written; they take no room then."""
+        """Rebuild the tables from the index. Raises EngineError when they cannot be written; their files are removed then."""
         self._let_go()
         self._remove()
         self._done, self._tables, self._shared, self._held = Mark(), set(), set(), 0
@@ -145,7 +145,7 @@ class Projection:
             self._engine.checkpoint()
         except EngineError as error:
             self._let_go()
-            self._remove()  # the room they took is the journal's
+            self._remove()  # their space is freed for the journal
             raise EngineError(
                 f"the graph tables cannot be made{self._file.room() if self._file else ''}: {_first_line(error)}."
             ) from error
@@ -283,7 +283,7 @@ class Projection:
         return self._file.path if self._file else None
 
     def abandon(self) -> None:
-        """Let go at once: the index they follow is no longer true. What was begun in them is made anew."""
+        """Close at once: the index they follow is no longer valid. An unfinished update is rebuilt."""
         self._let_go()
 
     def _let_go(self) -> None:
@@ -690,7 +690,7 @@ def _differences(name: str, found: pa.Table, expected: pa.Table, key: str) -> It
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    # the reading side says null for an open end
+    # an open end is read as null
     if pa.types.is_timestamp(column.type):
         return pc.fill_null(column.cast(pa.timestamp("us")), pa.scalar(OPEN, pa.timestamp("us")))
     return column

@@ -60,7 +60,7 @@ class VersionRow(Version):
 
 
 class LinkRow(Value):
-    """A `Link` without how its ends stand, which one hop does not tell."""
+    """A `Link` without the standing of its ends, which one hop does not read."""
 
     id: str
     source: str
@@ -78,7 +78,7 @@ class LinkRow(Value):
 
 
 class Successor(Value):
-    """One step of a supersession: `node` took the place of what was asked for, by `link`."""
+    """One step of a supersession: `node` replaced the thing, by `link`."""
 
     how: How
     link: str
@@ -97,7 +97,7 @@ class Reached(Value):
 
 
 class Replaced(Value):
-    """That `new` took the place of `old` in the world, since when, and when the store learned it."""
+    """The replacement of `old` by `new` in the world, since when, and when it was recorded."""
 
     since: datetime
     old: str
@@ -108,7 +108,7 @@ class Replaced(Value):
 
 
 class Learned(Value):
-    """A description and how long after it began to be true the store heard of it (negative: planned ahead)."""
+    """A description and how long after it began to be true it was recorded (negative: planned ahead)."""
 
     ref: str
     text: str | None

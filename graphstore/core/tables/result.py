@@ -1,4 +1,4 @@
-"""What a query gives back: values read from the engine once, in a table that shows itself and turns into others."""
+"""The result of a query: values read from the engine once, in a table that can be shown and converted."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ class Result:
 
     @classmethod
     def of_arrow(cls, table: pyarrow.Table, warnings: Sequence[str] = ()) -> Result:
-        """The Result of an Arrow table, rows made when they are asked for."""
+        """The Result of an Arrow table; rows are made on demand."""
         self = cls(table.column_names, (), warnings=warnings)
         self._tuples, self._arrow = None, table
         return self

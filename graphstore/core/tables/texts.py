@@ -1,7 +1,7 @@
 """The Cypher texts of the package: every one lives in `cypher/*.cypher` and is found here by name.
 
-A file holds sections that start with `// name: links_from`; comment lines below say what the query answers, the rest is
-its text. `// order:` names the columns its rows are sorted by when the text cannot say so. `// macro: AS_OF(x)` sections
+A file holds sections that start with `// name: links_from`; comment lines below describe the query, the rest is
+its text. `// order:` names the columns its rows are sorted by when the text cannot sort them. `// macro: AS_OF(x)` sections
 are words other texts may use, so that the temporal filter is written once. `__KIND__` and the like are holes for names,
 filled by `text`. A query whose text differs on another driver has a sibling of the same name under `cypher/<driver>/`.
 """
@@ -33,7 +33,7 @@ class Section:
     text: str
     file: str
     order: tuple[str, ...] = ()
-    """The columns its rows are sorted by when the text itself cannot say so."""
+    """The columns its rows are sorted by when the text itself cannot sort them."""
 
 
 def folder() -> Path:

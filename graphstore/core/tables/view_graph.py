@@ -126,7 +126,7 @@ def _uprights(index: Index, ents: list[int], valid: Instant, tx: Instant) -> lis
 
 
 class ViewGraph(Engine):
-    """The engine of one view. Links of a kind are laid into it when a text first asks for that kind.
+    """The engine of one view. Links of a kind are loaded into it when a query first names that kind.
 
     It knows which fields its contents have, and names them when a query asks for another.
     """
@@ -158,17 +158,17 @@ class ViewGraph(Engine):
             ) from error
 
     def run(self, cypher: str, /, **params: Any) -> list[tuple[Any, ...]]:
-        """`Engine.run`, over the links it asks for."""
+        """`Engine.run`, with the links of the kinds it names."""
         self._load(cypher)
         return super().run(cypher, **params)
 
     def arrow(self, cypher: str, /, **params: Any) -> pa.Table:
-        """`Engine.arrow`, over the links it asks for."""
+        """`Engine.arrow`, with the links of the kinds it names."""
         self._load(cypher)
         return super().arrow(cypher, **params)
 
     def _load(self, cypher: str) -> None:
-        with self._loading:  # who comes second waits until all it may ask for is there
+        with self._loading:  # a second thread waits until the tables it may name are loaded
             if not self._waiting:
                 return
             named = named_tables(cypher)
@@ -227,7 +227,7 @@ def _holding(
     valid: Instant,
     tx: Instant,
 ) -> list[int]:
-    """The rows with starts <= valid < stops and told <= tx < untold."""
+    """The rows with starts <= valid < stops and recorded <= tx < removed."""
 
     def column(values: array[int]) -> pa.Array:
         return numbers(values[:])  # a copy: an array that is looked into cannot grow
@@ -327,7 +327,7 @@ def _absent_table(index: Index, raw: Raw, ents: list[int], valid: Instant, tx: I
 
 
 def _last_row(index: Index, ent: int, valid: Instant, tx: Instant) -> int:
-    """The row that shows an absent thing: what was said last of that instant, or the last ever said; -1 for none."""
+    """The row that shows an absent thing: the last one for that instant, or the last of all; -1 for none."""
     row = index.last_cover(ent, valid, tx)
     if row < 0:
         believed = index.believed(ent, tx)
@@ -380,7 +380,7 @@ class _Fields:
         self.left_out = left_out
 
     def known(self) -> str:
-        """A sentence that names what can be asked for."""
+        """A sentence that lists the available names."""
         names = ", ".join(
             f"`{n}`" if not n.isidentifier() else n for n in [*_BASE, *(name for name, _, _ in self.columns)]
         )
