@@ -11,7 +11,7 @@ x.tx_from <= $tx AND $tx < x.tx_to
 x.valid_from <= $valid AND $valid < x.valid_to AND BELIEVED(x)
 
 // macro: HAPPENED(x)
-// What had happened by $valid: an event as first told, or an occurrence.
+// What had happened by $valid: an event at its first recorded instant, or an occurrence.
 x.occurred_at <= $valid
 
 // macro: HOP_AS_OF(x)
@@ -24,7 +24,7 @@ CASE WHEN AS_OF(x) THEN true ELSE false END
 CASE WHEN BELIEVED(x) THEN true ELSE false END
 
 // macro: HOP_KNOWN(x)
-// What the store had heard of at $tx, believed still or taken back. For traversals.
+// What was recorded by $tx, believed still or retracted. For traversals.
 CASE WHEN x.tx_from <= $tx THEN true ELSE false END
 
 // macro: TX_TO(x)

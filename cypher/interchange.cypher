@@ -1,14 +1,14 @@
-// The whole history up to $tx, as files for other tools have it: rows of the tables told by then, a part at a time, from
-// $low up to but without $high. tx_to and closed_by are as the tables have them: what was told after $tx is to be left out.
+// The whole history up to $tx, for the files of other tools: the rows recorded by then, a part at a time, from
+// $low up to but without $high. tx_to and closed_by are as the tables have them: what was recorded after $tx is to be left out.
 
-// name: told_nodes
-// Every node the store had heard of, in one part.
+// name: recorded_nodes
+// Every recorded node, in one part.
 // order: tx_from, id
 MATCH (n:Node)
 WHERE n.tx_from <= $tx
 RETURN n.id AS id, n.kind AS kind, n.key AS key, n.scope AS scope, n.tx_from AS tx_from
 
-// name: told_versions
+// name: recorded_versions
 // The rows of versions whose number lies in the part.
 // order: row
 MATCH (v:Version)
@@ -17,7 +17,7 @@ RETURN CAST(v.row, 'INT64') AS row, v.node_id AS node_id, v.ref AS ref, v.number
   v.tags AS tags, v.trigger AS trigger, v.source AS source, v.valid_from AS valid_from, v.valid_to AS valid_to,
   v.tx_from AS tx_from, v.tx_to AS tx_to, v.opened_by AS opened_by, v.closed_by AS closed_by
 
-// name: told_events
+// name: recorded_events
 // The events that were recorded by an operation of the part; one that came and went within a transaction counts as of the first.
 // order: tx_from, id
 MATCH (e:Event)
@@ -28,14 +28,14 @@ RETURN e.id AS id, e.type AS type, e.occurred_at AS occurred_at, e.description A
   e.thread AS thread, e.classification AS classification, e.authorized AS authorized, e.media_path AS media_path,
   e.media_hash AS media_hash, e.tx_from AS tx_from, e.tx_to AS tx_to, e.opened_by AS opened_by, e.closed_by AS closed_by
 
-// name: told_occurrences
-// The occurrences, after the one told first, that an operation of the part told.
+// name: recorded_occurrences
+// The occurrences, after the one recorded first, of the operations of the part.
 // order: row
 MATCH (o:Occurrence)
 WHERE o.tx_from <= $tx AND $low <= CAST(o.opened_by, 'INT64') AND CAST(o.opened_by, 'INT64') < $high
 RETURN CAST(o.row, 'INT64') AS row, o.event_id AS event_id, o.occurred_at AS occurred_at, o.tx_from AS tx_from, o.opened_by AS opened_by
 
-// name: told_links
+// name: recorded_links
 // The rows of links of every kind whose number lies in the part.
 // order: row
 MATCH (a:Node:Event)-[l]->(b:Node:Event)
@@ -45,7 +45,7 @@ RETURN CAST(l.row, 'INT64') AS row, l.id AS id, a.id AS source, l.kind AS kind, 
   l.valid_from AS valid_from, l.valid_to AS valid_to, l.tx_from AS tx_from, l.tx_to AS tx_to,
   l.opened_by AS opened_by, l.closed_by AS closed_by
 
-// name: told_operations
+// name: recorded_operations
 // The operations whose number lies in the part: who did what, when and why.
 // order: row
 MATCH (o:Op)

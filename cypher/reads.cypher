@@ -1,7 +1,7 @@
 // One-hop reads on the graph tables: the answers the store gives from memory, in Cypher. $id is the whole id of a node
-// or event, $valid and $tx the coordinate. Each text starts from one key, and says its filter in one CASE; an id is a
+// or event, $valid and $tx the coordinate. Each text starts from one key, and has its filter in one CASE; an id is a
 // Node or an Event, so of the two halves of a UNION only one has rows. The engine now and then forgets an ORDER BY
-// inside a UNION, so those texts have none: their rows are sorted by whoever asks, as `order` says.
+// inside a UNION, so those texts have none: their rows are sorted by the caller, as `order` states.
 
 // name: node_as_of
 // The description of a node that holds at the coordinate: one row or none.
@@ -24,7 +24,7 @@ RETURN VERSION_COLUMNS(v)
 ORDER BY tx_from, valid_from
 
 // name: links_from
-// What a node or event says of others at the coordinate: the links that start there, and those of symmetric kinds that
+// The outgoing links of a node or event at the coordinate: the links that start there, and those of symmetric kinds that
 // end there, turned round. $symmetric lists these kinds: ['co_constrains', 'contrasts_with', 'contradicts', 'related_to',
 // 'same_topic', 'semantic', 'failure_pattern', 'project_related', 'technique_shared'] and the store's own.
 // order: valid_from, tx_from, id
@@ -45,7 +45,7 @@ WHERE HOP_EVEN_AS_OF(l)
 RETURN LINK_COLUMNS(l)
 
 // name: backlinks_to
-// What others say of a node or event at the coordinate: the links that end there, and those of symmetric kinds that
+// The incoming links of a node or event at the coordinate: the links that end there, and those of symmetric kinds that
 // start there, turned round. $symmetric as in links_from.
 // order: valid_from, tx_from, id
 MATCH (b:Node {id: $id})<-[l]-(a:Node:Event)
@@ -65,7 +65,7 @@ WHERE HOP_EVEN_AS_OF(l)
 RETURN LINK_COLUMNS(l)
 
 // name: what_superseded
-// What took the place of a node or event, or corrected it, at the coordinate: one step, each successor once, by its
+// What replaced a node or event, or corrected it, at the coordinate: one step, each successor once, by its
 // supersedes link or else its transition. Ask again of each successor for the whole chain.
 // order: since, recorded_at, link
 MATCH (b:Node {id: $id})<-[l:SUPERSEDES|TRANSITION|CORRECTS]-(a:Node:Event)
@@ -101,11 +101,11 @@ WHERE a.id <> $id
 RETURN a.id AS id, min(length(path)) AS hops
 
 // macro: HOP_EVEN_AS_OF(l)
-// HOP_AS_OF for links that say the same from both ends.
+// HOP_AS_OF for links that hold in both directions.
 CASE WHEN l.kind IN $symmetric AND AS_OF(l) THEN true ELSE false END
 
 // macro: SAYS_MOST(l)
-// Of the links from a to b that say the same, the one that says most.
+// Of the lifecycle links from a to b, the most specific one.
 (l.kind = 'supersedes' OR NOT EXISTS { MATCH (b)<-[s:SUPERSEDES]-(a) WHERE AS_OF(s) })
   AND (l.kind <> 'corrects' OR NOT EXISTS { MATCH (b)<-[t:TRANSITION]-(a) WHERE AS_OF(t) })
 

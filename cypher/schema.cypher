@@ -1,4 +1,4 @@
-// The graph tables: what the journal says, laid out for Cypher. They are a copy and can be made anew at any time;
+// The graph tables: the contents of the journal, for Cypher. They are a copy and can be made anew at any time;
 // nothing is ever deleted here, and the only columns that change are tx_to and closed_by.
 //
 // Instants are TIMESTAMP in UTC. Every row of Version, Event and the link tables has periods, half-open [from, to):
@@ -14,7 +14,7 @@
 // The tables every store has.
 
 // Something known. Its descriptions are in Version; key is its slot, such as "auth" ("" in scope: everywhere).
-// tx_from is when the store first heard of it.
+// tx_from is when it was first recorded.
 CREATE NODE TABLE Node(
   id STRING PRIMARY KEY,
   kind STRING,
@@ -45,8 +45,8 @@ CREATE NODE TABLE Version(
 
 CREATE REL TABLE HAS_VERSION(FROM Node TO Version);
 
-// Something that happened. Never revised. occurred_at is the instant that was told first, see Occurrence; metadata is
-// JSON text. Of a message, description is its text and authorized is true unless told; authorized is NULL of all else.
+// Something that happened. Never revised. occurred_at is the instant that was recorded first, see Occurrence; metadata is
+// JSON text. Of a message, description is its text and authorized is true by default; authorized is NULL of all else.
 CREATE NODE TABLE Event(
   id STRING PRIMARY KEY,
   type STRING,
@@ -73,8 +73,8 @@ CREATE NODE TABLE Event(
   closed_by STRING
 );
 
-// An event that came again: each occurrence after the one told first. That one is occurred_at of the event itself,
-// as first told; an occurrence told later may lie before it. opened_by is the operation that told it.
+// A repeated event: each occurrence after the one recorded first. That one is occurred_at of the event itself,
+// as first recorded; an occurrence recorded later may be earlier. opened_by is the operation that recorded it.
 //   what had happened by $valid, as known at $tx
 //                            WHERE o.occurred_at <= $valid AND o.tx_from <= $tx
 CREATE NODE TABLE Occurrence(
@@ -99,7 +99,7 @@ CREATE NODE TABLE Op(
 
 // name: link_table
 // The table of one kind of link, made when the first link of that kind is written. The dozen kinds people write in
-// Cypher have their own (SUPERSEDES, CAUSED_BY, CONTRADICTS, …); all others share LINK, told apart by its column kind.
+// Cypher have their own (SUPERSEDES, CAUSED_BY, CONTRADICTS, …); all others share LINK, distinguished by its column kind.
 // A link reads as a sentence: (source)-[:KIND]->(target). id names the link; a link whose period was split, or whose
 // attributes changed, has several rows with one id. A pair of labels costs nothing until it has rows (13 tables of four
 // pairs, one pair used: 350 MB; of one pair: 347 MB; all four used: 666 MB).

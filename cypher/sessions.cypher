@@ -1,5 +1,5 @@
 // What agents did, in Cypher: the twins of graphstore.sessions.work_on, decisions, lessons, recurring_errors, lineage and
-// costs. They are asked of a view, with `view.query` or `graphstore query STORE`, so no temporal predicate is written.
+// costs. They run on a view, with `view.query` or `graphstore query STORE`, so no temporal predicate is written.
 // A segment is a Node of kind 'segment'; its content is JSON, read with the engine's json_extract by paths such as
 // 'content/summary'. What is extracted is JSON text still, '' where there is nothing: TEXT_OF takes its quotes off, and
 // LIST_OF makes rows of a list.
@@ -59,7 +59,7 @@ ORDER BY sessions DESC, last_at DESC, type, pattern
 
 // name: sessions_forks
 // Every fork that holds: one step of a lineage, from the session to the one forked from it. missing: the file of the
-// first was not told. Ask again of each for the whole lineage.
+// first was not recorded. Run it again for each to get the whole lineage.
 MATCH (a:Node)-[l:FORK]->(b:Node)
 WITH a, b, l, CASE a.kind WHEN 'session' THEN json_extract(a.content, 'sessionId') ELSE json_extract(a.content, 'source/sessionId') END AS parent,
   json_extract(b.content, 'source/sessionId') AS child
@@ -103,7 +103,7 @@ RETURN concat(TEXT_OF(provider), '/', TEXT_OF(name)) AS key, sum(NUMBER_OF(cost)
 ORDER BY cost DESC, tokens DESC, key
 
 // macro: TEXT_OF(x)
-// A JSON text without its quotes and escapes: between doubled backslashes, \" \n \t and \r are told as what they mean.
+// A JSON text without its quotes and escapes: between doubled backslashes, \" \n \t and \r become the characters they mean.
 // The engine has no literal for a new line and a tab, but for bytes.
 list_to_string('\\', list_transform(string_split(substring(x, 2, size(x) - 2), '\\\\'), part -> list_to_string('"', string_split(
   list_to_string(decode(BLOB('\\x0A')), string_split(list_to_string(decode(BLOB('\\x09')), string_split(

@@ -1,4 +1,4 @@
-// What the shell asks to tell what there is, and to complete what is typed. The first five are for the graph of a view,
+// The queries by which the shell lists what there is, and completes what is typed. The first five are for the graph of a view,
 // the last is for the tables of the whole history; columns_of is for either.
 
 // name: count_labels

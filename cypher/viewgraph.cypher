@@ -2,7 +2,7 @@
 // query over it needs no temporal predicate. Three labels, all with id and standing:
 //   Node     what stands there; content fields are columns, and content is all of it as JSON text
 //   Absent   an id known there that does not stand (retracted, superseded, ended, not yet), with its last content
-//   Event    what has happened and is believed; superseded ones too, standing tells
+//   Event    what has happened and is believed; superseded ones too, see standing
 // Every kind of link is a relationship of its own. An open end is 9999-12-31 23:59:59.999999.
 
 // name: view_node
@@ -47,7 +47,7 @@ CREATE NODE TABLE Absent(
 
 // name: view_event
 // What has happened, and how often by then. occurred_at is first_seen; status is active, resolved or superseded; metadata
-// is JSON text. Of a message, description is its text and authorized is true unless told; authorized is NULL of all else.
+// is JSON text. Of a message, description is its text and authorized is true by default; authorized is NULL of all else.
 CREATE NODE TABLE Event(
   id STRING PRIMARY KEY,
   type STRING,

@@ -39,10 +39,10 @@ def _texts(*names: str) -> list[tuple[str, pa.DataType]]:
 
 _TABLES = {
     "nodes": _Table(
-        "told_nodes", None, pa.schema([*_texts("id", "kind", "key", "scope"), ("tx_from", _INSTANT)])
+        "recorded_nodes", None, pa.schema([*_texts("id", "kind", "key", "scope"), ("tx_from", _INSTANT)])
     ),
     "versions": _Table(
-        "told_versions",
+        "recorded_versions",
         "rows",
         pa.schema(
             [
@@ -56,7 +56,7 @@ _TABLES = {
         ),
     ),
     "events": _Table(
-        "told_events",
+        "recorded_events",
         "operations",
         pa.schema(
             [
@@ -68,14 +68,14 @@ _TABLES = {
         ),
     ),
     "occurrences": _Table(
-        "told_occurrences",
+        "recorded_occurrences",
         "operations",
         pa.schema(
             [*_texts("event_id"), ("occurred_at", _INSTANT), ("tx_from", _INSTANT), *_texts("opened_by")]
         ),
     ),
     "links": _Table(
-        "told_links",
+        "recorded_links",
         "link_rows",
         pa.schema(
             [
@@ -87,7 +87,7 @@ _TABLES = {
         ),
     ),
     "operations": _Table(
-        "told_operations",
+        "recorded_operations",
         "operations",
         pa.schema([*_texts("id"), ("tx", _INSTANT), *_texts("verb", "subject", "author", "reason")]),
     ),
