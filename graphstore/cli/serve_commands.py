@@ -95,7 +95,7 @@ def serve(
         listening=run.Listening(host, port, tuple(allow_host or ()), tuple(allow_origin or ())),
         read_only=read_only,
         prepared=prepared,
-        told=typer.echo,
+        report=typer.echo,
         driver=os.environ.get("GRAPHSTORE_DRIVER", "kuzu"),
     )
 

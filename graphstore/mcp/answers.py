@@ -1,6 +1,6 @@
-"""What the tools for agents answer: flat values that are sparing with tokens, each with the coordinate it was read at, and each in a few words.
+"""The answers of the tools for agents: flat values in few tokens, each with the coordinate it was read at, and each as text.
 
-A field that has nothing to say is left out of the structured answer: no `valid_to` is an open end.
+An empty field is left out of the structured answer: no `valid_to` is an open end.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from graphstore.values.period import during, when
 from graphstore.values.text import line
 
 STATEMENT = 400
-"""Columns of a statement in a list; `get` tells all of it."""
+"""Columns of a statement in a list; `get` returns all of it."""
 
 
 class At(Value):
@@ -125,9 +125,9 @@ class LinkLine(Value):
 
 
 class VersionLine(Value):
-    """A version over one period: what was said, when it holds, when the store was told so and until when it believed it.
+    """A version over one period: its statement, when it holds, when the store recorded it and until when it believed it.
 
-    `who` told the version first, and for what `reason`, whatever was left of its period later; `unsaid_by` changed it since.
+    `who` first recorded the version, and for what `reason`, whatever was left of its period later; `unsaid_by` changed it since.
     """
 
     ref: str
@@ -154,7 +154,7 @@ class VersionLine(Value):
 
 
 class StepLine(Value):
-    """One step of a succession: `id` took the place of `replaced`, since when in the world, when the store was told, who said so and why.
+    """One step of a succession: `id` took the place of `replaced`, since when in the world, when that was recorded, by whom and why.
 
     A thing that ended or was retracted with nothing in its place is a step without an id.
     """
@@ -183,7 +183,7 @@ class StepLine(Value):
 
 
 class Done(Value):
-    """An operation: what was done to what, by whom, when the store was told, and why."""
+    """An operation: what was done to what, by whom, when it was recorded, and why."""
 
     verb: str
     subject: str
@@ -275,7 +275,7 @@ class Superseded(Answer):
 
 
 class Versions(Answer):
-    """Every version of a node that was ever believed, in the order the store was told."""
+    """Every version of a node that was ever believed, in the order of recording."""
 
     id: str
     kind: str
@@ -331,7 +331,7 @@ class Entry(Value):
 
 
 class Timeline(Answer):
-    """What happened and what was said, newest first. `of` says whose timeline it is."""
+    """What happened and what was stated, newest first. `of` names the timeline."""
 
     of: str
     entries: tuple[Entry, ...] = ()
@@ -608,12 +608,12 @@ def link_line(link: Link, other: Node | Event | None = None) -> LinkLine:
     """A link, with what the thing at its other end says."""
     kept = ("id", "source", "kind", "target", "source_standing", "target_standing", "reason", "strength", "confidence", "created_by",
             "valid_from", "valid_to")  # fmt: skip
-    said = None if other is None else line(words(other), STATEMENT)
-    return LinkLine(**{name: getattr(link, name) for name in kept}, other=said, recorded_at=link.tx_from)
+    statement = None if other is None else line(words(other), STATEMENT)
+    return LinkLine(**{name: getattr(link, name) for name in kept}, other=statement, recorded_at=link.tx_from)
 
 
 def version_lines(versions: Sequence[Version], done: Iterable[Change]) -> list[VersionLine]:
-    """The rows of a node ever believed, with who took each back, and who told its version first: a piece that is left of it is still their word."""
+    """The rows of a node ever believed, with who took each back, and its version's first author: a remaining piece is still theirs."""
     done = list(done)
     first: dict[int, datetime] = {}
     for version in versions:
@@ -622,8 +622,8 @@ def version_lines(versions: Sequence[Version], done: Iterable[Change]) -> list[V
 
 
 def version_line(version: Version, done: Iterable[Change] = (), first: datetime | None = None) -> VersionLine:
-    """A version over one period. `first`: when it was told first; `done`: what was done to its node."""
-    told = None if first is None else _by(done, first, version.id)
+    """A version over one period. `first`: when it was first recorded; `done`: what was done to its node."""
+    begun = None if first is None else _by(done, first, version.id)
     unsaid = None if version.tx_to is None else _by(done, version.tx_to, version.id)
     return VersionLine(
         ref=version.ref,
@@ -632,8 +632,8 @@ def version_line(version: Version, done: Iterable[Change] = (), first: datetime 
         valid_to=version.valid_to,
         recorded_at=version.tx_from,
         believed_until=version.tx_to,
-        who=told.author if told else None,
-        reason=told.reason if told else None,
+        who=begun.author if begun else None,
+        reason=begun.reason if begun else None,
         source=version.source,
         trigger=version.trigger,
         unsaid_by=unsaid.author if unsaid else None,

@@ -34,7 +34,7 @@ A = TypeVar("A", bound=Answer)
 T = TypeVar("T")
 
 BUDGET = 2_000
-"""Tokens of an answer unless told otherwise: about four bytes each."""
+"""Tokens of an answer by default: about four bytes each."""
 LEAST_BUDGET = 100
 QUERY_SECONDS = 10.0
 _FOR_THE_CURSOR = 60  # tokens
@@ -60,7 +60,7 @@ Cursor = Annotated[
 
 
 class Part(NamedTuple):
-    """A part of an answer that is told or left out as a whole: an item of one of its lists."""
+    """A part of an answer that is included or left out as a whole: an item of one of its lists."""
 
     field: str
     item: Any
@@ -145,7 +145,7 @@ class Desk:
         self.query_seconds = query_seconds
 
     def view(self, valid: str | None = None, tx: str | None = None) -> View:
-        """The view at a coordinate. What the writer of a followed store has told is followed first.
+        """The view at a coordinate. Of a store that is followed, what its writer wrote is read first.
 
         Raises InvalidError for a time that is none.
         """
@@ -154,9 +154,9 @@ class Desk:
         return self.store._read_once(valid, tx)
 
     def refusal(self, view: View, id: str) -> Callable[[NotFoundError], NotFoundError]:
-        """What to say of an id that a view does not know: since when it is known, where it was told later."""
+        """The error of an id that a view does not know: it names when the id was recorded, if it was recorded later."""
 
-        def said(error: NotFoundError) -> NotFoundError:
+        def explained(error: NotFoundError) -> NotFoundError:
             try:
                 first = self.store.operations(id)[0]
             except NotFoundError:
@@ -168,11 +168,11 @@ class Desk:
                 f"{id!r} was not known at {when(view.at.tx)}: it was first recorded {when(first.tx)}{by}."
             )
 
-        return said
+        return explained
 
     @contextmanager
     def asking(self, view: View, id: str) -> Iterator[None]:
-        """Where an id is asked for: an unknown one is refused with since when it is known, where it was told later."""
+        """A block that looks an id up: the error of an unknown one is that of `refusal`."""
         try:
             yield
         except NotFoundError as error:
@@ -239,25 +239,25 @@ def _json(item: Any) -> str:
 # ---------------------------------------------------------------- a method as a tool
 
 
-class Told(Protocol):
-    """What a tool can answer: something in words, and as JSON."""
+class Shown(Protocol):
+    """The answer of a tool: as text, and as JSON."""
 
     def text(self) -> str:
-        """In words."""
+        """As text."""
 
     def model_dump(self, **how: Any) -> dict[str, Any]:
         """As JSON."""
 
 
-def told(answer: Told) -> CallToolResult:
-    """An answer as a tool gives it: structured, and in words."""
+def result(answer: Shown) -> CallToolResult:
+    """An answer as a tool returns it: structured, and as text."""
     return CallToolResult(
         content=[TextContent(type="text", text=answer.text())], structured_content=answer.model_dump(**_WIRE)
     )
 
 
 class Slow:
-    """Where tools run that ask queries: only so many at once, so that threads are left for others, and each is stopped when nobody waits for it."""
+    """Runs the tools that query: only so many at once, so that threads are left for others. Each is stopped when its caller has gone."""
 
     def __init__(self, at_once: int) -> None:
         self._limiter = CapacityLimiter(at_once)
@@ -286,7 +286,7 @@ def _stoppable(work: Callable[[], T], stopping: threading.Event) -> T:
         return work()
 
 
-def tool(method: Callable[..., Told], slow: Slow | None = None) -> Callable[..., Any]:
+def tool(method: Callable[..., Shown], slow: Slow | None = None) -> Callable[..., Any]:
     """A method that gives an answer, as a function that the protocol's server takes for a tool with structured output.
 
     It runs in a thread; one that may be slow in one of `slow`.
@@ -296,7 +296,7 @@ def tool(method: Callable[..., Told], slow: Slow | None = None) -> Callable[...,
     @wraps(method)
     async def call(**arguments: Any) -> CallToolResult:
         work = partial(method, **arguments)
-        return told(await (to_thread.run_sync(work) if slow is None else slow.run(work)))
+        return result(await (to_thread.run_sync(work) if slow is None else slow.run(work)))
 
     call.__signature__ = signature.replace(  # type: ignore[attr-defined]
         return_annotation=Annotated[CallToolResult, signature.return_annotation]

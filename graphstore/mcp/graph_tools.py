@@ -74,8 +74,8 @@ class Graph:
         budget_tokens: Budget = BUDGET,
         cursor: Cursor = None,
     ) -> Timeline:
-        """What happened or was said over time, newest first. `about` a node: its versions and the events linked with it; a topic:
-        everything said of it, past, current and planned. With `thread` or `sender`: messages. With none of them: all events."""
+        """What happened or was recorded over time, newest first. `about` a node: its versions and the events linked with it; a topic:
+        every statement about it, past, current and planned. With `thread` or `sender`: messages. With none of them: all events."""
         asked = {"about": about, "thread": thread, "sender": sender, "since": since, "until": until}
         question = self._desk.question("timeline", asked, valid, tx, budget_tokens, cursor)
         view = question.view
@@ -88,10 +88,9 @@ class Graph:
             of, found = _about(view, about)
         elif thread or sender:
             of = " and ".join(
-                f"{name} {said}" for name, said in (("thread", thread), ("sender", sender)) if said
+                f"{name} {value}" for name, value in (("thread", thread), ("sender", sender)) if value
             )
-            told = messages.messages(view, thread=thread, sender=sender, since=begin, until=end, limit=None)
-            found = told
+            found = messages.messages(view, thread=thread, sender=sender, since=begin, until=end, limit=None)
         else:
             of, found = "all events", view.events(since=begin, until=end)
         timed = [
@@ -122,7 +121,7 @@ class Graph:
         cursor: Cursor = None,
     ) -> Difference:
         """What changed. With `id` and two version numbers (or none: the last two): field by field. With before_valid or before_tx: what
-        was added, removed and changed between that coordinate and (valid, tx); only before_tx differing tells what we learned since."""
+        was added, removed and changed between that coordinate and (valid, tx); when only before_tx differs: what we learned since."""
         asked = {"id": id, "old": old, "new": new, "before": [before_valid, before_tx]}
         question = self._desk.question("diff", asked, valid, tx, budget_tokens, cursor)
         if before_valid is not None or before_tx is not None:
@@ -268,10 +267,10 @@ class Graph:
         recurring errors, trouble after deploys, hours of the day."""
         asked = {"type": type, "since": since, "related_to": related_to, "pattern": pattern, "limit": limit, "timezone": timezone}  # fmt: skip
         question = self._desk.question("events", asked, valid, tx, budget_tokens, cursor)
-        told = log.history_report(question.view, type, since, related_to, pattern, limit, timezone=timezone)
-        listed = [*parts("patterns", told["patterns"]), *parts("events", told["events"])]
+        report = log.history_report(question.view, type, since, related_to, pattern, limit, timezone=timezone)
+        listed = [*parts("patterns", report["patterns"]), *parts("events", report["events"])]
         kept = ("summary", "total_events", "time_range")
-        return question.page(Report, listed, **{name: told[name] for name in kept})
+        return question.page(Report, listed, **{name: report[name] for name in kept})
 
 
 # ---------------------------------------------------------------- timelines
@@ -290,11 +289,11 @@ def _about(view: View, about: str) -> tuple[str, list[Entry]]:
 
 
 def _topic(view: View, about: str) -> tuple[str, list[Entry]]:
-    told = topics.topic(view, about)
-    if told.found_by is None:
-        raise NotFoundError(f"no node, event or topic {about!r}. {_instead(view, about) or told}")
-    by_words = told.found_by not in ("key", "tag")
-    return f"what speaks of {about}" if by_words else f"topic {about}", [
+    topic = topics.topic(view, about)
+    if topic.found_by is None:
+        raise NotFoundError(f"no node, event or topic {about!r}. {_instead(view, about) or topic}")
+    by_words = topic.found_by not in ("key", "tag")
+    return f"statements about {about}" if by_words else f"topic {about}", [
         Entry(
             at=each.valid_from,
             what="version",
@@ -305,7 +304,7 @@ def _topic(view: View, about: str) -> tuple[str, list[Entry]]:
             replaced_by=each.replaced_by or None,
             **cut(each.says),
         )
-        for each in (*told.past, *told.current, *told.planned)
+        for each in (*topic.past, *topic.current, *topic.planned)
     ]
 
 
@@ -315,7 +314,7 @@ def _kind(view: View, id: str) -> str:
 
 
 def _instead(view: View, about: str) -> str:
-    """That messages are told by this name, where they are."""
+    """A hint that messages have this name, where they do."""
     if messages.messages(view, thread=about, limit=1).events:
         return "There is a thread of that name."
     return "There is a sender of that name." if messages.messages(view, sender=about, limit=1).events else ""
@@ -339,7 +338,7 @@ def _happened(event: Event) -> Entry:
 
 
 def _versions_of(view: View, id: str, believed: Iterable[Version]) -> list[Entry]:
-    """The versions believed of a node, each with who told it first."""
+    """The versions believed of a node, each with its first author."""
     who = {each.number: each.who for each in version_lines(view.versions(id), view.operations(id))}
     return [_version(version, who[version.number]) for version in believed]
 

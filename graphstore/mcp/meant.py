@@ -16,7 +16,7 @@ from graphstore.values.period import during, when
 from graphstore.values.text import line
 
 _FITTING = 5
-_RELEVANT = 0.5  # of the best score: what says less of a text is not meant by it
+_RELEVANT = 0.5  # of the best score; a worse match is no candidate
 _ENDINGS = ("ing", "es", "ed", "s")
 _FILLING = frozenset(
     "a an the of to in on at by for from with about and or is are was were be been am do does did has have had "
@@ -25,18 +25,18 @@ _FILLING = frozenset(
 
 
 class Meant(NamedTuple):
-    """What became of the thing that was meant; None where words do not say which it is. `fitting`: what else they fit. `said`: one of these says them all."""
+    """What became of the thing that was meant; None where words do not say which it is. `fitting`: everything the words match. `complete`: one of these contains all of them."""
 
     found: Supersession | None
     fitting: Sequence[Supersession]
-    said: bool
+    complete: bool
 
 
 def meant(view: View, id_or_text: str, unknown: Callable[[NotFoundError], NotFoundError]) -> Meant:
-    """The thing that an id or a text names. Words mean what says just this, or else the one thing that says them all: what says a part of
-    them is never taken for it, since an answer about something else would be told as if it were the one asked for.
+    """The thing that an id or a text names. Words name the statement equal to them, else the only one that contains them all.
+    A partial match is never taken: the answer would be about something else.
 
-    Raises what `unknown` makes of the error where nothing fits, or where it is an id that was told later.
+    Raises what `unknown` makes of the error where nothing fits, or where it is an id recorded later.
     """
     try:
         return Meant(view.what_superseded(id_or_text), (), True)
@@ -45,13 +45,15 @@ def meant(view: View, id_or_text: str, unknown: Callable[[NotFoundError], NotFou
         if refusal is not error:
             raise refusal from None
     asked = _stems(id_or_text)
-    hits = list(recall.mentions(view, _inflected(telling(id_or_text)), _FITTING))
+    hits = list(recall.mentions(view, _inflected(content_words(id_or_text)), _FITTING))
     if not hits:
         raise refusal
-    near = [hit for hit in hits if hit.score >= _RELEVANT * hits[0].score or asked <= _stems(_said(hit.node))]
+    near = [
+        hit for hit in hits if hit.score >= _RELEVANT * hits[0].score or asked <= _stems(_statement(hit.node))
+    ]
     fitting = [view.what_superseded(ref(hit.node)) for hit in near]
-    exact = [each for each in fitting if sameness.same(_said(each.subject), id_or_text)]
-    whole = [each for each in fitting if asked <= _stems(_said(each.subject))]
+    exact = [each for each in fitting if sameness.same(_statement(each.subject), id_or_text)]
+    whole = [each for each in fitting if asked <= _stems(_statement(each.subject))]
     first = _first(exact) or _first(whole)
     return Meant(first, fitting, bool(whole))
 
@@ -63,10 +65,10 @@ def _first(fitting: Sequence[Supersession]) -> Supersession | None:
     return begins[0] if len(begins) == 1 else None
 
 
-def telling(text: str) -> str:
-    """A text without the words that English puts into any question: what says many of them is not what was asked for. All of it where nothing else is."""
-    said = [word for word in text.split() if word.strip(".,;:?!'\"()").lower() not in _FILLING]
-    return " ".join(said) or text
+def content_words(text: str) -> str:
+    """A text without the function words of English; the whole text where it has no others."""
+    kept = [word for word in text.split() if word.strip(".,;:?!'\"()").lower() not in _FILLING]
+    return " ".join(kept) or text
 
 
 def ref(node: Node | Event) -> str:
@@ -74,7 +76,7 @@ def ref(node: Node | Event) -> str:
     return node.ref if isinstance(node, Node) and node.standing == "superseded" else node.id
 
 
-def _said(node: Node | Event) -> str:
+def _statement(node: Node | Event) -> str:
     return node.description if isinstance(node, Event) else sameness.statement(node.content, node.text)
 
 
@@ -104,12 +106,12 @@ def steps(view: View, found: Supersession) -> list[StepLine]:
 
 
 def _line(view: View, step: Step, of: str) -> StepLine:
-    told = {} if step.node is None else fields(view, step.node)
+    shown = {} if step.node is None else fields(view, step.node)
     kept = ("id", "kind", "statement", "standing", "valid_from", "valid_to")
     return StepLine(
         how=step.how,
         replaced=of,
-        **{name: told[name] for name in kept if name in told},
+        **{name: shown[name] for name in kept if name in shown},
         since=step.since,
         recorded_at=step.recorded_at,
         who=step.who,
@@ -124,10 +126,10 @@ def successors(found: Supersession) -> list[Node | Event]:
     return [thing for thing in found.current if thing.id not in corrections] or list(found.current)
 
 
-_SAID = 160
+_QUOTE = 160
 _STEPS = 6
 _VERBS = {
-    "add_node": "said",
+    "add_node": "recorded",
     "revise": "described anew",
     "retract": "retracted",
     "end": "ended",
@@ -143,7 +145,7 @@ def supersession(found: Supersession, chain: Sequence[StepLine], versions: int) 
     subject = _named(found.subject)
     if not found.chain:
         return f"{subject} {_alone(found, versions)}"
-    steps = [_step(step, told.replaced) for step, told in zip(found.chain[:_STEPS], chain, strict=False)]
+    steps = [_step(step, shown.replaced) for step, shown in zip(found.chain[:_STEPS], chain, strict=False)]
     steps[0] = steps[0].removeprefix(f"{found.subject.id} ")
     rest = f" {len(found.chain) - _STEPS} more steps are in the chain." if len(found.chain) > _STEPS else ""
     return f"{subject} {'. '.join(steps)}.{rest} {_now(found)}"
@@ -163,7 +165,7 @@ def _alone(found: Supersession, versions: int) -> str:
     if found.standing == "not_yet" and isinstance(node, Node):
         return f"is still to come: it begins on {when(node.valid_from)}. Nothing superseded it."
     how = "stands" if found.standing == "stands" else f"is {found.standing.replace('_', ' ')}"
-    revised = f" It was described anew over time: history(id={node.id!r}) tells." if versions > 1 else ""
+    revised = f" It was described anew over time: see history(id={node.id!r})." if versions > 1 else ""
     return f"{how}; nothing superseded it.{revised}"
 
 
@@ -176,7 +178,7 @@ def _step(step: Step, replaced: str | None) -> str:
     why = f", because: {step.why.rstrip('.')}" if step.why else ""
     past = {"ended": "ended", "retracted": "was retracted"}.get(step.how, f"was {step.how}")
     if step.how == "retracted":
-        since = ""  # what it says of is the time it was said to hold from, which misleads
+        since = ""  # it would be the time the statement began to hold, which misleads
     return f"{replaced} {past}{by}{since} (recorded {when(step.recorded_at)}{who}){why}"
 
 
@@ -190,47 +192,47 @@ def _now(found: Supersession) -> str:
 
 
 def nearest(text: str, candidates: Sequence[Thing]) -> str:
-    """That nothing says all the words of a text."""
-    told = "; ".join(f"{each.id} ({_quoted(each.statement)})" for each in candidates)
-    return f"Nothing here says just {_quoted(text)}. Nearest: {told}. Call what_superseded again with the id that is meant."
+    """The answer where no statement contains all the words of a text."""
+    listed = "; ".join(f"{each.id} ({_quoted(each.statement)})" for each in candidates)
+    return f"Nothing here says just {_quoted(text)}. Nearest: {listed}. Call what_superseded again with the id that is meant."
 
 
 def ambiguous(text: str, candidates: Sequence[Thing]) -> str:
-    """That a text fits several things."""
-    told = "; ".join(f"{each.id} ({_quoted(each.statement)})" for each in candidates)
-    return f"{_quoted(text)} fits several: {told}. Call what_superseded again with the id that is meant."
+    """The answer where a text matches several things."""
+    listed = "; ".join(f"{each.id} ({_quoted(each.statement)})" for each in candidates)
+    return f"{_quoted(text)} fits several: {listed}. Call what_superseded again with the id that is meant."
 
 
 def why(
     node: Node | Event,
-    said: Sequence[Done],
+    operations: Sequence[Done],
     causes: Sequence[Reached],
     resting: Sequence[Link],
     replaced: Sequence[Link],
     shaken: Sequence[str],
 ) -> str:
     """Why a thing is as it is. `shaken`: what fell below it, and how, in a sentence each."""
-    told = [_named(node) + "."]
-    for done in said[:_STEPS]:
+    sentences = [_named(node) + "."]
+    for done in operations[:_STEPS]:
         who = f" by {done.who}" if done.who else ""
         because = f", because: {done.reason.rstrip('.')}" if done.reason else ""
-        told.append(f"{_what(done, node.id)} {when(done.recorded_at)}{who}{because}.")
+        sentences.append(f"{_what(done, node.id)} {when(done.recorded_at)}{who}{because}.")
     for link in replaced[:_STEPS]:
         because = f", because: {link.reason.rstrip('.')}" if link.reason else ""
-        told.append(f"It {link.kind} {link.target} from {when(link.valid_from)} on{because}.")
+        sentences.append(f"It {link.kind} {link.target} from {when(link.valid_from)} on{because}.")
     if causes:
-        told.append(
+        sentences.append(
             "Led to by "
             + ", ".join(f"{each.id} ({_quoted(each.statement)})" for each in causes[:_STEPS])
             + "."
         )
-    told += shaken[:1]
+    sentences += shaken[:1]
     fallen = [link for link in resting if link.target_standing not in ("stands", "shaky")]
     if fallen and not shaken:
-        told.append("It rests on what has fallen: " + ", ".join(f"{link.target} ({link.target_standing})" for link in fallen) + ".")  # fmt: skip
-    if len(told) == 1:
-        told.append("Nobody gave a reason.")
-    return " ".join(told)
+        sentences.append("It rests on what has fallen: " + ", ".join(f"{link.target} ({link.target_standing})" for link in fallen) + ".")  # fmt: skip
+    if len(sentences) == 1:
+        sentences.append("No reason is recorded.")
+    return " ".join(sentences)
 
 
 def _what(done: Done, id: str) -> str:
@@ -246,4 +248,4 @@ def _named(node: Node | Event) -> str:
 
 
 def _quoted(text: str) -> str:
-    return f"“{line(text, _SAID)}”"
+    return f"“{line(text, _QUOTE)}”"

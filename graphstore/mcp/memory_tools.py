@@ -1,7 +1,7 @@
 """The profile of nine tools that agents know from the reference memory server: its names, its arguments, its answers, on verbs that lose nothing.
 
 An entity is a node by its name, its type the kind, its observations a list in the content. What is added is a new version from now on; what is
-deleted ends now, with a reason. So `graphstore history NAME` tells what an entity was, and every past coordinate shows it.
+deleted ends now, with a reason. So `graphstore history NAME` shows what an entity was, and every past coordinate shows it.
 """
 
 from __future__ import annotations
@@ -61,20 +61,20 @@ class Deletion(BaseModel):
     observations: list[str] = Field(description="Observations to delete")
 
 
-class _Told(BaseModel):
+class _Reply(BaseModel):
     def text(self) -> str:
-        """What it says, as JSON."""
-        told: Any = self.model_dump(mode="json", by_alias=True)
-        return orjson.dumps(next(iter(told.values())) if len(told) == 1 else told, option=orjson.OPT_INDENT_2).decode()  # fmt: skip
+        """Its fields as JSON; of a single field its value."""
+        fields: Any = self.model_dump(mode="json", by_alias=True)
+        return orjson.dumps(next(iter(fields.values())) if len(fields) == 1 else fields, option=orjson.OPT_INDENT_2).decode()  # fmt: skip
 
 
-class Entities(_Told):
+class Entities(_Reply):
     """The entities that are new."""
 
     entities: list[Entity]
 
 
-class Relations(_Told):
+class Relations(_Reply):
     """The relations that are new."""
 
     relations: list[Relation]
@@ -87,20 +87,20 @@ class Added(BaseModel):
     addedObservations: list[str]
 
 
-class Results(_Told):
+class Results(_Reply):
     """What was added, entity by entity."""
 
     results: list[Added]
 
 
-class KnowledgeGraph(_Told):
+class KnowledgeGraph(_Reply):
     """Entities, and the relations that begin or end at one of them."""
 
     entities: list[Entity]
     relations: list[Relation]
 
 
-class Outcome(_Told):
+class Outcome(_Reply):
     """What a deletion did."""
 
     success: bool
@@ -155,8 +155,8 @@ class Memory:
                     if (each.source, kind, each.to) in taken:  # of a type that is written otherwise
                         kind = self._kind(f"{kind} {digest(each.relationType)}")
                     taken.add((each.source, kind, each.to))
-                    said = {"relationType": each.relationType, "from": each.source}
-                    store.link(each.source, kind, each.to, created_by="agent", metadata=said)
+                    metadata = {"relationType": each.relationType, "from": each.source}
+                    store.link(each.source, kind, each.to, created_by="agent", metadata=metadata)
         return Relations(relations=made)
 
     def add_observations(self, observations: list[Observations], ctx: Context | None = None) -> Results:
@@ -287,10 +287,10 @@ class Memory:
                     source=f"agent:{author}", trigger="agent",
                 )  # fmt: skip
 
-    def _kind(self, said: str) -> str:
-        """The kind of link of a type of relation: one that only says so, and decides nothing of what stands. It is defined where there is none."""
+    def _kind(self, relation: str) -> str:
+        """The kind of link of a type of relation: a plain one, which decides nothing about what stands. It is defined where there is none."""
         store = self._desk.store
-        plain = _NO_NAME.sub("_", _HUMP.sub("_", said).lower()).strip("_")[:_LONGEST_KIND] or "relation"
+        plain = _NO_NAME.sub("_", _HUMP.sub("_", relation).lower()).strip("_")[:_LONGEST_KIND] or "relation"
         if not plain[0].isalpha():
             plain = f"rel_{plain}"
         kind = store.vocabulary.kinds.get(plain)
@@ -311,8 +311,8 @@ def _content(name: str, observations: Iterable[str], type: str) -> dict[str, Any
 
 
 def _observations(node: Node) -> list[str]:
-    said = node.content.get(_OBSERVATIONS)
-    return [str(each) for each in said] if isinstance(said, list) else []
+    found = node.content.get(_OBSERVATIONS)
+    return [str(each) for each in found] if isinstance(found, list) else []
 
 
 def _type(node: Node) -> str:
@@ -360,7 +360,7 @@ def _entities(view: View) -> list[Node]:
 
 
 def _links(view: View, names: Iterable[str]) -> list[Link]:
-    """The relations at one of the entities, that agents told."""
+    """The relations at one of the entities, that agents wrote."""
     wanted = list(dict.fromkeys(names))
     if not wanted:
         return []

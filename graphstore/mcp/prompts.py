@@ -35,8 +35,8 @@ def audit(desk: Desk, since: str) -> str:
         [
             f"Look this memory through ({view.at}) and put right what is wrong. Ask before you retract anything.",
             *_section(
-                "1. Shaky: it stands, and rests on something that has fallen. For each call why(id=…), then say whether it still holds: "
-                "remember(statement=…, revises=id) when it is to be said otherwise, retract(id=…) when it fell too. "
+                "1. Shaky: it stands, and rests on something that has fallen. For each call why(id=…), then decide whether it still holds: "
+                "remember(statement=…, revises=id) to state it otherwise, retract(id=…) when it fell too. "
                 'search(query="", standing="shaky") lists all.',
                 shaky,
             ),
@@ -46,21 +46,21 @@ def audit(desk: Desk, since: str) -> str:
                 contested,
             ),
             *_section(
-                f"3. Changed since {when(begin)} (told to this memory since then). Look for what replaced something without a reason, and for what was told twice. "
-                f'diff(before_tx="{when(begin)}") tells all.',
+                f"3. Changed since {when(begin)} (recorded since then). Look for what replaced something without a reason, and for what was recorded twice. "
+                f'diff(before_tx="{when(begin)}") lists all.',
                 changed,
             ),
-            "4. Tell what you found and did, each with its id, its reason, and since when it holds.",
+            "4. Report what you found and did, each with its id, its reason, and since when it holds.",
         ]
     )
 
 
 def _section(title: str, found: Iterable[str]) -> Iterator[str]:
-    told = list(found)
+    lines = list(found)
     yield ""
     yield title
-    yield from (f"- {line(each, _LINE)}" for each in told[:_MOST])
-    if len(told) > _MOST:
+    yield from (f"- {line(each, _LINE)}" for each in lines[:_MOST])
+    if len(lines) > _MOST:
         yield "- … and more"
-    if not told:
+    if not lines:
         yield "- none"

@@ -53,11 +53,11 @@ _RESOURCE_TOKENS = 20_000
 _MARK = b"\xef\xbb\xbf"  # what some programs put before UTF-8
 
 INSTRUCTIONS = """\
-This is a memory with two times. Valid time is when something was true in the world; tx is when this store was told. Every read takes `valid` \
+This is a memory with two times. Valid time is when something was true in the world; tx is when this store recorded it. Every read takes `valid` \
 (as it was then) and `tx` (as we knew it then), a date, an instant or a snapshot's name; both alike is what we believed at that day about that day. \
 Every answer says its coordinate in `at`.
 - No id yet: search. An id: get. What took the place of something, or whether it still holds: what_superseded, with an id or its own words.
-- Who said it, for what reason, what led to it: why. Who knew what, and when: history. What rests on it: trace (down). What changed: diff.
+- Who recorded it, for what reason, what led to it: why. Who knew what, and when: history. What rests on it: trace (down). What changed: diff.
 - What happened lately and what keeps coming back: events. A conversation, a topic or a node over time: timeline.
 - Counting and anything else: schema, then cypher (reading only).
 {writing}\
@@ -65,7 +65,7 @@ Answers fit in budget_tokens. Where `left_out` is above 0, call again with curso
 """
 _WRITING = """\
 - To write: remember (give a key when only one value can hold; say valid_from when it is older than today, and always a reason), record_event, \
-supersede, retract, link. Nothing is ever lost: superseded is no longer true, retracted should never have been said.
+supersede, retract, link. Nothing is ever lost: superseded is no longer true, retracted should never have been recorded.
 """
 
 
@@ -243,7 +243,7 @@ def _resources(made: Server, desk: Desk) -> None:
         security=ResourceSecurity(exempt_params={"id"}),  # an id is no path
     )
     def node(id: str) -> str:
-        """One node or event in full, as `get` tells it."""
+        """One node or event in full, as `get` returns it."""
         try:
             return reads.get(id, budget_tokens=_RESOURCE_TOKENS).model_dump_json(exclude_none=True)
         except NotFoundError as error:
@@ -313,7 +313,7 @@ class _Lines:
 
 
 def _refusal(text: str) -> JSONRPCError | None:
-    """What is answered to a line that is no message; None where it is one."""
+    """The answer to a line that is not a message; None where it is one."""
     try:
         jsonrpc_message_adapter.validate_json(text, by_name=False)
     except ValueError:
@@ -321,16 +321,16 @@ def _refusal(text: str) -> JSONRPCError | None:
     else:
         return None
     try:
-        said = json.loads(text)
+        message = json.loads(text)
     except (ValueError, RecursionError):
         return _refused(None, PARSE_ERROR, "this is no JSON, or it is nested too deep")
-    if isinstance(said, list):
+    if isinstance(message, list):
         return _refused(None, INVALID_REQUEST, "batches are not served")
-    id = said.get("id") if isinstance(said, dict) else None
+    id = message.get("id") if isinstance(message, dict) else None
     known = id if isinstance(id, str) or type(id) is int else None
     return _refused(known, INVALID_REQUEST, "this is no JSON-RPC 2.0 message, or a text in it is no Unicode")
 
 
 def _refused(id: int | str | None, code: int, why: str) -> JSONRPCError:
-    said = ErrorData(code=code, message=f"{why}. Send one message a line.")
-    return JSONRPCError(jsonrpc="2.0", id=id, error=said)
+    error = ErrorData(code=code, message=f"{why}. Send one message a line.")
+    return JSONRPCError(jsonrpc="2.0", id=id, error=error)

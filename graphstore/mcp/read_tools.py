@@ -30,7 +30,17 @@ from graphstore.mcp.answers import (
     version_lines,
 )
 from graphstore.mcp.desk import BUDGET, Budget, Cursor, Desk, Part, Tx, Valid, parts
-from graphstore.mcp.meant import ambiguous, meant, nearest, ref, steps, successors, supersession, telling, why
+from graphstore.mcp.meant import (
+    ambiguous,
+    content_words,
+    meant,
+    nearest,
+    ref,
+    steps,
+    successors,
+    supersession,
+    why,
+)
 from graphstore.memory import recall
 from graphstore.values.models import Chain, Event, Json, Link, Node
 from graphstore.values.models import words as words_of
@@ -39,7 +49,7 @@ from graphstore.values.text import line
 RESTS = ("caused_by", "derived_from", "part_of", "supported_by")
 """Read from a thing, these kinds of link lead to what it rests on."""
 _LOOKED_THROUGH = 500  # of what may contradict: each is compared word by word
-_PIECE = 1_500  # characters of a content told in pieces
+_PIECE = 1_500  # characters of a content in pieces
 _EVENT = ("description", "type", "status", "count", "first_seen", "last_seen", "source", "origin", "agent", "metadata", "sender",
           "thread", "classification", "trace_id", "span_id", "parent_span_id", "media_path")  # fmt: skip
 
@@ -88,8 +98,8 @@ class Reads:
             hits, note = _contested(question.view, query, kind, limit)
         else:
             ask = recall.recall if standing == "stands" else recall.mentions
-            told = ask(question.view, telling(query), limit, kinds=kinds)
-            hits, note = [_hit(question.view, hit) for hit in told], line(told.note, STATEMENT)
+            found = ask(question.view, content_words(query), limit, kinds=kinds)
+            hits, note = [_hit(question.view, hit) for hit in found], line(found.note, STATEMENT)
         return question.page(Found, parts("hits", hits[:limit]), note=note)
 
     # ------------------------------------------------------------------ get
@@ -136,7 +146,7 @@ class Reads:
         id_or_text: Annotated[
             str,
             Field(
-                description="An id, id-v2 for a version, or what the thing said, in its own words.",
+                description="An id, id-v2 for a version, or the words of its statement.",
             ),
         ],
         valid: Valid = None,
@@ -144,19 +154,19 @@ class Reads:
         budget_tokens: Budget = BUDGET,
         cursor: Cursor = None,
     ) -> Superseded:
-        """What took the place of something, step by step: who said so, why, since when in the world and when it was recorded; what stands
+        """What took the place of something, step by step: by whom, why, since when in the world and when it was recorded; what stands
         now; or that it stands, ended, or was retracted. `answer` is a paragraph to quote."""
         question = self._desk.question(
             "what_superseded", {"id_or_text": id_or_text}, valid, tx, budget_tokens, cursor
         )
         view = question.view
-        found, fitting, said = meant(view, id_or_text, self._desk.refusal(view, id_or_text))
+        found, fitting, complete = meant(view, id_or_text, self._desk.refusal(view, id_or_text))
         if found is None:
             candidates = things(view, (each.subject for each in fitting))
             return question.page(
                 Superseded,
                 parts("candidates", candidates),
-                answer=(ambiguous if said else nearest)(id_or_text, candidates),
+                answer=(ambiguous if complete else nearest)(id_or_text, candidates),
             )
         asked_for = ref(found.subject)
         others = things(view, (each.subject for each in fitting if ref(each.subject) != asked_for))
@@ -186,7 +196,7 @@ class Reads:
         budget_tokens: Budget = BUDGET,
         cursor: Cursor = None,
     ) -> Versions:
-        """Every version of a node, also those once believed and taken back: what was said, when it holds, who told it and when, until
+        """Every version of a node, also those once believed and taken back: its statement, when it holds, who recorded it and when, until
         when it was believed. This answers who knew what, and when. (`valid` changes only how it stands.)"""
         question = self._desk.question("history", {"id": id}, valid, tx, budget_tokens, cursor)
         view = question.view
@@ -212,21 +222,21 @@ class Reads:
         budget_tokens: Budget = BUDGET,
         cursor: Cursor = None,
     ) -> Why:
-        """Why a thing is as it is: who said so, when and for what reason; what led to it; what it rests on, and whether that has
+        """Why a thing is as it is: who recorded it, when and for what reason; what led to it; what it rests on, and whether that has
         fallen; what it replaced."""
         question = self._desk.question("why", {"id": id, "depth": depth}, valid, tx, budget_tokens, cursor)
         view = question.view
         with self._desk.asking(view, id):
             found = view.inspect(id)
         node = found.node
-        said = [done_line(change) for change in view.operations(node.id)]
+        done = [done_line(change) for change in view.operations(node.id)]
         causes = reached(view, view.causes(node.id, depth), upward=True)
         resting = [link for link in found.links if link.kind in RESTS]
         resting += [link for link in found.backlinks if link.kind == "supports"]
         replaced = [link for link in found.links if link.kind in ("supersedes", "corrects")]
         others = _others(view, node.id, (*resting, *replaced))
         listed = [
-            *parts("said", said),
+            *parts("said", done),
             *parts("causes", causes),
             *_links("rests_on", resting, others, node.id),
             *_links("replaces", replaced, others, node.id),
@@ -239,7 +249,7 @@ class Reads:
         return question.page(
             Why,
             listed,
-            answer=why(node, said, causes, resting, replaced, shaken),
+            answer=why(node, done, causes, resting, replaced, shaken),
             subject=thing(view, node),
             shaky=shaken[0] if shaken else None,
         )
@@ -282,7 +292,7 @@ def _contested(view: View, query: str, kind: str | None, limit: int) -> tuple[li
 
 
 def _about(hits: Iterable[Hit], query: str, kind: str | None) -> list[Hit]:
-    """Those of a kind that say, or of which is said, one of the words; all when there are none."""
+    """Those of a kind whose statement or note has one of the words; all when there are none."""
     asked = set(words(query))
     return [
         hit
@@ -303,8 +313,8 @@ def _descriptions(view: View, node: Node | Event) -> int:
 def _content(node: Node | Event) -> Json:
     if isinstance(node, Node):
         return {**node.content, **({"text": node.text} if node.text else {})}
-    told = {name: getattr(node, name) for name in _EVENT}
-    return {name: value for name, value in told.items() if value not in (None, {})}
+    values = {name: getattr(node, name) for name in _EVENT}
+    return {name: value for name, value in values.items() if value not in (None, {})}
 
 
 def _pieces(content: Json) -> list[str]:
@@ -313,7 +323,7 @@ def _pieces(content: Json) -> list[str]:
 
 
 def _others(view: View, id: str, links: Sequence[Link]) -> dict[str, Node | Event]:
-    """What lies at the other ends of links, by id: asked for at once."""
+    """What is at the other ends of links, by id, in one read."""
     kinds = sorted({link.kind for link in links})
     if not kinds:
         return {}
@@ -322,7 +332,7 @@ def _others(view: View, id: str, links: Sequence[Link]) -> dict[str, Node | Even
 
 
 def _links(field: str, links: Iterable[Link], others: dict[str, Node | Event], id: str) -> list[Part]:
-    told: list[LinkLine] = [
+    lines: list[LinkLine] = [
         link_line(link, others.get(link.target if link.source == id else link.source)) for link in links
     ]
-    return parts(field, told)
+    return parts(field, lines)

@@ -1,4 +1,4 @@
-"""What a tool says when it is refused, for an agent to act on: what was got, what is near it, and the next call to make."""
+"""The message of a refused call, for an agent to act on: what was got, what is near it, and the next call to make."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _OF_IDS = (
 def words(
     tool: str, arguments: Mapping[str, Any], error: BaseException, known: Container[str] = ("search",)
 ) -> str:
-    """What is told to the agent: the error, and the next call where the tools for it are `known`."""
+    """The message for the agent: the error, and the next call where the tools for it are `known`."""
     if isinstance(error, ValidationError):
         return _of_arguments(tool, error)
     if not isinstance(error, GraphStoreError):
@@ -75,12 +75,12 @@ def words(
 
 
 def _short_enough(text: str, arguments: Mapping[str, Any]) -> str:
-    """A refusal that says no more of what was given than is needed to know it again."""
+    """A refusal in which long arguments are cut."""
     for value in arguments.values():
         for given in value if isinstance(value, list) else (value,):
             if isinstance(given, str) and len(given) > _ECHO:
-                for told in (given, repr(given)[1:-1], json.dumps(given, ensure_ascii=False)[1:-1]):
-                    text = text.replace(told, told[:_ECHO] + "…")
+                for form in (given, repr(given)[1:-1], json.dumps(given, ensure_ascii=False)[1:-1]):
+                    text = text.replace(form, form[:_ECHO] + "…")
     return text if len(text) <= _MOST else f"{text[: _MOST // 2]} … {text[-_MOST // 2 :]}"
 
 
@@ -147,12 +147,12 @@ def _quoted(text: str) -> str:
 
 def _of_arguments(tool: str, error: ValidationError) -> str:
     """A refusal of arguments of the wrong type, an argument each."""
-    told = []
+    parts = []
     for each in error.errors():
         name = ".".join(map(str, each["loc"][:1]))
         got = "" if each["type"] == "missing" else f" got {_short(each['input'])}:"
-        told.append(f"{name}:{got} {each['msg'].lower()}")
-    return f"{tool} was called with the wrong arguments. {'; '.join(dict.fromkeys(told))}. Next: call {tool} again with that put right."
+        parts.append(f"{name}:{got} {each['msg'].lower()}")
+    return f"{tool} was called with the wrong arguments. {'; '.join(dict.fromkeys(parts))}. Next: call {tool} again with that put right."
 
 
 def _short(value: object) -> str:

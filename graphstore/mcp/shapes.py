@@ -1,6 +1,6 @@
 """The shapes of what a tool takes and gives, as a client lists them: flat and short, since every agent reads all of them before it asks anything.
 
-What may be left out is not required, and what may be null says only what it is otherwise: null is taken for left out.
+What may be left out is not required, and null is taken for left out.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ def plain(schema: Any) -> Any:
     if not isinstance(schema, dict):
         return schema
     if schema.get("default", ...) is None:
-        schema = {name: said for name, said in schema.items() if name != "default"}
+        schema = {name: value for name, value in schema.items() if name != "default"}
     choices = [each for each in schema.get("anyOf", ()) if each != _NULL]
     if len(choices) == 1:
-        schema = {**choices[0], **{name: said for name, said in schema.items() if name != "anyOf"}}
-    told: dict[str, Any] = {}
-    for name, said in schema.items():
+        schema = {**choices[0], **{name: value for name, value in schema.items() if name != "anyOf"}}
+    shown: dict[str, Any] = {}
+    for name, value in schema.items():
         if name in ("properties", "$defs"):
-            told[name] = {each: plain(shape) for each, shape in said.items()}
+            shown[name] = {each: plain(shape) for each, shape in value.items()}
         elif name == "description":
-            told[name] = " ".join(said.split())
-        elif name not in ("title", "additionalProperties") or (name == "title" and isinstance(said, dict)):
-            told[name] = plain(said)
-    return told
+            shown[name] = " ".join(value.split())
+        elif name not in ("title", "additionalProperties") or (name == "title" and isinstance(value, dict)):
+            shown[name] = plain(value)
+    return shown
 
 
 def inlined(schema: dict[str, Any]) -> dict[str, Any]:

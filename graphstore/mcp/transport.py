@@ -1,4 +1,4 @@
-"""How the door for agents is kept open: over standard input and output, or over HTTP behind a token and checks of who asks from where."""
+"""How agents connect: over standard input and output, or over HTTP behind a token and a check of host and origin."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def over_stdio(store: GraphStore, **how: Any) -> None:
 
 
 def over_http(store: GraphStore, host: str, port: int, *, token: str | None = None, **how: Any) -> None:
-    """Serve clients over streamable HTTP at http://host:port/mcp until stopped. Port 0: any that is free; the address is told on standard error.
+    """Serve clients over streamable HTTP at http://host:port/mcp until stopped. Port 0: any that is free; the address is printed on standard error.
 
     Raises InvalidError for a host that others can reach without a token, EngineError where the address cannot be had.
     """
@@ -66,7 +66,7 @@ def over_http(store: GraphStore, host: str, port: int, *, token: str | None = No
 
     if token is None and not is_local(host):
         raise InvalidError(
-            f"{host} can be reached from elsewhere, and no token is asked for. Set GRAPHSTORE_TOKEN or give --token-file, or serve 127.0.0.1."
+            f"{host} can be reached from elsewhere, and no token is required. Set GRAPHSTORE_TOKEN or give --token-file, or serve 127.0.0.1."
         )
     _log_plainly()
     with _stopping(), _listening(host, port) as taken:
@@ -114,8 +114,8 @@ class _Token:
         if scope["type"] == "http":
             shown = Headers(scope=scope).get("authorization", "").encode()
             if not hmac.compare_digest(shown, self._wanted):
-                said = {"error": "a bearer token is wanted: Authorization: Bearer …"}
-                refused = JSONResponse(said, status_code=401, headers={"WWW-Authenticate": "Bearer"})
+                content = {"error": "a bearer token is required: Authorization: Bearer …"}
+                refused = JSONResponse(content, status_code=401, headers={"WWW-Authenticate": "Bearer"})
                 await refused(scope, receive, send)
                 return
         await self._app(scope, receive, send)

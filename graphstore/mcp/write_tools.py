@@ -31,7 +31,7 @@ from graphstore.values.models import UPRIGHT, Link, Node
 
 _ALIKE = 10  # of what a search finds, so many are looked at for the same and for the opposite
 _SHOWN = 20
-Reason = Annotated[str | None, Field(description="Why, in your words. It is kept and told by `why`.")]
+Reason = Annotated[str | None, Field(description="Why, in your words. It is kept and shown by `why`.")]
 From = Annotated[
     str | None, Field(description="It holds from here on: a date or an instant. Left out: from now on.")
 ]
@@ -49,7 +49,7 @@ Revises = Annotated[
 ]
 
 
-class _Told(NamedTuple):
+class _Statement(NamedTuple):
     """What an agent wants remembered."""
 
     statement: str
@@ -123,49 +123,49 @@ class Writes:
             "corrects": corrects or (),
             "derived_from": derived_from or (),
         }
-        told = _Told(
+        new = _Statement(
             statement, kind, {"says": statement, **(content or {})}, statement if content else None, key, tags,
             valid_from, valid_to, reason, source, id, linked, author=who(ctx),
         )  # fmt: skip
         before = self._desk.view()
         if revises is not None:
-            return self._remembered("revised", self._revise(revises, told), before)
-        known = self._known(told)
+            return self._remembered("revised", self._revise(revises, new), before)
+        known = self._known(new)
         if known is not None:
-            with self._desk.store.transaction(author=told.author):
-                self._desk.store.confirm(known.id, reason=reason or "said again", source=told.origin)
+            with self._desk.store.transaction(author=new.author):
+                self._desk.store.confirm(known.id, reason=reason or "stated again", source=new.origin)
             return self._remembered("confirmed", known, before)
-        node = self._add(told)
+        node = self._add(new)
         return self._remembered("new" if node.tx_from > before.at.tx else "confirmed", node, before)
 
-    def _add(self, told: _Told) -> Node:
+    def _add(self, new: _Statement) -> Node:
         store = self._desk.store
-        with store.transaction(author=told.author):
+        with store.transaction(author=new.author):
             return store.add_node(
-                told.kind, told.content, id=told.id, key=told.key, text=told.text, tags=told.tags or (),
-                valid_from=told.valid_from, valid_to=told.valid_to, reason=told.reason, source=told.origin, **told.linked,
+                new.kind, new.content, id=new.id, key=new.key, text=new.text, tags=new.tags or (),
+                valid_from=new.valid_from, valid_to=new.valid_to, reason=new.reason, source=new.origin, **new.linked,
             )  # fmt: skip
 
-    def _revise(self, id: str, told: _Told) -> Node:
-        if any((told.key, told.id, *told.linked.values())):
+    def _revise(self, id: str, new: _Statement) -> Node:
+        if any((new.key, new.id, *new.linked.values())):
             raise InvalidError(
                 "revises= describes a node anew; key=, id=, supersedes=, corrects= and derived_from= are for something new. Leave them out."
             )
         store = self._desk.store
-        with store.transaction(author=told.author):
+        with store.transaction(author=new.author):
             return store.revise(
-                id, told.content, valid_from=told.valid_from, valid_to=told.valid_to, reason=told.reason,
-                source=told.origin, text=told.text, tags=told.tags, trigger="agent",
+                id, new.content, valid_from=new.valid_from, valid_to=new.valid_to, reason=new.reason,
+                source=new.origin, text=new.text, tags=new.tags, trigger="agent",
             )  # fmt: skip
 
-    def _known(self, told: _Told) -> Node | None:
-        """A node that says the same already where this would begin to hold. What is to be told of it besides makes it something new."""
-        if told.key or told.id or told.valid_to or any(told.linked.values()):
+    def _known(self, new: _Statement) -> Node | None:
+        """A node that states the same already where this would begin to hold. A key, an id, an end or links make it something new."""
+        if new.key or new.id or new.valid_to or any(new.linked.values()):
             return None
-        view = self._desk.view(told.valid_from)
-        for hit in recall.recall(view, told.statement, _ALIKE, kinds=told.kind, hops=0):
+        view = self._desk.view(new.valid_from)
+        for hit in recall.recall(view, new.statement, _ALIKE, kinds=new.kind, hops=0):
             node = hit.node
-            if isinstance(node, Node) and not (node.key or node.scope) and _says(node, told):
+            if isinstance(node, Node) and not (node.key or node.scope) and _says(node, new):
                 return node
         return None
 
@@ -203,7 +203,7 @@ class Writes:
             dict[str, Any] | None, Field(description="More to keep with it, as a JSON object.")
         ] = None,
         thread: Annotated[str | None, Field(description="Of a message: its conversation.")] = None,
-        sender: Annotated[str | None, Field(description="Of a message: who said it.")] = None,
+        sender: Annotated[str | None, Field(description="Of a message: its sender.")] = None,
         trace_id: Annotated[str | None, Field(description="The trace it belongs to.")] = None,
         span_id: Annotated[str | None, Field(description="The span it belongs to.")] = None,
         parent_span_id: Annotated[str | None, Field(description="The span above that.")] = None,
@@ -273,7 +273,7 @@ class Writes:
         ] = None,
         ctx: Context | None = None,
     ) -> TakenBack:
-        """It should not have been said: stop believing it, over all time or a part. What was believed before stays readable with `tx`.
+        """It should not have been recorded: stop believing it, over all time or a part. What was believed before stays readable with `tx`.
         When something took its place use supersede; when it was true and ceased to be, give `ended_at`."""
         if ended_at is not None and (valid_from or valid_to):
             raise InvalidError(
@@ -326,11 +326,11 @@ class Writes:
         return Linked(at=at(view), link=link_line(made), is_new=made.tx_from > before.at.tx)
 
 
-def _says(node: Node, told: _Told) -> bool:
-    """Whether a node says what is told: of a statement alone its words count, however the node keeps them."""
-    if told.text is None:
-        return sameness.same(sameness.statement(node.content, node.text), told.statement)
-    return sameness.alike(node.content, told.content)
+def _says(node: Node, new: _Statement) -> bool:
+    """Whether a node states the same: of a statement alone its words count, whatever the node's fields are."""
+    if new.text is None:
+        return sameness.same(sameness.statement(node.content, node.text), new.statement)
+    return sameness.alike(node.content, new.content)
 
 
 def _ends(view: View, closed: Iterable[Link]) -> list[Thing]:
@@ -338,13 +338,13 @@ def _ends(view: View, closed: Iterable[Link]) -> list[Thing]:
 
 
 def _conflicts(view: View, node: Node) -> list[Thing]:
-    """What stands and contradicts a node, said or suspected."""
+    """What stands and contradicts a node, linked or suspected."""
     if node.standing not in UPRIGHT:
         return []
-    said = [*view.links_from(node.id, "contradicts"), *view.backlinks_to(node.id, "contradicts")]
-    near = {link.target if link.source == node.id else link.source: None for link in said}
-    told = sameness.statement(node.content, node.text)
-    near |= {hit.node.id: None for hit in recall.recall(view, told, _ALIKE, kinds=node.kind, hops=0)}
+    linked = [*view.links_from(node.id, "contradicts"), *view.backlinks_to(node.id, "contradicts")]
+    near = {link.target if link.source == node.id else link.source: None for link in linked}
+    statement = sameness.statement(node.content, node.text)
+    near |= {hit.node.id: None for hit in recall.recall(view, statement, _ALIKE, kinds=node.kind, hops=0)}
     found = []
     for other in near:
         if other == node.id:

@@ -1,4 +1,4 @@
-"""How a served store answers its calls: writes in the writer's turn, point reads at once where nobody is in the way, other reads in a few threads."""
+"""How a served store answers its calls: writes in the writer's turn, point reads at once when nothing is in the way, other reads in a few threads."""
 
 from __future__ import annotations
 
@@ -75,26 +75,26 @@ class Calling:
         self._outcomes: OrderedDict[bytes, asyncio.Future[Answer]] = OrderedDict()
         self._outcome_bytes = 0
         self.written = asyncio.Event()
-        """Set when something has become durable; whoever looks clears it by putting another in its place."""
+        """Set when something has become durable; a reader clears it by putting another in its place."""
         self.bodies = Bodies(limits.upload)
         self.looks: list[Callable[[], None]] = [self.bodies.look]
-        """Called now and then: who waits for too long is given up."""
+        """Called now and then, to give up those who wait too long."""
         self._sweeper = self._loop.call_later(_LOOK, self._sweep)
 
     # ------------------------------------------------------------------ writing
 
     def _answered(self, turns: Sequence[Turn]) -> None:
-        self._loop.call_soon_threadsafe(self._tell, turns)
+        self._loop.call_soon_threadsafe(self._resolve, turns)
 
-    def _tell(self, turns: Sequence[Turn]) -> None:
+    def _resolve(self, turns: Sequence[Turn]) -> None:
         for turn in turns:
             self._late.pop(turn, None)
-            if not turn.told.done():
-                turn.told.set_result(None)
+            if not turn.done.done():
+                turn.done.set_result(None)
         self.news()
 
     def news(self) -> None:
-        """Something was written: whoever waits for it looks."""
+        """Wake those who wait for something to be written."""
         if self.written is not None:
             self.written.set()
             self.written = asyncio.Event()
@@ -110,13 +110,13 @@ class Calling:
                 turn.error = Refused(
                     504, "others were writing for too long. Nothing was written: try again.", after=5
                 )
-                turn.told.set_result(None)
+                turn.done.set_result(None)
         for look in self.looks:
             look()
         self._sweeper = self._loop.call_later(_LOOK, self._sweep)
 
     def _hand_over(self) -> None:
-        """What was asked in one round of the loop comes to the writer at once: so it shares a sync, and the writer does not wake for the first alone."""
+        """Hand all writes of one round of the loop to the writer at once: they share a sync, and the writer does not wake for the first alone."""
         asked, self._asked = self._asked, []
         for turn in asked:
             self.serving.ask(turn)
@@ -125,7 +125,7 @@ class Calling:
         """What some work gives when it is the writer's turn to do it, durable by then. Raises what it raises; Refused when too many wait."""
         if self.serving.waiting >= self.limits.waiting_writes:
             raise Refused(503, "too many writes are waiting. Nothing was written: try again.", after=1)
-        turn = Turn(work, alone=alone, told=self._loop.create_future(), until=monotonic() + self.limits.write)
+        turn = Turn(work, alone=alone, done=self._loop.create_future(), until=monotonic() + self.limits.write)
         if within is None:
             self._late[turn] = None
             if not self._asked:
@@ -133,7 +133,7 @@ class Calling:
             self._asked.append(turn)
         else:
             self.serving.ask_within(within, turn)
-        await turn.told
+        await turn.done
         if turn.error is not None:
             raise turn.error
         return turn.value
@@ -143,7 +143,7 @@ class Calling:
         unknown = asked.keys() - {"at", "author", "reason"}
         if unknown:
             raise InvalidError.choice("argument", min(unknown), ("at", "author", "reason"))
-        told = self._loop.create_future()
+        done = self._loop.create_future()
 
         def opening() -> Any:
             return self.line(apart).transaction(**{"author": apart.author, **asked})
@@ -152,20 +152,20 @@ class Calling:
         turn = self.serving.begin(
             opening,
             lambda token: (token, iso(self.line(apart)._coordinate()[1])),
-            told=told,
+            done=done,
             until=monotonic() + self.limits.write,
         )
         self._late[turn] = None
-        await told
+        await done
         if turn.error is not None:
             raise turn.error
         return turn.value  # type: ignore[no-any-return]
 
     async def end(self, token: str, *, commit: bool) -> None:
         """Commit a transaction, or abort it. Raises what the commit raises; ConflictError when it is over."""
-        turn = Turn(lambda: None, told=self._loop.create_future())
+        turn = Turn(lambda: None, done=self._loop.create_future())
         (self.serving.commit if commit else self.serving.abort)(token, turn)
-        await turn.told
+        await turn.done
         if turn.error is not None:
             raise turn.error
 
@@ -240,8 +240,8 @@ class Calling:
         valid, tx = reader._coordinate()
         if reader is line and apart.transaction is None:
             if _is_of_any_view(line, call.name):
-                reader = line._pinned(valid, tx)  # exactly what is said, whatever is written meanwhile
-            # what is written next may have the instant that is now: said is one that nothing more can have
+                reader = line._pinned(valid, tx)  # exactly this coordinate, whatever is written meanwhile
+            # the next write may have the present instant: the answer names one that no write can have any more
             tx = min(tx, line._last_tx)
         body = encoder(kind)(contract.run(call, reader, args, line))
         return Answer(200, body, _coordinate(valid, tx), kind)
@@ -376,7 +376,7 @@ _ENCODERS: dict[bytes, Callable[[Any], bytes]] = {
 
 
 def _timed(work: Callable[[], Answer], seconds: str | None, most: float) -> Callable[[], Answer]:
-    """Work in which a query runs no longer than who asks said."""
+    """Work whose queries run no longer than the request allows."""
     if seconds is None:
         return work
     limit = _seconds(seconds, most)
@@ -388,14 +388,14 @@ def _timed(work: Callable[[], Answer], seconds: str | None, most: float) -> Call
     return timed
 
 
-def _seconds(said: str, most: float) -> float:
+def _seconds(text: str, most: float) -> float:
     """How long a query may run: as long as who asks will wait, and no longer than the server lets it. Raises InvalidError."""
     try:
-        seconds = float(said)
+        seconds = float(text)
     except ValueError:
         seconds = -1
     if not seconds > 0:
-        raise InvalidError(f"{said!r} is no time. Give seconds= as a number above 0.")
+        raise InvalidError(f"{text!r} is no time. Give seconds= as a number above 0.")
     return min(seconds, most)
 
 

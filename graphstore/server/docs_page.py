@@ -1,4 +1,4 @@
-"""What a server can be asked, as a page for people: made of its OpenAPI alone, whole in itself, so that it can be read where there is no network."""
+"""The calls of a server as a page for people, made from its OpenAPI document alone. It loads nothing, so that it can be read without a network."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def page(schema: dict[str, Any]) -> bytes:
     """The page of an OpenAPI document. It names nothing outside itself but `/openapi.json`."""
     groups: defaultdict[str, list[tuple[str, dict[str, Any]]]] = defaultdict(list)
     for path, methods in schema["paths"].items():
-        told = methods["post"]
-        groups[told["tags"][0]].append((path, methods))
+        operation = methods["post"]
+        groups[operation["tags"][0]].append((path, methods))
     order = sorted(groups, key=lambda name: (name not in ("view", "store", "branch"), name))
     parts = [
         f"<!doctype html><html lang=en><meta charset=utf-8><title>{escape(schema['info']['title'])}</title><style>{_STYLE}</style>",
@@ -44,26 +44,26 @@ def page(schema: dict[str, Any]) -> bytes:
 
 
 def _call(path: str, methods: dict[str, Any]) -> str:
-    told = methods["post"]
+    operation = methods["post"]
     scope = "read" if "get" in methods else "write"
-    body = told["requestBody"]["content"]["application/json"]["schema"]
+    body = operation["requestBody"]["content"]["application/json"]["schema"]
     needed = body.get("required", ())
     rows = "".join(
         f"<tr><td><code>{escape(name)}</code>{'' if name in needed else ' (may be left out)'}<td>{_kind(each)}"
         for name, each in body["properties"].items()
     )
-    gives = told["responses"]["200"]["description"]
+    gives = operation["responses"]["200"]["description"]
     return (
-        f"<details><summary><code>{escape(path)}</code> <span class={scope}>{scope}</span> {escape(told.get('summary', ''))}</summary>"
-        f"<pre>{escape(told.get('description', ''))}</pre><table>{rows}</table><p>Gives {_marked(gives)}.</details>"
+        f"<details><summary><code>{escape(path)}</code> <span class={scope}>{scope}</span> {escape(operation.get('summary', ''))}</summary>"
+        f"<pre>{escape(operation.get('description', ''))}</pre><table>{rows}</table><p>Gives {_marked(gives)}.</details>"
     )
 
 
 def _kind(schema: dict[str, Any]) -> str:
-    said = _marked(schema.get("description", ""))
+    shown = _marked(schema.get("description", ""))
     if "default" in schema:
-        said += f", by default <code>{escape(str(schema['default']))}</code>"
-    return said
+        shown += f", by default <code>{escape(str(schema['default']))}</code>"
+    return shown
 
 
 def _marked(text: str) -> str:

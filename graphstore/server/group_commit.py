@@ -32,16 +32,16 @@ _REMEMBERED = 1_000  # transactions that are over, by the reason why
 
 
 class Turn:
-    """One thing to be done by the writer. `work` is called in its thread; afterwards `value` or `error` is the answer."""
+    """One piece of work for the writer. `work` is called in its thread; afterwards `value` or `error` is the answer."""
 
-    __slots__ = ("_claim", "alone", "answered", "error", "told", "until", "value", "work")
+    __slots__ = ("_claim", "alone", "answered", "done", "error", "until", "value", "work")
 
     def __init__(
-        self, work: Callable[[], Any], *, alone: bool = False, told: Any = None, until: float = float("inf")
+        self, work: Callable[[], Any], *, alone: bool = False, done: Any = None, until: float = float("inf")
     ) -> None:
         self.work, self.alone = work, alone
-        self.told = told
-        """What the asker needs to find who waits for it."""
+        self.done = done
+        """Of the caller: what is to be set when the turn is done."""
         self.until = until
         """A turn that has not begun by then (by the monotonic clock) is given up."""
         self.value: Any = None
@@ -96,7 +96,7 @@ class _Aborted(Exception):
 
 
 class Serving:
-    """The thread that writes to a store. `answered` is told in that thread which turns are done, those of a group together."""
+    """The thread that writes to a store. `answered` is called in that thread with the turns that are done, those of a group together."""
 
     def __init__(
         self,
@@ -139,14 +139,14 @@ class Serving:
             self._of(token).turns.put(turn)
 
     def begin(
-        self, opening: Callable[[], Any], answer: Callable[[str], Any], *, told: Any, until: float
+        self, opening: Callable[[], Any], answer: Callable[[str], Any], *, done: Any, until: float
     ) -> Turn:
-        """Queue the beginning of a transaction: `opening` gives the context manager, `answer` what its client is told of its token.
+        """Queue the beginning of a transaction: `opening` gives the context manager, `answer` what its client gets for its token.
 
         The turn that is given is answered when the transaction is open.
         """
         held = _Held(self._patience)
-        turn = Turn(lambda: self._hold(held, opening, answer, turn), alone=True, told=told, until=until)
+        turn = Turn(lambda: self._hold(held, opening, answer, turn), alone=True, done=done, until=until)
         self._queue.put(turn)
         return turn
 
@@ -244,15 +244,15 @@ class Serving:
         if turns:
             self.groups.took(len(turns), time.monotonic() - start)
             self._last = len(turns)
-            self._tell(turns)
+            self._resolve(turns)
 
     def _alone(self, turn: Turn) -> None:
         if turn.claim():
             _do(turn)
             if not turn.answered:
-                self._tell((turn,))
+                self._resolve((turn,))
 
-    def _tell(self, turns: Sequence[Turn]) -> None:
+    def _resolve(self, turns: Sequence[Turn]) -> None:
         for turn in turns:
             turn.answered = True
         self._answered(turns)
@@ -263,15 +263,15 @@ class Serving:
         """The whole of a client's transaction."""
         why = "it was committed."
         last: Turn | None = None
-        told = False
+        begun = False
         try:
             with opening():
                 if self._stopping:
                     raise _Aborted("the server is stopping.")
                 first.value = answer(held.token)
                 self._held = held
-                self._tell((first,))
-                told = True
+                self._resolve((first,))
+                begun = True
                 last = self._calls(held)
                 if last is not held.commit:
                     raise _Aborted("it was aborted.")
@@ -279,16 +279,16 @@ class Serving:
             why = str(aborted)
         except Exception as error:
             why = f"it could not be committed: {error}"
-            if not told:
+            if not begun:
                 raise
             if last is not None:
                 last.error = error
         finally:
             with self._gate:
                 self._held = None
-            if told:
+            if begun:
                 self._end(held, why, last)
-        if not told:
+        if not begun:
             raise EngineError(f"no transaction was begun: {why}")
 
     def _end(self, held: _Held, why: str, last: Turn | None) -> None:
@@ -305,7 +305,7 @@ class Serving:
                 turn.error = ConflictError(f"the transaction is over: {why}")
                 late.append(turn)
         if late:
-            self._tell(late)
+            self._resolve(late)
 
     def _calls(self, held: _Held) -> Turn:
         """Do what the client asks within its transaction, until it ends it. Raises _Aborted when it takes too long."""
@@ -331,7 +331,7 @@ class Serving:
             if turn is held.commit or turn is held.abort:
                 return turn
             _do(turn)
-            self._tell((turn,))
+            self._resolve((turn,))
 
 
 def _do(turn: Turn) -> None:

@@ -57,9 +57,9 @@ from graphstore.values.period import TimeLike, instant, iso
 __all__ = ["Door", "Limits", "Patience", "app"]
 
 _log = logging.getLogger("graphstore")
-_HEARTBEAT = 15.0  # seconds after which a stream with no news says that it is there
+_HEARTBEAT = 15.0  # seconds after which a stream with no news sends a sign of life
 _LOOK = 1.0  # seconds after which a stream looks by itself: not everything is written by way of the server
-_OPEN = frozenset({"/health", "/docs", "/openapi.json"})  # they say nothing of the store
+_OPEN = frozenset({"/health", "/docs", "/openapi.json"})  # they show nothing of the store
 _UNREAD = frozenset({401, 403, 404, 405, 413, 504})  # may come before the body of a request has been read
 _PAGE = {
     "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
@@ -75,7 +75,7 @@ _TABLES = ("nodes", "versions", "events", "links")
 
 
 class Door:
-    """Lets requests in, and sees that each is answered. An ASGI app around another, which has what is not answered here."""
+    """Admits requests and answers each. An ASGI app around another, which has the pages and the lifespan."""
 
     def __init__(
         self,
@@ -133,12 +133,12 @@ class Door:
             self.calling.news()
 
     def come(self, client: Any) -> bool:
-        """A connection has begun. Whether there is room for it; it is told of its end in any case."""
+        """A connection has begun. Whether there is room for it; `gone` is called for it in any case."""
         self._connections += 1
         return self._connections <= self._limits.connections
 
     def gone(self, client: Any) -> None:
-        """A connection has ended. Whoever held a transaction open by it may have died."""
+        """A connection has ended. The holder of a transaction may have died with it."""
         self._connections -= 1
         self._beginning.discard(client)
         token = self._holders.pop(client, None)
@@ -182,7 +182,7 @@ class Door:
         self.metrics.answered(name if call or status != 404 else "unknown", status, perf_counter() - start)
 
     def _let_in(self, path: str, headers: Headers) -> str:
-        """What the one who asks may do: `read` or `write`, or nothing but what is open to all."""
+        """What the caller may do: `read` or `write`; empty where the path is open to all."""
         self._gate.check(headers)
         if self.calling is None or self.stopping.is_set():
             raise Refused(503, "the server is stopping.", after=2)
@@ -190,14 +190,14 @@ class Door:
             return "write"
         if path in _OPEN:
             return ""
-        said = headers.get(b"authorization")
-        if said is None:
+        authorization = headers.get(b"authorization")
+        if authorization is None:
             raise Refused(401, "no token. Send the header Authorization: Bearer TOKEN.")
-        scheme, _, shown = said.partition(b" ")
+        scheme, _, shown = authorization.partition(b" ")
         scoped = self._tokens.scope(shown.strip()) if scheme.lower() == b"bearer" else None
         if scoped is None:
             raise Refused(
-                401, "that token is not known here. It lies in the store's folder, where it was served first."
+                401, "that token is not known here. It is in the store's folder, where it was served first."
             )
         return scoped
 
@@ -263,7 +263,7 @@ class Door:
             return
         client = scope.get("client")
         far = client is not None and client[0] not in LOOPBACK
-        if far or not _FORWARDED.isdisjoint(headers):  # a proxy on this machine asks for whoever asks it
+        if far or not _FORWARDED.isdisjoint(headers):  # a proxy on this machine asks for others
             raise Refused(
                 403, f"{named[0]} names a file on the server's machine. Ask from there, or send the contents."
             )
@@ -276,8 +276,8 @@ class Door:
     # ------------------------------------------------------------------ what is no call by name
 
     async def _health(self, *_: Any) -> Answer:
-        said = {"status": "ok", "name": "graphstore", "version": graphstore.__version__}
-        return Answer(200, orjson.dumps(said))
+        health = {"status": "ok", "name": "graphstore", "version": graphstore.__version__}
+        return Answer(200, orjson.dumps(health))
 
     async def _metrics(self, *_: Any) -> Answer:
         calling = self._calling()
@@ -300,7 +300,7 @@ class Door:
         calling, asked = self._calling(), apart(scope["query_string"])
         if asked.others not in ((), (("answers", "ids"),)):
             raise InvalidError(
-                f"{'='.join(asked.others[0])} is not known here. Leave it out, or say answers=ids."
+                f"{'='.join(asked.others[0])} is not known here. Leave it out, or write answers=ids."
             )
         ids = bool(asked.others)
         asked = asked._replace(others=()).only("branch", "author", "transaction")
@@ -326,7 +326,7 @@ class Door:
         client = scope["client"]
         self._beginning.add(client)
         token, tx = await self._calling().begin(body, asked)
-        if client not in self._beginning:  # nobody will ever know of it
+        if client not in self._beginning:  # its client has gone
             await self._calling().end(token, commit=False)
             raise ClientGone
         self._beginning.discard(client)
@@ -476,8 +476,8 @@ def path_of(call: Call) -> str:
 
 def _request(path: str, headers: Headers) -> bytes | None:
     """What makes a request the same as one before: its id, and what it asked for."""
-    said = headers.get(b"graphstore-request")
-    return None if said is None else path.encode() + b" " + said
+    id = headers.get(b"graphstore-request")
+    return None if id is None else path.encode() + b" " + id
 
 
 def _want_write(scoped: str, what: str) -> None:
@@ -488,11 +488,11 @@ def _want_write(scoped: str, what: str) -> None:
 def _refusal(error: Exception) -> Answer:
     if isinstance(error, Refused):
         found = error.answer()
-        if error.status in _UNREAD:  # a body that nobody reads may have no end
+        if error.status in _UNREAD:  # an unread body may have no end
             return found._replace(headers=(*found.headers, (b"connection", b"close")))
         return found
-    status, said = calls.error_out(error)
-    return Answer(status, orjson.dumps(said))
+    status, content = calls.error_out(error)
+    return Answer(status, orjson.dumps(content))
 
 
 def _tables(body: bytes, asked: Apart) -> dict[str, Any]:
@@ -502,7 +502,7 @@ def _tables(body: bytes, asked: Apart) -> dict[str, Any]:
     named = [name for key, value in asked.others if key == "tables" for name in value.split(",")]
     if not named or len(set(named)) != len(named) or not set(named) <= set(_TABLES):
         raise InvalidError(
-            f"tables={','.join(named)!r} does not say which tables come. Name each once: {', '.join(_TABLES)}."
+            f"tables={','.join(named)!r} does not name the tables. Name each once: {', '.join(_TABLES)}."
         )
     source = pyarrow.BufferReader(body)
     found = {}

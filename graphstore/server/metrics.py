@@ -1,4 +1,4 @@
-"""What a server has done, counted, and told as Prometheus reads it."""
+"""What a server has done, counted, in the text format of Prometheus."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ class Metrics:
             lines.append(f'graphstore_requests_total{{call="{call}",status="{status}"}} {count}')
         lines.append("# TYPE graphstore_request_seconds histogram")
         for call, took in sorted(self._took.items()):
-            said = f'call="{call}"'
-            lines += _histogram("graphstore_request_seconds", said, _BOUNDS, took, self._seconds[call])
+            labels = f'call="{call}"'
+            lines += _histogram("graphstore_request_seconds", labels, _BOUNDS, took, self._seconds[call])
         lines.append("# TYPE graphstore_group_writes histogram")
         sizes = [2**power for power in range(len(groups.sizes) - 1)]
         lines += _histogram("graphstore_group_writes", "", sizes, groups.sizes, groups.turns)
         lines += _one("graphstore_group_seconds_total", "counter", groups.seconds)
         lines += _one("graphstore_groups_failed_total", "counter", groups.failed)
-        told: set[str] = set()
+        typed: set[str] = set()
         for (what, of), count in sorted(self._counts.items()):
             name = f"graphstore_{what}_total"
-            if name not in told:
-                told.add(name)
+            if name not in typed:
+                typed.add(name)
                 lines.append(f"# TYPE {name} counter")
             lines.append(f'{name}{{of="{of}"}} {count}' if of else f"{name} {count}")
         for name, value in sorted(gauges.items()):
@@ -63,15 +63,15 @@ def _one(name: str, kind: str, value: float) -> list[str]:
 
 
 def _histogram(
-    name: str, said: str, bounds: Iterable[float], counts: list[int], total: float
+    name: str, labels: str, bounds: Iterable[float], counts: list[int], total: float
 ) -> Iterable[str]:
-    so_far, comma = 0, "," if said else ""
+    so_far, comma = 0, "," if labels else ""
     for bound, count in zip(bounds, counts, strict=False):
         so_far += count
-        yield f'{name}_bucket{{{said}{comma}le="{bound:g}"}} {so_far}'
+        yield f'{name}_bucket{{{labels}{comma}le="{bound:g}"}} {so_far}'
     so_far += counts[-1]
-    braces = f"{{{said}}}" if said else ""
-    yield f'{name}_bucket{{{said}{comma}le="+Inf"}} {so_far}'
+    braces = f"{{{labels}}}" if labels else ""
+    yield f'{name}_bucket{{{labels}{comma}le="+Inf"}} {so_far}'
     yield f"{name}_sum{braces} {total:g}"
     yield f"{name}_count{braces} {so_far}"
 

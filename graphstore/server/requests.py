@@ -52,8 +52,8 @@ class Refused(Exception):
             headers = ((b"retry-after", str(self.after).encode()),)
         if self.status == 401:
             headers = ((b"www-authenticate", b"Bearer"),)
-        told = {"error": _WORDS.get(self.status, "InvalidError"), "message": str(self)}
-        return Answer(self.status, orjson.dumps(told), headers)
+        content = {"error": _WORDS.get(self.status, "InvalidError"), "message": str(self)}
+        return Answer(self.status, orjson.dumps(content), headers)
 
 
 _WORDS = {
@@ -71,7 +71,7 @@ _WORDS = {
 
 
 class ClientGone(Exception):
-    """Nobody is there to be answered."""
+    """The client has gone."""
 
 
 class Apart(NamedTuple):
@@ -88,11 +88,11 @@ class Apart(NamedTuple):
     others: tuple[tuple[str, str], ...] = ()
 
     def only(self, *names: str) -> Apart:
-        """It, when it says nothing but this. Raises InvalidError: what would not be heeded is refused."""
+        """Itself. Raises InvalidError for a parameter not among `names`, which would be ignored."""
         allowed = {*names, "others"}
         for name, value in zip(self._fields, self, strict=True):
             if value is not None and name not in allowed:
-                raise InvalidError(f"{name} is not heeded here. Leave it out.")
+                raise InvalidError(f"{name} has no effect here. Leave it out.")
         if self.others:
             raise InvalidError.choice("parameter", self.others[0][0], names)
         return self
@@ -102,7 +102,7 @@ _NOTHING_APART = Apart()
 
 
 def apart(query: bytes) -> Apart:
-    """What a query string says. Raises Refused (422) for one that says a thing twice, or is no text."""
+    """The parameters of a query string. Raises Refused (422) for one given twice, or that is no text."""
     if not query:
         return _NOTHING_APART
     return _apart(query) if len(query) <= _REMEMBERED else _apart.__wrapped__(query)
@@ -123,7 +123,7 @@ def _apart(query: bytes) -> Apart:
         if name not in _APART:
             others.append((name, value))
         elif name in named:
-            raise Refused(422, f"{name} is said twice. Say it once.")
+            raise Refused(422, f"{name} is given twice. Give it once.")
         else:
             named[name] = text_of(name, value, empty=name in ("valid", "tx"))  # refused where it is read
     return Apart(**named, others=tuple(others))
@@ -208,7 +208,7 @@ class Bodies:
 
 
 class Heads:
-    """Requests whose head has not come whole. Who sends it slowly, or without an end, is let go: nobody has been asked for a token yet."""
+    """Requests whose head has not come whole. A client that sends it slowly, or without an end, is disconnected: no token has been checked yet."""
 
     def __init__(self, seconds: float, most: int) -> None:
         self._seconds, self._most = seconds, most

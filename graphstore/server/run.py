@@ -56,11 +56,11 @@ def serve(
     read_only: bool = False,
     prepared: Callable[[GraphStore], Ticking | None] | None = None,
     every: float = 60.0,
-    told: Callable[[str], None] = print,
+    report: Callable[[str], None] = print,
     driver: str = "kuzu",
 ) -> None:
-    """Serve the store of a folder until a signal ends it. `prepared` is told the store that was opened, and gives what is done beside the
-    answers: what is due is looked for every so many seconds.
+    """Serve the store of a folder until a signal ends it. `prepared` gets the opened store and returns what is done beside the
+    answers, which is checked every so many seconds.
 
     Raises LockedError when another holds the store, InvalidError for a store in memory, EngineError for an address that cannot be had.
     """
@@ -75,7 +75,7 @@ def serve(
         sockets = _listen(listening)
         stack.callback(sockets.close)
         store = stack.enter_context(graphstore.open(folder, read_only=read_only, driver=driver))  # type: ignore[arg-type]
-        _tell_notices(store, told)
+        _report_notices(store, report)
         ticking = prepared(store) if prepared is not None else None
         keys = tokens.kept(folder)
         url = _url(listening.host, sockets.getsockname()[1])
@@ -84,7 +84,7 @@ def serve(
         async def beside(calling: Calling) -> AsyncIterator[None]:
             if not read_only:
                 server_file.announce(folder, url)
-            told(f"serving {folder} on {url} (token in {folder / tokens.TOKEN})")
+            report(f"serving {folder} on {url} (token in {folder / tokens.TOKEN})")
             made.agents = Agents(store, hosts=(*listening.hosts, listening.host), read_only=read_only)
             working = [made.agents.run(), *([follow(calling)] if read_only else [])]
             if ticking is not None and not read_only:
@@ -106,16 +106,16 @@ def serve(
         gc.freeze()  # what was opened lives as long as the server: no need to look through it again and again
         gc.set_threshold(*_COLLECT)
         _Server(made, folder).run([sockets])
-        _tell_notices(store, told)
+        _report_notices(store, report)
 
 
-def _tell_notices(store: GraphStore, told: Callable[[str], None]) -> None:
+def _report_notices(store: GraphStore, report: Callable[[str], None]) -> None:
     while store.notices:
-        told(f"note: {store.notices.pop(0)}")
+        report(f"note: {store.notices.pop(0)}")
 
 
 class _Server(uvicorn.Server):
-    """uvicorn that tells the door of connections that end and of the signal to stop."""
+    """uvicorn that informs the door of the signal to stop."""
 
     def __init__(self, made: Any, folder: Path) -> None:
         self._door, self._folder = made, folder
@@ -163,7 +163,7 @@ def config(made: Any) -> uvicorn.Config:
 
 
 def _protocol(door: Any) -> Any:
-    """uvicorn's protocol, that tells the door when a connection begins and ends, and waits neither long nor for much before a request is known."""
+    """uvicorn's protocol that informs the door of connections that begin and end, and limits the time and size of a request's head."""
     try:
         from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol as Protocol
     except ImportError:
@@ -171,7 +171,7 @@ def _protocol(door: Any) -> Any:
 
     heads = door.heads
 
-    class Told(Protocol):
+    class Informing(Protocol):
         def connection_made(self, transport: Any) -> None:
             super().connection_made(_Whole(transport))  # type: ignore[arg-type]
             if door.come(self.client):
@@ -197,7 +197,7 @@ def _protocol(door: Any) -> Any:
             heads.end(self.transport)
             super().on_headers_complete()
 
-    return Told
+    return Informing
 
 
 class _Whole:
@@ -291,7 +291,7 @@ async def together(working: Iterable[Coroutine[Any, Any, None]]) -> AsyncIterato
 
 
 async def tick(calling: Calling, ticking: Ticking, every: float) -> None:
-    """Look every so many seconds what is due, and do it in the writer's turn. What fails is told and counted; it is tried again when it is due."""
+    """Look every so many seconds what is due, and do it in the writer's turn. A failure is logged and counted; it is tried again when it is due."""
     while True:
         for name in ticking.names:
             try:

@@ -25,14 +25,14 @@ TOP, ROW, HALF = 40, 36, 6
 _TICK = 98  # pixels a date needs for itself
 _BREAK = 0.12  # of the width, for a gap that is shown broken
 _BREAKS = 4
-_ENOUGH = 8  # pixels by which two instants can be told apart
+_ENOUGH = 8  # pixels by which two instants can be distinguished
 _SHORT = 10_000_000  # microseconds; what happens within them needs no room of its own
 
 
 class Axis:
     """Where instants lie from left to right: in proportion to time, but for a few very long gaps, drawn short and marked as broken.
 
-    `starts` are the instants one should be able to tell apart: no more gaps are broken than that takes. The others only have to lie in order.
+    `starts` are the instants one should be able to distinguish: no more gaps are broken than that takes. The others only have to be in order.
     """
 
     def __init__(self, starts: Iterable[datetime], others: Iterable[datetime] = ()) -> None:
@@ -54,7 +54,7 @@ class Axis:
                 break
 
     def _laid(self, broken: set[int]) -> tuple[dict[int, float], set[int]]:
-        """Where each instant lies when these gaps are broken."""
+        """The position of each instant when these gaps are broken."""
         linear = sum(gap for place, gap in enumerate(self._gaps) if place not in broken)
         short = _BREAK * (RIGHT - LEFT)
         scale = (RIGHT - LEFT - short * len(broken)) / linear if linear else 0.0
@@ -63,11 +63,11 @@ class Axis:
         return dict(zip(self.times, places, strict=False)), broken  # no instant at all has one place
 
     def x(self, at: datetime | int) -> float:
-        """Where an instant lies that the axis was made of."""
+        """The position of an instant that the axis was made of."""
         return self._at[at if isinstance(at, int) else instant(at)]
 
     def breaks(self) -> list[float]:
-        """Where the middle of each broken gap lies."""
+        """The middle of each broken gap."""
         return [
             (self.x(self.times[place]) + self.x(self.times[place + 1])) / 2 for place in sorted(self.broken)
         ]
@@ -77,7 +77,7 @@ def drawing(scene: Scene) -> str:
     """The scene as an `<svg>` element."""
     bars = scene.bars
     here = [] if scene.here is None else [scene.here]
-    rest = (at for each in bars for at in (each.end, each.told) if at is not None)
+    rest = (at for each in bars for at in (each.end, each.recorded_at) if at is not None)
     axis = Axis((each.start for each in bars), [*here, *rest])
     height = TOP + ROW * len(bars) + 30
     places = {each.name: number for number, each in enumerate(bars)}
@@ -150,23 +150,21 @@ def _spread(times: list[int], axis: Axis) -> list[int]:
 
 def _bar(each: Bar, axis: Axis, number: int) -> str:
     top, middle = TOP + ROW * number, TOP + ROW * number + ROW // 2
-    told = axis.x(each.told)
+    recorded = axis.x(each.recorded_at)
     style = ("e" if each.happened else "l" if each.link else "n") + (" pale" if each.pale else "")
     shape = _event(each, axis, middle) if each.happened else _period(each, axis, middle)
     first = line(each.words or each.name, 42)
     second = f"{each.sign} {each.kind}".strip()
     if not each.link:
         second = f"{second} · {line(each.name, 30)}"
-    about = (
-        f"{line(each.words or each.name, 120)} · {each.period} · {each.standing} · recorded {when(each.told)}"
-    )
+    about = f"{line(each.words or each.name, 120)} · {each.period} · {each.standing} · recorded {when(each.recorded_at)}"
     return (
         f'<svg x="0" y="{top}" width="{NAMES}" height="{ROW}" overflow="hidden">'
         f'<text x="2" y="15">{escape(first)}</text><text class="s" x="2" y="29">{escape(line(second, 50))}</text></svg>'
         f'<path class="grid" d="M0,{top + ROW}H{WIDTH}"/>'
         f'<g class="{style}"><title>{escape(about)}</title>{shape}</g>'
-        f'<g class="told"><title>recorded {when(each.told)}</title><path d="M{told},{middle - 11}V{middle + 11}"/>'
-        f'<circle cx="{told}" cy="{middle - 11}" r="2.5"/></g>'
+        f'<g class="told"><title>recorded {when(each.recorded_at)}</title><path d="M{recorded},{middle - 11}V{middle + 11}"/>'
+        f'<circle cx="{recorded}" cy="{middle - 11}" r="2.5"/></g>'
     )
 
 

@@ -45,13 +45,13 @@ class Bar:
     start: datetime
     end: datetime | None
     """Of an event, when it was last seen."""
-    told: datetime
+    recorded_at: datetime
     standing: str
     happened: bool = False
     sign: str = ""
     link: bool = False
     unsaid: datetime | None = None
-    """When this row of it was no longer believed; what took its place may be told by a link alone."""
+    """When this row of it was no longer believed; what took its place may be recorded by a link alone."""
 
     @property
     def pale(self) -> bool:
@@ -183,7 +183,7 @@ def things_scene(
 def thing_sheet(bars: Sequence[Bar], total: int, what: str) -> Sheet:
     """The table of what the bars say."""
     rows = tuple(
-        (each.period, each.kind, f"{each.words} [{each.name}]" if each.words else each.name, each.standing, when(each.told))
+        (each.period, each.kind, f"{each.words} [{each.name}]" if each.words else each.name, each.standing, when(each.recorded_at))
         for each in bars
     )  # fmt: skip
     return Sheet(_THING_COLUMNS, rows, total, what)
@@ -202,7 +202,7 @@ def link_sheet(links: Sequence[Link], most: int, signs: Sequence[str] = ()) -> S
 
 
 def _in_time(bars: Iterable[Bar]) -> tuple[Bar, ...]:
-    return tuple(sorted(bars, key=lambda each: (each.start, each.told, each.name)))
+    return tuple(sorted(bars, key=lambda each: (each.start, each.recorded_at, each.name)))
 
 
 def _called(thing: Thing) -> str:
@@ -415,7 +415,7 @@ _SCENES: dict[type, Callable[[Any, int], Scene]] = {
 
 
 def glance(reader: Reader, most: int) -> Scene:
-    """The last things told that stand at the reader's coordinate, at most `most` of them, the links between them, and how many more there are."""
+    """The last things recorded that stand at the reader's coordinate, at most `most` of them, the links between them, and how many more there are."""
     title = repr(reader).strip("<>")
     if reader._why_closed:
         return Scene(title)

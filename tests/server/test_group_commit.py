@@ -28,32 +28,32 @@ class Asker:
     def _told(self, turns: Sequence[Turn]) -> None:
         self.groups.put(turns)
         for turn in turns:
-            turn.told.set()
+            turn.done.set()
 
     def turn(self, work: Callable[[], Any], *, alone: bool = False) -> Turn:
-        turn = Turn(work, alone=alone, told=threading.Event())
+        turn = Turn(work, alone=alone, done=threading.Event())
         self.serving.ask(turn)
         return turn
 
     def within(self, token: str, work: Callable[[], Any]) -> Turn:
-        turn = Turn(work, told=threading.Event())
+        turn = Turn(work, done=threading.Event())
         self.serving.ask_within(token, turn)
         return turn
 
     def begin(self, store: GraphStore) -> str:
         turn = self.serving.begin(
-            store.transaction, lambda token: token, told=threading.Event(), until=float("inf")
+            store.transaction, lambda token: token, done=threading.Event(), until=float("inf")
         )
         return value(turn)
 
     def end(self, token: str, end: Callable[[str, Turn], None]) -> Turn:
-        turn = Turn(lambda: None, told=threading.Event())
+        turn = Turn(lambda: None, done=threading.Event())
         end(token, turn)
         return turn
 
 
 def value(turn: Turn) -> Any:
-    assert turn.told.wait(10)
+    assert turn.done.wait(10)
     if turn.error is not None:
         raise turn.error
     return turn.value
@@ -168,7 +168,7 @@ def test_a_turn_given_up_is_never_done(disk_store, asker):
     value(asker.turn(adding(disk_store, "n2")))
 
     assert ["n2"] == [node.id for node in disk_store.nodes()]
-    assert not turn.told.is_set()
+    assert not turn.done.is_set()
 
 
 def test_a_transaction_shows_when_it_is_committed_and_others_wait(disk_store, asker):
@@ -178,7 +178,7 @@ def test_a_transaction_shows_when_it_is_committed_and_others_wait(disk_store, as
 
     assert ["n1"] == value(asker.within(token, lambda: [node.id for node in disk_store.nodes()]))
     assert [] == disk_store.nodes()
-    assert not other.told.wait(0.05)
+    assert not other.done.wait(0.05)
     value(asker.end(token, asker.serving.commit))
     assert "n2" == value(other)
     assert ["n1", "n2"] == [node.id for node in disk_store.nodes()]
@@ -233,7 +233,7 @@ def test_a_transaction_that_cannot_begin_says_why(disk_store, asker):
     turn = asker.serving.begin(
         lambda: disk_store.transaction(at="2000-01-01", author=" "),
         lambda token: token,
-        told=threading.Event(),
+        done=threading.Event(),
         until=float("inf"),
     )
 

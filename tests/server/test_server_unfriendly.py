@@ -140,7 +140,7 @@ def test_who_hangs_up_while_waiting_for_a_transaction_holds_up_nobody(disk_store
     assert ["n1"] == [node.id for node in disk_store.nodes()]
 
 
-# ---------------------------------------------------------------- what would not be heeded, or makes no sense
+# ---------------------------------------------------------------- what would be ignored, or makes no sense
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_who_hangs_up_while_waiting_for_a_transaction_holds_up_nobody(disk_store
         ("GET", "/node?id=%ff", None),
     ],
 )
-def test_what_would_not_be_heeded_is_refused(disk_store, wire, method, path, body):
+def test_what_would_be_ignored_is_refused(disk_store, wire, method, path, body):
     disk_store.snapshot("then")
     status, told, _ = wire.ask(method, path, body)
 
