@@ -137,7 +137,7 @@ def _review(asked: Asked) -> Any:
 
 
 def _tell(name: str) -> Callable[[Asked, Any], None]:
-    """What `tell` has a function of its own for."""
+    """Whether `show` has a function of its own for it."""
 
     def show(asked: Asked, found: Any) -> None:
         from graphstore.cli import printing
@@ -309,7 +309,7 @@ def _evict(asked: Asked) -> Any:
 def _check_erase(values: Values) -> None:
     if "yes" not in values:
         if not sys.stdin.isatty():
-            raise typer.BadParameter("nobody is here to be asked. Give --yes to erase all the same.")
+            raise typer.BadParameter("there is no terminal to confirm at. Give --yes to erase all the same.")
         typer.confirm(f"Erase {values['id']} for good?", abort=True, err=True)
 
 
@@ -509,19 +509,19 @@ _LISTED = (
         without="fan_out hop_weight rrf along direction", words={
             "text": Word("Some words.", "TEXT"), "kinds": Word("Only things of this kind or type (may be repeated)."),
             "layers": Word("Only what memory has in this layer (may be repeated).", flag="--layer", type="many"),
-            "user": Word("Only what memory has of this user, and of nobody."), "embedder": EMBEDDER}),
+            "user": Word("Only what memory has of this user, and of no user."), "embedder": EMBEDDER}),
     Command("get", READ, "One thing with all that touches it.", "inspect", old="show"),
     Command("links", READ, "What a thing is linked to, both ways.", "links_from", _links, words={
         "direction": Word("Which way. [both]", type="out|back|both")}),
-    Command("what-superseded", READ, "What took its place, who said so and why.", "what_superseded", old="superseded", words={
+    Command("what-superseded", READ, "What took its place, by whom and why.", "what_superseded", old="superseded", words={
         "id": Word("An id; ID-v1 for one version.", "ID")}),
     Command("why", READ, "What led to it.", "causes"),
     Command("effects", READ, "What it led to.", "effects"),
-    Command("walk", READ, "What lies around it, nearest first.", "walk"),
+    Command("walk", READ, "What is around it, nearest first.", "walk"),
     Command("path", READ, "How one thing leads to another, in time.", "path", _path, words={
         "source": Word("Where the path begins.", "FROM"), "target": Word("Where it ends.", "TO"),
         "by": Word("Fewest hops, or earliest arrival.", flag="--by"), "every": Word("Every path, the fewest hops first.", flag="--all", type="bool")}),
-    Command("topic", READ, "All that was said of a topic: past, current and planned.", "topics.topic", show=_text, words=_TOPIC),
+    Command("topic", READ, "All statements about a topic: past, current and planned.", "topics.topic", show=_text, words=_TOPIC),
     Command("latest-on", READ, "What stands on a topic, since when, and what was before.", "topics.latest_on", show=_text, old="latest", words=_TOPIC),
     Command("query", READ, "Ask in Cypher, at a coordinate.", "query", _query, old="cypher", check=_check_query, words={
         "tables": Word("The whole history, periods as columns.", type="bool"),
@@ -540,7 +540,7 @@ _LISTED = (
         "old": Word("What is replaced: one id or several.", "OLD...", type="many")}),
     Command("end", WRITE, "It was true until then.", "end", _end("ended")),
     Command("retract", WRITE, "It was never true, over all or part of its time.", "retract", _end("retracted"), words={
-        "reason": Word("Why it should not have been said.", "WHY")}),
+        "reason": Word("Why it should not have been recorded.", "WHY")}),
     Command("confirm", WRITE, "It still holds, whatever it rests on.", "confirm", _confirm, words={"reason": Word("What was looked at.", "WHY")}),
     Command("fold", WRITE, "Sum up several things in one.", "fold", _fold, _node("folded into")),
     Command("consolidate", WRITE, "Propose what to sum up in one, or do it.", "consolidation.consolidate", _consolidate, without="summarise", words={

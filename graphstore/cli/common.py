@@ -88,7 +88,7 @@ def choose_branch(words: list[str]) -> list[str]:
 def open_store(
     path: Path, *, author: str | None = None, read_only: bool = False, create: bool = False
 ) -> Iterator["GraphStore"]:
-    """The store, or the branch of it that was chosen, closed afterwards; what it had to mend on the way is told on standard error."""
+    """The store, or the branch of it that was chosen, closed afterwards; what opening it repaired is printed on standard error."""
     store = _opened(path, author or os.environ.get("USER"), read_only, create)
     try:
         with store:
@@ -151,14 +151,14 @@ def view_at(store: "GraphStore", valid: str | None, tx: str | None) -> "View":
     return store._read_once(valid, tx)
 
 
-def answer(value: object, as_json: bool, said: str | None = None) -> None:
-    """`value` as JSON, or in words: those of `said` where the value alone does not tell what was done."""
+def answer(value: object, as_json: bool, words: str | None = None) -> None:
+    """Print `value` as JSON, or as text: `words`, where the value alone does not show what was done."""
     from graphstore.cli import printing
 
     if as_json:
         printing.as_json(value)
     else:
-        printing.tell(value if said is None else said)
+        printing.show(value if words is None else words)
 
 
 _OBJECT = 'Give an object, such as \'{"text": "…"}\'.'

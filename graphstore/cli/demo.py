@@ -107,9 +107,9 @@ def _git(repository: Path | None, below: Path, kept: bool, progress: Progress) -
             plan = _plan(store)
             if plan is None:
                 return TOO_SHORT
-            said = str(report) if getattr(report, "commits", 1) else "nothing new since the last time"
+            imported = str(report) if getattr(report, "commits", 1) else "nothing new since the last time"
             title = f"The history of {path.resolve().name}"
-            tour = Tour(title, str(store.path), kept, said, seconds, plan.subject, _ask(store, plan))
+            tour = Tour(title, str(store.path), kept, imported, seconds, plan.subject, _ask(store, plan))
             tour.open_next = _open_next(store, plan)
             return tour
     except GraphStoreError as error:
@@ -126,9 +126,9 @@ def _example(reason: str, below: Path, kept: bool, progress: Progress) -> Tour:
     lines = installed if installed.is_dir() else ROOT / "examples"
     with graphstore.open(below / "team.gs") as store:
         start = time.perf_counter()
-        said = "nothing new since the last time"
+        imported = "nothing new since the last time"
         if not store.nodes(kind="decision"):
-            said = str(import_jsonl(store, lines / "team.jsonl", lines / "team.toml", progress=progress))
+            imported = str(import_jsonl(store, lines / "team.jsonl", lines / "team.toml", progress=progress))
         seconds = time.perf_counter() - start
         at = datetime.fromisoformat
         plan = Plan(
@@ -140,7 +140,7 @@ def _example(reason: str, below: Path, kept: bool, progress: Progress) -> Tour:
             cypher=text("demo_led_to"),
         )
         title = f"What a small team knew ({reason})"
-        tour = Tour(title, str(store.path), kept, said, seconds, plan.subject, _ask(store, plan))
+        tour = Tour(title, str(store.path), kept, imported, seconds, plan.subject, _ask(store, plan))
         tour.open_next = f"{lines / 'team.jsonl'}, the lines this came from"
         return tour
 
@@ -156,14 +156,14 @@ def _plan(store: GraphStore) -> Plan | None:
     subject = max(files, key=lambda node: (node.number, node.content.get("lines") or 0))
     history = store.history(subject.id)
     past = history[(len(history) - 1) // 2]
-    told = sorted(event.tx_from for event in commits)
-    half = (len(told) - 1) // 2
+    recorded = sorted(event.tx_from for event in commits)
+    half = (len(recorded) - 1) // 2
     return Plan(
         subject=subject.id,
         date=_between(past.valid_from, past.valid_to),
         replaced=f"{subject.id}-v{max(1, subject.number - 3)}",
         cause=_telling_commit(commits).id,
-        known_at=_between(told[half], told[half + 1] if half + 1 < len(told) else None),
+        known_at=_between(recorded[half], recorded[half + 1] if half + 1 < len(recorded) else None),
         cypher=text("demo_most_changed"),
     )
 
@@ -199,7 +199,7 @@ def _ask(store: GraphStore, plan: Plan) -> list[Answer]:
         f'store.as_of(valid="{when(plan.date)}").node("{plan.subject}")',
         lambda: then.node(plan.subject),
     )
-    first.note = f"told {when(_told(store, first.value))}\n{_why(store, first.value)}"
+    first.note = f"recorded {when(_recorded_at(store, first.value))}\n{_why(store, first.value)}"
     compared = _timed(
         f"What did we know on {known_at}, about that moment?",
         f'store.knowledge_at("{when(plan.known_at)}").compare(store.as_of())',
@@ -245,13 +245,13 @@ def _counted(answer: Answer, before: int, after: int) -> Answer:
     return answer
 
 
-def _told(store: GraphStore, node: Node) -> datetime:
-    """When this description was first told: its rows are told anew each time a part of their period is taken."""
+def _recorded_at(store: GraphStore, node: Node) -> datetime:
+    """When this description was first recorded: its rows are recorded anew each time a part of their period is taken."""
     return min(row.tx_from for row in store.versions(node.id) if row.number == node.number)
 
 
 def _why(store: GraphStore, node: Node) -> str:
-    """The last thing said to have led to this description."""
+    """The last recorded cause of this description."""
     causes = [
         link for link in store.links_from(node.id, ("caused_by",)) if link.valid_from <= node.valid_from
     ]
@@ -263,17 +263,15 @@ def _why(store: GraphStore, node: Node) -> str:
 
 
 def _learned_since(store: GraphStore, plan: Plan) -> str:
-    """What we say today about the subject at that instant, when it is something else than we said then."""
+    """What we believe today about the subject at that instant, when we believed something else then."""
     try:
-        said = store.knowledge_at(plan.known_at).node(plan.subject)
-        says = store.as_of(valid=plan.known_at).node(plan.subject)
+        then = store.knowledge_at(plan.known_at).node(plan.subject)
+        now = store.as_of(valid=plan.known_at).node(plan.subject)
     except NotFoundError:
         return ""
-    if said.number == says.number:
-        return (
-            f"of {_name(plan.subject)} we said then what we say of that moment today: version {said.number}"
-        )
-    return f"then we said:             {label(said)}\nof the same moment today: {label(says)}"
+    if then.number == now.number:
+        return f"of {_name(plan.subject)} we believed then what we believe of that moment today: version {then.number}"
+    return f"we believed then:         {label(then)}\nof the same moment today: {label(now)}"
 
 
 def _name(id: str) -> str:
@@ -288,7 +286,7 @@ def _open_next(store: GraphStore, plan: Plan) -> str:
     return f"{_name(plan.subject)}, changed more often than any other"
 
 
-# ---- telling ----------------------------------------------------------------------------------
+# ---- printing ----------------------------------------------------------------------------------
 
 
 def as_dict(tour: Tour) -> dict[str, Any]:
@@ -297,7 +295,7 @@ def as_dict(tour: Tour) -> dict[str, Any]:
     return {one.name: getattr(tour, one.name) for one in fields(tour)} | {"answers": answers}
 
 
-def tell(tour: Tour) -> None:
+def show(tour: Tour) -> None:
     """The tour on a terminal."""
     out = console()
     out.print()
@@ -312,7 +310,7 @@ def tell(tour: Tour) -> None:
         out.print(f"  ({_span(answer.seconds)})", style="dim")
         for line in answer.call.splitlines():
             out.print(f"   {line}", style="cyan", soft_wrap=True)
-        _tell_value(answer.value, out)
+        _show_value(answer.value, out)
         if answer.note:
             out.print("\n".join(f"   {line}" for line in answer.note.splitlines()))
     out.print()
@@ -324,14 +322,14 @@ def tell(tour: Tour) -> None:
     out.print()
 
 
-def _tell_value(value: Any, out: Console) -> None:
+def _show_value(value: Any, out: Console) -> None:
     match value:
         case Node():
-            _tell_node(value, out)
+            _show_node(value, out)
         case Supersession():
-            _tell_supersession(value, out)
+            _show_supersession(value, out)
         case Chain():
-            _tell_chain(value, out)
+            _show_chain(value, out)
         case dict():
             out.print("   " + " · ".join(f"{count} {name}" for name, count in value.items()), style="green")
         case list():
@@ -339,22 +337,22 @@ def _tell_value(value: Any, out: Console) -> None:
             table(columns, [[_short(cell) for cell in row.values()] for row in value], out, indent=3)
 
 
-def _tell_node(node: Node, out: Console) -> None:
+def _show_node(node: Node, out: Console) -> None:
     content = node.content
     if "lines" in content:
-        said = f"{content['lines']} lines, {content['size']:,} bytes, blob {str(content['blob'])[:10]}"
+        text = f"{content['lines']} lines, {content['size']:,} bytes, blob {str(content['blob'])[:10]}"
     else:
-        said = label(node)
-    out.print(f"   version {node.number}: {said}", style="green")
+        text = label(node)
+    out.print(f"   version {node.number}: {text}", style="green")
     out.print(f"   true {when(node.valid_from)} → {when(node.valid_to)}")
 
 
-def _tell_supersession(found: Supersession, out: Console) -> None:
+def _show_supersession(found: Supersession, out: Console) -> None:
     for step, of in zip(found.chain[:SHOWN], found.of_steps, strict=False):
         who = f" by {step.who.partition(' <')[0]}" if step.who else ""
         ended = f"{of} " if step.node is None and of != found.subject.id else ""
         out.print(f"   {ended}{_successor(step)}", style="green")
-        out.print(f"     true since {when(step.since)}, told {when(step.recorded_at)}{who}")
+        out.print(f"     true since {when(step.since)}, recorded {when(step.recorded_at)}{who}")
         if step.why:
             out.print(f"     because: {step.why}")
     if len(found.chain) > SHOWN:
@@ -377,7 +375,7 @@ def _known_as(thing: Node | Event, subject: str) -> str:
     return f"{thing.id}: {label(thing)}"
 
 
-def _tell_chain(chain: Chain, out: Console) -> None:
+def _show_chain(chain: Chain, out: Console) -> None:
     root = chain.root
     author = root.metadata.get("author") if isinstance(root, Event) else None
     since = root.occurred_at if isinstance(root, Event) else root.valid_from
@@ -386,8 +384,8 @@ def _tell_chain(chain: Chain, out: Console) -> None:
     for thing, depth, reason in list(walked(chain))[1 : SHOWN + 1]:
         size = thing.content.get("lines") if isinstance(thing, Node) else None
         out.print(f"   {'   ' * (depth - 1)}└─ {label(thing)}", end="")
-        told = [reason, None if size is None else f"{size} lines now"]
-        out.print("".join(f"  {one}" for one in told if one), style="dim")
+        details = [reason, None if size is None else f"{size} lines now"]
+        out.print("".join(f"  {one}" for one in details if one), style="dim")
     if len(chain.nodes) > SHOWN:
         out.print(f"   … and {len(chain.nodes) - SHOWN} more", style="dim")
 

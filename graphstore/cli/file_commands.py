@@ -43,7 +43,7 @@ def demo(
     if as_json:
         answer(tours.as_dict(tour), as_json)
     else:
-        tours.tell(tour)
+        tours.show(tour)
 
 
 def export(
@@ -162,11 +162,11 @@ def session_stats(
 
     with progress_bar("reading") as progress:
         found = transcript.statistics(transcript.read(file, parent=parent, progress=progress))
-    answer(found, as_json, _told(found))
+    answer(found, as_json, _statistics(found))
 
 
-def _told(found: "SessionStatistics") -> str:
-    """The statistics, a line for each that there is something to say of."""
+def _statistics(found: "SessionStatistics") -> str:
+    """The statistics, a line for each that is not empty."""
     from graphstore.values.period import when
 
     version = f" {found.version}" if found.version is not None else ""
@@ -174,7 +174,7 @@ def _told(found: "SessionStatistics") -> str:
         f"{found.entries:,}, {found.content_entries:,} of content, in {_many(found.segments, 'segment')}"
     )
     lasted = "" if found.duration_minutes is None else f", {found.duration_minutes:,} minutes"
-    said = {
+    rows = {
         "session": f"{found.session_id} ({found.format}{version})",
         "name": found.name,
         "folder": found.cwd,
@@ -192,7 +192,7 @@ def _told(found: "SessionStatistics") -> str:
         "cost": None if found.cost is None else f"${found.cost:,.4f}",
         "warnings": _counts(found.warnings) or "none",
     }
-    return "\n".join(f"{name:<12} {value}" for name, value in said.items() if value)
+    return "\n".join(f"{name:<12} {value}" for name, value in rows.items() if value)
 
 
 def _counts(counts: Mapping[str, int]) -> str:

@@ -140,20 +140,20 @@ class Command:
 
     def _option(self, one: Parameter) -> inspect.Parameter:
         word = self.word(one.name)
-        said = (
+        text = (
             f"{word.help} [{one.default}]"
             if one.default and "[" not in word.help and one.type != "bool"
             else word.help
         )
         plain = "--" + one.name.replace("_", "-")
         metavar = None if "|" in one.type else word.metavar or _METAVARS.get(one.type)
-        offered = typer.Option(word.flag or plain, metavar=metavar, help=said, **_CHECKS.get(one.type, {}))
+        offered = typer.Option(word.flag or plain, metavar=metavar, help=text, **_CHECKS.get(one.type, {}))
         return _offered(one, offered)
 
-    def values(self, told: Mapping[str, Any]) -> dict[str, Any]:
-        """What was given, as the call takes it; what was not given keeps the default of the call."""
+    def values(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments as the call takes them; an absent one keeps the default of the call."""
         found = {}
-        for name, value in told.items():
+        for name, value in arguments.items():
             one = self.parameters[name]
             if value is None or value == [] or (one.type == "bool" and value is False):
                 continue
@@ -260,10 +260,10 @@ class Asked:
 
     def report(self, found: Any) -> None:
         """Print an answer."""
-        for name, said in _BESIDE.items():
+        for name, heading in _BESIDE.items():
             of = getattr(found, name, ())
             for each in of if isinstance(of, list | tuple) else ():
-                typer.echo(f"{said}: {each}", err=True)
+                typer.echo(f"{heading}: {each}", err=True)
         words = found if self.as_json else self.shown(found)
         if words is not None or self.as_json:
             common.answer(words, self.as_json)
@@ -272,9 +272,9 @@ class Asked:
 def function(command: Command) -> Callable[..., None]:
     """The command as a function that typer reads."""
 
-    def run(store: Path, as_json: bool, author: str | None = None, **told: Any) -> None:
-        at = {axis: told.pop(axis, None) for axis in ("valid", "tx")} if command.is_at else {}
-        values = command.values(told)
+    def run(store: Path, as_json: bool, author: str | None = None, **arguments: Any) -> None:
+        at = {axis: arguments.pop(axis, None) for axis in ("valid", "tx")} if command.is_at else {}
+        values = command.values(arguments)
         if command.check is not None:
             command.check(values | {axis: time for axis, time in at.items() if time})
         writes = command.writes(values) if command.writes is not None else command.is_write
@@ -298,16 +298,16 @@ def function(command: Command) -> Callable[..., None]:
 
 def parsed(command: Command, words: list[str]) -> dict[str, Any]:
     """The values that words give to a command, with no store before them. Raises typer's usage errors."""
-    told: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
 
     def take(**values: Any) -> None:
-        told.update(values)
+        arguments.update(values)
 
     take.__signature__ = command.signature()  # type: ignore[attr-defined]
     info = CommandInfo(name=command.name, callback=take, add_help_option=False)
     made = get_command_from_info(info, pretty_exceptions_short=True, rich_markup_mode=None)
     made.main(words, prog_name=command.name, standalone_mode=False)
-    return command.values(told)
+    return command.values(arguments)
 
 
 def _common(name: str, annotation: Any, default: Any = None) -> inspect.Parameter:
@@ -320,4 +320,4 @@ _BESIDE = {
     "remarks": "note",
     "warnings": "warning",
 }
-"""What an answer says beside itself, on standard error."""
+"""Fields of an answer that are printed on standard error, each with its heading."""

@@ -41,9 +41,9 @@ if TYPE_CHECKING:
 
 LABEL_LENGTH = 72
 DRAWN = 1000
-"""Rows of a table that are laid out to fit a terminal: a million would take minutes and gigabytes."""
+"""Rows of a table that are formatted to fit a terminal: a million would take minutes and gigabytes."""
 WIDEST = 60
-"""Columns that a narrower cell is filled up to, in lines that are not laid out."""
+"""Columns that a narrower cell is filled up to, in lines that are not formatted."""
 # a description comes from anywhere, a web page's error among them; lines and tabs are no harm
 _OBEYED = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]|\r(?!\n)")
 # an underscore within a word is one in Markdown too
@@ -124,8 +124,8 @@ def console() -> Console:
     from rich.console import Console
 
     class Plain(Console):
-        def print(self, *told: Any, **how: Any) -> None:
-            super().print(*(harmless(one) if isinstance(one, str) else one for one in told), **how)
+        def print(self, *values: Any, **how: Any) -> None:
+            super().print(*(harmless(one) if isinstance(one, str) else one for one in values), **how)
 
     width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 200
     return Plain(markup=False, emoji=False, highlight=False, width=width)
@@ -212,7 +212,7 @@ def _width(text: str) -> int:
     return cell_len(text)
 
 
-def tell(value: object, out: Console | None = None) -> None:
+def show(value: object, out: Console | None = None) -> None:
     """Any answer of the store, in words."""
     out = out or console()
     match value:
@@ -272,7 +272,7 @@ def _several(values: Sequence[Any], out: Console) -> None:
             doubted = [(one.ref, one.decision, one.reasoning, one.text) for one in values]
             table(("version", "unsure", "why", "of"), doubted, out)
         case [BranchInfo(), *_]:
-            told = [
+            rows = [
                 (
                     each.name,
                     when(each.forked_at),
@@ -282,13 +282,13 @@ def _several(values: Sequence[Any], out: Console) -> None:
                 )
                 for each in values
             ]
-            table(("branch", "begins with", "transactions", "last", "merged"), told, out)
+            table(("branch", "begins with", "transactions", "last", "merged"), rows, out)
         case [Chain(), *_]:
             for chain in values:
                 _chain(chain, out)
         case [Change(), *_]:
-            told = [(one.tx, one.verb, one.subject, one.author, one.reason) for one in values]
-            table(("tx", "verb", "subject", "author", "reason"), told, out)
+            rows = [(one.tx, one.verb, one.subject, one.author, one.reason) for one in values]
+            table(("tx", "verb", "subject", "author", "reason"), rows, out)
         case _:
             table(("",), [(value,) for value in values], out)
 
@@ -431,15 +431,15 @@ def walked(chain: Chain) -> Iterator[tuple[Node | Event, int, str | None]]:
     for link in chain.links:
         near.setdefault(link.source, []).append((link.target, link.reason))
         near.setdefault(link.target, []).append((link.source, link.reason))
-    told: set[str] = set()
+    shown: set[str] = set()
     for root in things:  # a walk may have begun at several
-        waiting: list[tuple[str, int, str | None]] = [] if root in told else [(root, 0, None)]
-        told.add(root)
+        waiting: list[tuple[str, int, str | None]] = [] if root in shown else [(root, 0, None)]
+        shown.add(root)
         while waiting:
             id, depth, reason = waiting.pop()
             yield things[id], depth, reason
-            fresh = [(one, why) for one, why in near.get(id, ()) if one in things and one not in told]
-            told.update(one for one, _ in fresh)
+            fresh = [(one, why) for one, why in near.get(id, ()) if one in things and one not in shown]
+            shown.update(one for one, _ in fresh)
             waiting.extend((one, depth + 1, why) for one, why in reversed(fresh))
 
 
@@ -453,7 +453,7 @@ def _chain(chain: Chain, out: Console) -> None:
             out.print(f"{'   ' * depth}because: {reason}", style="dim")
     if chain.truncated:
         out.print(
-            "there is more than this; a greater --depth or --hops shows more of what lies behind it.",
+            "there is more than this; a greater --depth or --hops shows more of what is behind it.",
             style="yellow",
         )
     elif not chain.nodes:
@@ -463,10 +463,12 @@ def _chain(chain: Chain, out: Console) -> None:
 def _contradictions(found: Iterable[Contradiction], out: Console) -> None:
     rows: list[tuple[object, ...]] = []
     for one in found:
-        said = "says so" if one.link is not None else f"{one.overlap or 0:.0%} alike"
+        ground = "says so" if one.link is not None else f"{one.overlap or 0:.0%} alike"
         state = one.decision or ("over" if one.settled else "")
         reason = None if one.link is None else one.link.reason
-        rows.append((said, one.source.id, label(one.source), one.target.id, label(one.target), state, reason))
+        rows.append(
+            (ground, one.source.id, label(one.source), one.target.id, label(one.target), state, reason)
+        )
     table(("", "one", "says", "other", "says", "kept", "reason"), rows, out)
 
 
@@ -483,7 +485,7 @@ def _swept(found: Swept, out: Console) -> None:
         out.print("no extractor was asked.", style="dim")
     else:
         out.print(
-            f"asked about {found.asked} things told after {when(found.since, 'the beginning')}: "
+            f"asked about {found.asked} things recorded after {when(found.since, 'the beginning')}: "
             f"{len(found.admitted)} links written, {len(found.refused)} proposals refused."
         )
     if found.admitted:
@@ -536,7 +538,7 @@ def timeline(messages: Iterable[Event], out: Console | None = None) -> None:
 
 
 def _reported_link(link: Mapping[str, Any]) -> str:
-    told = [link["confidence"]] if link["confidence"] != "explicit" else []
-    told += [word for word in ("evicted",) if link.get("target_evicted")]
-    told += [link["reason"]] if link.get("reason") else []
-    return f"{link['relationship']} {link['target']}" + (f" ({', '.join(told)})" if told else "")
+    details = [link["confidence"]] if link["confidence"] != "explicit" else []
+    details += [word for word in ("evicted",) if link.get("target_evicted")]
+    details += [link["reason"]] if link.get("reason") else []
+    return f"{link['relationship']} {link['target']}" + (f" ({', '.join(details)})" if details else "")

@@ -187,7 +187,7 @@ def shell(
     valid: Valid = None,
     tx: Tx = None,
 ) -> None:
-    """Ask in Cypher and short commands, line by line, beside whoever writes. Reads standard input when that is no terminal."""
+    """Ask in Cypher and short commands, line by line, beside any writer. Reads standard input when that is no terminal."""
     from graphstore.cli.shell.output import Mode, Output
     from graphstore.cli.shell.shell import Shell
 

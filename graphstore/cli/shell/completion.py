@@ -32,7 +32,7 @@ def _none(_: str) -> list[tuple[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The names that may be completed. `ids` and `files` are asked with what was typed, and give each with what it is."""
+    """The names that may be completed. `ids` and `files` are called with what was typed, and return each with what it is."""
 
     vocabulary: Vocabulary = field(default_factory=Vocabulary)
     commands: Commands = field(default_factory=dict)
@@ -95,15 +95,15 @@ def _in_cypher(typed: str, names: Names) -> Iterator[Suggestion]:
     every = list(pieces(typed))
     open_string = _open_string(every)
     if open_string is not None:
-        said = "".join(piece for _, piece in every[open_string + 1 :])
-        yield from _in_string(_spoken(every[:open_string]), said, names)
+        typed = "".join(piece for _, piece in every[open_string + 1 :])
+        yield from _in_string(_significant(every[:open_string]), typed, names)
         return
     last = every[-1] if every else ("space", "")
     if last[0] == "comment" and not typed.endswith("\n"):
         return
     at_word = last[0] in ("word", "param") or last == ("mark", "$")
     word = last[1] if at_word else ""
-    before = _spoken(every[:-1] if at_word else every)
+    before = _significant(every[:-1] if at_word else every)
     if word.startswith("$"):
         yield from _matching(word, ((f"${name}", "parameter") for name in names.params))
         return
@@ -115,19 +115,19 @@ def _open_string(every: list[Token]) -> int | None:
     return next((at for at, (kind, piece) in enumerate(every) if kind == "mark" and piece in "'\""), None)
 
 
-def _spoken(every: list[Token]) -> list[Token]:
+def _significant(every: list[Token]) -> list[Token]:
     return [token for token in every if token[0] not in ("space", "comment")]
 
 
-def _in_string(before: list[Token], said: str, names: Names) -> Iterator[Suggestion]:
+def _in_string(before: list[Token], typed: str, names: Names) -> Iterator[Suggestion]:
     about = next(
         (piece for kind, piece in reversed(before) if kind == "word" and piece.upper() not in KEYWORDS), ""
     )
     values = names.vocabulary.values.get(about)
     if values is not None:
-        yield from _matching(said, ((value, about) for value in values))
+        yield from _matching(typed, ((value, about) for value in values))
     else:
-        yield from _matching(said, names.ids(said))
+        yield from _matching(typed, names.ids(typed))
 
 
 def _expected(before: list[Token], word: str, names: Names) -> Iterator[Suggestion]:

@@ -12,7 +12,7 @@ from typing import Any
 import typer
 from pydantic import BaseModel
 
-from graphstore.cli import printing as tell
+from graphstore.cli import printing
 from graphstore.core.tables.result import Entity, Result
 from graphstore.errors import ConflictError, InvalidError
 from graphstore.memory.recall import Recalled
@@ -36,7 +36,7 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The rows of an answer, and the value they are of where it is more than rows: JSON is made of that, and so is what is told in words."""
+    """The rows of an answer, and the value they are of where it is more than rows: JSON and text are made of that."""
 
     result: Result
     value: Any = None
@@ -102,7 +102,7 @@ def of_supersession(found: Supersession) -> Answer:
         (
             step.how,
             step.node and step.node.id,
-            step.node and tell.label(step.node),
+            step.node and printing.label(step.node),
             step.who,
             step.why,
             step.since,
@@ -116,8 +116,14 @@ def of_supersession(found: Supersession) -> Answer:
 def of_chain(found: Chain) -> Answer:
     """The answer of a chain: a row for each thing, with how many links away it is and the reason of the last of them."""
     rows = [
-        (depth, thing.id, thing.kind if isinstance(thing, Node) else thing.type, tell.label(thing), reason)
-        for thing, depth, reason in tell.walked(found)
+        (
+            depth,
+            thing.id,
+            thing.kind if isinstance(thing, Node) else thing.type,
+            printing.label(thing),
+            reason,
+        )
+        for thing, depth, reason in printing.walked(found)
     ]
     return Answer(Result(("depth", "id", "kind", "says", "reason"), rows), found, found)
 
@@ -129,7 +135,7 @@ def of_recalled(found: Recalled) -> Answer:
             rank,
             hit.node.id,
             hit.node.kind if isinstance(hit.node, Node) else hit.node.type,
-            tell.label(hit.node),
+            printing.label(hit.node),
             round(hit.score, 4),
             "; ".join(map(str, hit.path)) or None,
         )
@@ -141,7 +147,10 @@ def of_recalled(found: Recalled) -> Answer:
 def of_difference(found: ViewDiff) -> Answer:
     """The answer of what two coordinates differ in, a row for each thing and link."""
     things = [
-        *((change, "node", each.id, tell.label(each)) for change, each in _sides(found.added, found.removed)),
+        *(
+            (change, "node", each.id, printing.label(each))
+            for change, each in _sides(found.added, found.removed)
+        ),
         *(
             (
                 "changed",
@@ -152,7 +161,7 @@ def of_difference(found: ViewDiff) -> Answer:
             for each in found.changed
         ),
         *(
-            (change, "event", each.id, tell.label(each))
+            (change, "event", each.id, printing.label(each))
             for change, each in _sides(found.events_added, found.events_removed)
         ),
         *(
@@ -178,7 +187,7 @@ def _sentence(link: Link) -> str:
 
 @dataclass(slots=True)
 class Output:
-    """Where answers go. On a terminal long tables are cut and the time is told; anywhere else everything is given, and only that."""
+    """Where answers go. On a terminal long tables are cut and the time is shown; anywhere else everything is written, and only that."""
 
     terminal: bool = False
     mode: Mode = Mode.table
@@ -196,22 +205,22 @@ class Output:
             self.remark(_took(answer, seconds))
 
     def _table(self, answer: Answer) -> None:
-        console = tell.console()
+        console = printing.console()
         if callable(answer.words):
             shown = answer.words()
             if shown is not None:
-                tell.tell(shown, console)
+                printing.show(shown, console)
             return
         if answer.words is not None:
             several = isinstance(answer.words, list)
             shown = answer.words[: self._most] if several else answer.words
-            tell.tell(shown, console)
+            printing.show(shown, console)
             self._hide(len(answer.words) - len(shown) if several else 0)
             return
         result = answer.result
         rows = result.tuples()[: self._most]
-        cell = _short if self.terminal else tell.cell
-        tell.grid(result.columns, ([cell(value) for value in row] for row in rows), console)
+        cell = _short if self.terminal else printing.cell
+        printing.grid(result.columns, ([cell(value) for value in row] for row in rows), console)
         self._hide(len(result) - len(rows))
 
     @property
@@ -225,42 +234,42 @@ class Output:
     def remark(self, text: str) -> None:
         """Something beside the answers; not among them where a program reads them."""
         if self.terminal:
-            tell.console().print(text, style="dim", soft_wrap=True)
+            printing.console().print(text, style="dim", soft_wrap=True)
         else:
             typer.echo(text, err=True)
 
     def error(self, error: BaseException) -> None:
         """What was refused, in one line."""
-        said = next(iter(str(error).strip().splitlines()), "") or type(error).__name__
+        message = next(iter(str(error).strip().splitlines()), "") or type(error).__name__
         coloured = self.terminal and not os.environ.get("NO_COLOR")
-        typer.secho(f"error: {tell.harmless(said)}", fg="red" if coloured else None, err=True)
+        typer.secho(f"error: {printing.harmless(message)}", fg="red" if coloured else None, err=True)
 
 
 def _short(value: object) -> str:
     """A cell for people: the beginning of what is long, and of a node or a link only what it has."""
     if isinstance(value, Entity):
         value = {name: each for name, each in value.items() if each is not None}
-    return line(tell.cell(value), CELL)
+    return line(printing.cell(value), CELL)
 
 
 def _took(answer: Answer, seconds: float) -> str:
     spent = f"{seconds * 1000:,.1f} ms" if seconds < 1 else f"{seconds:,.2f} s"
     if answer.words is not None and not isinstance(answer.words, list):
-        return f"{spent}."  # one thing, told in several lines
+        return f"{spent}."  # one thing, printed in several lines
     rows = len(answer.result)
     return f"{rows:,} {'row' if rows == 1 else 'rows'}, {spent}."
 
 
 def _markdown(answer: Answer) -> str:
-    return tell.markdown_text(answer.result.columns, answer.result.tuples())
+    return printing.markdown_text(answer.result.columns, answer.result.tuples())
 
 
 def _csv(answer: Answer) -> str:
-    return tell.csv_text(answer.result.columns, answer.result.tuples())
+    return printing.csv_text(answer.result.columns, answer.result.tuples())
 
 
 def _json(answer: Answer) -> str:
-    return tell.json_text(answer.document).decode()
+    return printing.json_text(answer.document).decode()
 
 
 _WRITERS: dict[Mode, Callable[[Answer], str]] = {

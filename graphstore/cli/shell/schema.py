@@ -1,4 +1,4 @@
-"""What there is to ask for: labels, kinds, types, links and properties, told and as names to complete."""
+"""The labels, kinds, types, links and properties there are: as tables, and as names to complete."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def view(seen: View) -> Answer:
     link = columns_of(seen, SOME_LINK)
     kinds, types, links = (_counts(seen, name) for name in ("count_kinds", "count_types", "count_links"))
     rows = [
-        *(("label", label, labels.get(label, 0), _told(columns[label])) for label in LABELS),
+        *(("label", label, labels.get(label, 0), _listed(columns[label])) for label in LABELS),
         *(("kind of node", name, count, None) for name, count in kinds.items()),
         *(("type of event", name, count, None) for name, count in types.items()),
         *(("link", name, count, None) for name, count in links.items()),
-        ("link", "(any)", sum(links.values()), _told(link)),
+        ("link", "(any)", sum(links.values()), _listed(link)),
     ]
     value: dict[str, Any] = {
         "labels": {label: {"count": labels.get(label, 0), "properties": columns[label]} for label in LABELS},
@@ -50,10 +50,10 @@ def tables(store: GraphStore) -> Answer:
     ]
     link = next((columns for name, _, columns in found if name == SOME_LINK), {})
     rows = [
-        (name, kind, "as any link" if kind == "rel" and columns == link else _told(columns))
+        (name, kind, "as any link" if kind == "rel" and columns == link else _listed(columns))
         for name, kind, columns in found
     ]
-    rows.append(("(any link)", "rel", _told(link)))
+    rows.append(("(any link)", "rel", _listed(link)))
     value = {name: {"type": kind, "columns": columns} for name, kind, columns in found}
     return Answer(Result(("table", "type", "columns"), rows), value)
 
@@ -75,7 +75,7 @@ def _counts(seen: View, name: str) -> dict[str, int]:
     return {str(each): int(count) for each, count in seen.query(text(name)).tuples()}
 
 
-def _told(columns: Columns) -> str:
+def _listed(columns: Columns) -> str:
     return ", ".join(f"{name} {kind}" for name, kind in columns.items())
 
 
@@ -124,6 +124,6 @@ def of_tables(store: GraphStore) -> Vocabulary:
 def ids(seen: View, prefix: str) -> list[tuple[str, str]]:
     """Some ids that begin so, each with what it names."""
     return [
-        (str(id), " ".join(str(part) for part in (label, kind, said) if part))
-        for id, label, kind, said in seen.query(text("ids_that_begin"), prefix=prefix).tuples()
+        (str(id), " ".join(str(part) for part in (label, kind, statement) if part))
+        for id, label, kind, statement in seen.query(text("ids_that_begin"), prefix=prefix).tuples()
     ]

@@ -1,4 +1,4 @@
-"""The shell: Cypher and short commands over one store that is only read, beside whoever writes it.
+"""The shell: Cypher and short commands over one store that is only read, beside its writer.
 
 The way of a line: what was typed → a statement or a command → follow the writer, unless pinned → the view's public reads → an answer, shown.
 """
@@ -59,7 +59,7 @@ class Stopping:
 
     @contextmanager
     def minded(self) -> Iterator[None]:
-        """In this block Ctrl-C does nothing, but in what is `heard` of it. One handler for all: to change it leaves a moment for the other."""
+        """In this block Ctrl-C does nothing, except in a `raised` block inside. One handler for all: to change it leaves a moment for the other."""
         before = signal.signal(signal.SIGINT, self._come)
         try:
             yield
@@ -67,7 +67,7 @@ class Stopping:
             signal.signal(signal.SIGINT, before)
 
     @contextmanager
-    def heard(self) -> Iterator[None]:
+    def raised(self) -> Iterator[None]:
         """In this block Ctrl-C is raised; those that follow at once are passed over, for the first is being seen to."""
         self._held = self._waiting = False
         self._last = -PATIENCE
@@ -77,7 +77,7 @@ class Stopping:
             self.end()
 
     def end(self) -> None:
-        """From here on none is raised: one may have come at the very end of what is heard."""
+        """From here on none is raised: one may have come at the very end of a `raised` block."""
         self._last = math.inf
 
     @contextmanager
@@ -112,7 +112,7 @@ class Shell:
         self.tables = False
         self.params: dict[str, Any] = {}
         self.last: Answer | None = None
-        """What was answered last, for :export."""
+        """The last answer, for :export."""
         self.stopping = Stopping()
 
     # ---------------------------------------------------------------- where it looks
@@ -160,13 +160,13 @@ class Shell:
         if self.valid is not None and self.valid == self.tx:
             return f" (as of {self.valid})"
         axes = (("valid", self.valid), ("tx", self.tx))
-        told = ", ".join(f"{axis} {at}" for axis, at in axes if at is not None)
-        return f" ({told})" if told else ""
+        shown = ", ".join(f"{axis} {at}" for axis, at in axes if at is not None)
+        return f" ({shown})" if shown else ""
 
     # ---------------------------------------------------------------- what it answers
 
     def run(self, line: str) -> bool:
-        """Answer one statement or command. False when it was refused, which was said in one line. Raises Leave."""
+        """Answer one statement or command. False when it was refused, after one line with the error. Raises Leave."""
         try:
             if self.tx is None:
                 self.follow()
@@ -216,12 +216,12 @@ class Shell:
 
 
 def _explained(error: QueryError, cypher: str) -> QueryError:
-    said = _EVERY_WORD.sub("", str(error))
+    message = _EVERY_WORD.sub("", str(error))
     written = {piece.upper() for kind, piece in pieces(cypher) if kind == "word"} & WRITES
-    if written and "refused" in said:
-        return QueryError(f"{said} {WRITING}")
-    missing = "was given no value" in said
-    return QueryError(f"{said} Give one with :param NAME VALUE." if missing else said)
+    if written and "refused" in message:
+        return QueryError(f"{message} {WRITING}")
+    missing = "was given no value" in message
+    return QueryError(f"{message} Give one with :param NAME VALUE." if missing else message)
 
 
 # ---------------------------------------------------------------- the commands
@@ -280,17 +280,17 @@ def _branch(shell: Shell, name: str) -> Answer | None:
 
 
 def _refresh(shell: Shell, _: str) -> None:
-    told = shell.follow()
-    shell.output.remark(f"{told:,} new transaction{'' if told == 1 else 's'}.")
+    count = shell.follow()
+    shell.output.remark(f"{count:,} new transaction{'' if count == 1 else 's'}.")
 
 
-# ---------------------------------------------------------------- what the command line asks too
+# ---------------------------------------------------------------- the reads of the command line
 
 _UsageError: Any = typer.BadParameter.__base__
 
 
 def _asking(command: made.Command) -> Command:
-    """A command of the command line that only reads, asked where the shell looks."""
+    """A reading command of the command line, run where the shell looks."""
 
     def act(shell: Shell, rest: str) -> Answer:
         one = command.arguments[0] if len(command.arguments) == 1 else None
@@ -342,7 +342,7 @@ def _diff(shell: Shell, rest: str) -> Answer:
             return of_difference(one.compare(other))
         case _:
             raise InvalidError(
-                f"cannot tell the difference of {rest!r}. Give an id and two version numbers, or two times: :diff limits 1 3, "
+                f"cannot compare {rest!r}. Give an id and two version numbers, or two times: :diff limits 1 3, "
                 ":diff 2026-01-01 now."
             )
 
@@ -400,8 +400,8 @@ def _param(shell: Shell, rest: str) -> Answer | None:
         return None
     if name and name not in shell.params:
         raise InvalidError.choice("parameter", name, shell.params)
-    told = {one: shell.params[one] for one in ([name] if name else shell.params)}
-    return Answer(Result(("parameter", "value"), list(told.items())), told, aside=True)
+    params = {one: shell.params[one] for one in ([name] if name else shell.params)}
+    return Answer(Result(("parameter", "value"), list(params.items())), params, aside=True)
 
 
 def _help(shell: Shell, name: str) -> Answer:
@@ -426,7 +426,7 @@ _LISTED = (
     Command(":param [NAME VALUE]", "a value for $NAME, as JSON or as text; alone: those there are", _param, ("param",)),
     Command(":mode [MODE]", "show answers as table, json, csv or markdown", _mode, ("mode",)),
     Command(":export FILE", "write the last answer, all of it: .csv .json .parquet .md", _export, ("file",), 1),
-    Command(":timing [on|off]", "tell what each answer took", _timing, ("switch",)),
+    Command(":timing [on|off]", "show what each answer took", _timing, ("switch",)),
     Command(":refresh", "follow what was written meanwhile; done before each statement unless :asof or :tx is set", _refresh),
     Command(":help [COMMAND]", "this", _help, ("command",)),
     Command(":quit", "leave, as Ctrl-D does", _quit),

@@ -56,10 +56,10 @@ _SAYS = 60
 def converse(shell: Shell) -> None:
     """Read and answer until Ctrl-D or :quit. Ctrl-C stops a query that runs, and clears what is half written."""
     counts = shell.store.stats()
-    told = ", ".join(f"{counts[what]:,} {what}" for what in ("nodes", "events", "links"))
+    listed = ", ".join(f"{counts[what]:,} {what}" for what in ("nodes", "events", "links"))
     shell.output.remark(
-        f"{shell.name}: {told}, last told {when(counts['last_tx'], 'never')}. "
-        "Only read here; a statement ends with ;  :help tells the rest."
+        f"{shell.name}: {listed}, last written {when(counts['last_tx'], 'never')}. "
+        "Only read here; a statement ends with ;  :help lists the rest."
     )
     session, loading = _session(shell), threading.Thread(target=_load)
     loading.start()
@@ -83,7 +83,7 @@ def _turn(session: PromptSession[str], shell: Shell, loading: threading.Thread) 
             shell.output.remark("Ctrl-D or :quit leaves.")
         return True
     try:
-        with shell.stopping.heard():
+        with shell.stopping.raised():
             with shell.stopping.held():
                 loading.join()
             for one in parser.inputs(text.splitlines(keepends=True)):
@@ -108,8 +108,7 @@ def _load() -> None:
 
 def _session(shell: Shell) -> PromptSession[str]:
     def prompt() -> StyleAndTextTuples:
-        told = shell.prompt()
-        name, bracket, coordinate = told.partition(" (")
+        name, bracket, coordinate = shell.prompt().partition(" (")
         return [("", name), ("class:coordinate", bracket + coordinate)]
 
     def continued(width: int, *_: object) -> str:
@@ -142,7 +141,7 @@ def history_file() -> Path:
 
 
 def history(remark: Callable[[str], None]) -> History:
-    """What was typed before, in a file that only its owner can read; in memory alone, which is said, where there can be none."""
+    """What was typed before, in a file that only its owner can read; in memory alone, after a remark, where there can be none."""
     try:
         path = history_file()
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -154,7 +153,7 @@ def history(remark: Callable[[str], None]) -> History:
     except OSError as error:
         remark(f"note: what you type is not kept: {path}: {error.strerror}.")
         return InMemoryHistory()
-    except RuntimeError as error:  # nobody knows where this user's home is
+    except RuntimeError as error:  # this user's home is unknown
         remark(f"note: what you type is not kept: {error}")
         return InMemoryHistory()
     return FileHistory(path)
@@ -207,7 +206,7 @@ class _Completing(Completer):
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
         typed = document.text_before_cursor
-        # a command needs none of the graph, which the first time takes a while to lay out
+        # a command needs none of the graph, which the first time takes a while to read
         none = parser.is_command(parser.cut(typed)[1])
         try:
             offered = suggestions(typed, self._names(Vocabulary() if none else self._vocabulary()))
@@ -237,8 +236,8 @@ class _Completing(Completer):
 
     def _vocabulary(self) -> Vocabulary:
         shell = self._shell
-        told = shell.store.stats()["transactions"]
-        place = (shell.branch, shell.valid, shell.tx, shell.tables, told)
+        written = shell.store.stats()["transactions"]
+        place = (shell.branch, shell.valid, shell.tx, shell.tables, written)
         if self._known[0] != place:
             found = schema.of_tables(shell.store) if shell.tables else schema.of_view(shell.view())
             self._known = (place, found)
@@ -254,7 +253,7 @@ def files(typed: str) -> list[tuple[str, str]]:
     here = Path(f"{folder}/" if folder or typed.startswith("/") else ".")
     try:
         found = sorted(here.expanduser().iterdir())
-    except (OSError, RuntimeError):  # nobody has that home
+    except (OSError, RuntimeError):  # there is no such home
         return []
     before = typed.removesuffix(name)
     return [

@@ -715,11 +715,11 @@ def interrupt() -> None:
 def test_ctrl_c_is_raised_once_at_a_time() -> None:
     stopping = Stopping()
     with stopping.minded():
-        with stopping.heard():
+        with stopping.raised():
             with pytest.raises(KeyboardInterrupt):
                 interrupt()
             interrupt()
-        with stopping.heard(), pytest.raises(KeyboardInterrupt):
+        with stopping.raised(), pytest.raises(KeyboardInterrupt):
             interrupt()
 
 
@@ -727,7 +727,7 @@ def test_ctrl_c_between_two_turns_does_nothing() -> None:
     stopping = Stopping()
     with stopping.minded():
         interrupt()
-        with stopping.heard():
+        with stopping.raised():
             pass
         interrupt()
 
@@ -735,7 +735,7 @@ def test_ctrl_c_between_two_turns_does_nothing() -> None:
 def test_ctrl_c_waits_for_the_end_of_what_must_not_be_left_half_done() -> None:
     done = []
     stopping = Stopping()
-    with stopping.minded(), stopping.heard(), pytest.raises(KeyboardInterrupt), stopping.held():
+    with stopping.minded(), stopping.raised(), pytest.raises(KeyboardInterrupt), stopping.held():
         interrupt()
         done.append("all of it")
 
