@@ -26,7 +26,7 @@ class Happening(NamedTuple):
 
 
 class Proposal(NamedTuple):
-    """A link that may be said, inferred: `source kind target` from `valid_from` on, and what it rests on."""
+    """A link that may be inferred: `source kind target` from `valid_from` on, and what it rests on."""
 
     source: str
     kind: str
@@ -54,13 +54,13 @@ def correlate(
     found: dict[Pair, Proposal] = {}
     for each in known:
         for deploy in deploys:
-            said = None
+            proposal = None
             if each.type == "regression":
-                said = _led_to(deploy, each, near)
+                proposal = _led_to(deploy, each, near)
             elif each.type == "error":
-                said = _ended(deploy, each, away)
-            if said is not None and said[:3] not in linked:
-                found.setdefault(said[:3], said)
+                proposal = _ended(deploy, each, away)
+            if proposal is not None and proposal[:3] not in linked:
+                found.setdefault(proposal[:3], proposal)
     return list(found.values())
 
 
@@ -99,7 +99,7 @@ def microseconds(window: timedelta, what: str) -> int:
 
 
 class Activity:
-    """When somebody was browsing, as told by instants that come in: the time between two of them counts, unless said otherwise."""
+    """When a user was browsing, by the instants that are noted: the time between two of them counts, unless `active` is false."""
 
     def __init__(self) -> None:
         self._stretches: list[list[Instant]] = []

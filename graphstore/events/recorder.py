@@ -1,7 +1,7 @@
 """What a server sees of a browser, made into events: errors, measurements, lists of resources, deploys, and the time that passes.
 
-The recorder never sleeps and reads no clock of its own: every call says when it is, or takes the store's now. What it decides is decided by
-the pure functions of `metrics` and `correlation`; it only writes down what they say, each observation as one transaction.
+The recorder never sleeps and reads no clock of its own: every call has an instant, or takes the store's now. Decisions are in
+the pure functions of `regressions` and `correlation`; it only writes their results, each observation as one transaction.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ _SETTINGS = {
     "name": "str", "agent": "str | None", "correlation": "timedelta", "reload": "timedelta", "quiet": "timedelta", "ratio": "float", "margin_ms": "float",
     "settle": "int",
 }  # fmt: skip
-_KEPT = 64  # recorders of one store that others ask by name; one that is asked again after so many others takes up from the store
+_KEPT = 64  # recorders of one store by name; one used again after so many others resumes from the store
 _recorders: WeakKeyDictionary[GraphStore, OrderedDict[str, Recorder]] = WeakKeyDictionary()
 
 
@@ -126,7 +126,7 @@ class Recorder:
 
     # ------------------------------------------------------------------ observations
 
-    @registry.of("events", "write", lambda store, **said: _named(store, **said), _SETTINGS)
+    @registry.of("events", "write", lambda store, **settings: _named(store, **settings), _SETTINGS)
     def observe_error(
         self,
         message: str,
@@ -141,7 +141,7 @@ class Recorder:
             self._known.watched[seen.event.id] = None
             return seen
 
-    @registry.of("events", "write", lambda store, **said: _named(store, **said), _SETTINGS)
+    @registry.of("events", "write", lambda store, **settings: _named(store, **settings), _SETTINGS)
     def observe_metric(
         self,
         name: str,
@@ -174,20 +174,20 @@ class Recorder:
         with self._observing(at) as when:
             before = self._known.metrics.get((name, page), Metric(name, page))
             metric, findings = measure(before, value, thresholds, baseline)
-            told = None
+            recorded = None
             for finding in findings:
                 if isinstance(finding, Regressed):
-                    told = self._regressed(metric, finding, when, unit)
-                    metric = metric._replace(regression=told.event.id)
+                    recorded = self._regressed(metric, finding, when, unit)
+                    metric = metric._replace(regression=recorded.event.id)
                 elif isinstance(finding, Shifted):
-                    told = self._shifted(metric, finding, when, unit)
-                    metric = metric._replace(shift=told.event.id)
+                    recorded = self._shifted(metric, finding, when, unit)
+                    metric = metric._replace(shift=recorded.event.id)
                 elif before.regression is not None:
-                    told = self._recovered(before.regression, metric, finding, when, unit) or told
+                    recorded = self._recovered(before.regression, metric, finding, when, unit) or recorded
             self._known.metrics[name, page] = metric
-            return told
+            return recorded
 
-    @registry.of("events", "write", lambda store, **said: _named(store, **said), _SETTINGS)
+    @registry.of("events", "write", lambda store, **settings: _named(store, **settings), _SETTINGS)
     def observe_resources(self, urls: Iterable[str], *, at: TimeLike | None = None) -> Recorded | None:
         """A page has loaded these. Other scripts or stylesheets than the last time imply a deploy; the first list is where it starts from."""
         if isinstance(urls, str) or not isinstance(urls, Iterable):
@@ -200,13 +200,13 @@ class Recorder:
                 return None
             added, removed = sorted(code - before), sorted(before - code)
             metadata = {"implied": True, "added": added, "removed": removed, "resources": sorted(code)}
-            told = self._record("deploy", changed_resources(added, removed), when, metadata=metadata)
+            recorded = self._record("deploy", changed_resources(added, removed), when, metadata=metadata)
             self._correlate(when)
-            return self._now(told)
+            return self._now(recorded)
 
-    @registry.of("events", "write", lambda store, **said: _named(store, **said), _SETTINGS)
+    @registry.of("events", "write", lambda store, **settings: _named(store, **settings), _SETTINGS)
     def observe_deploy(self, payload: Mapping[str, Any], *, at: TimeLike | None = None) -> Recorded:
-        """A CI webhook told of a deploy. `payload` has any of sha or commit, ref or branch, environment, actor, status, id, timestamp, and more.
+        """A CI webhook reported a deploy. `payload` has any of sha or commit, ref or branch, environment, actor, status, id, timestamp, and more.
 
         It happened at `at`, else at the payload's timestamp. A payload with an id that was delivered before is the same event.
         """
@@ -222,9 +222,9 @@ class Recorder:
             self._correlate(when)
             return self._now(recorded)
 
-    @registry.of("events", "write", lambda store, **said: _named(store, **said), _SETTINGS)
+    @registry.of("events", "write", lambda store, **settings: _named(store, **settings), _SETTINGS)
     def tick(self, now: TimeLike | None = None, active: bool = True) -> list[Recorded]:
-        """Time has passed until `now`; `active`: somebody was browsing meanwhile. Gives the resolutions of errors that have stopped."""
+        """Time has passed until `now`; `active`: a user was browsing meanwhile. Gives the resolutions of errors that have stopped."""
         with self._observing(now, active):
             return self._reloaded() + self._quieted()
 
@@ -237,7 +237,7 @@ class Recorder:
             "value": found.value,
             "limit": metric.limit,
         }
-        told = self._record(
+        recorded = self._record(
             "regression",
             change(metric, "regressed", found.baseline, found.value, unit),
             when,
@@ -246,11 +246,11 @@ class Recorder:
             fingerprint=f"regression of {metric.subject}",
         )
         self._correlate(when)
-        return self._now(told)
+        return self._now(recorded)
 
     def _shifted(self, metric: Metric, found: Shifted, when: Instant, unit: str) -> Recorded:
         metadata = {**_of(metric, unit), "old": found.old, "new": found.new, "learned": found.learned}
-        told = self._record(
+        recorded = self._record(
             "baseline_shift",
             change(metric, "baseline shifted", found.old, found.new, unit),
             when,
@@ -258,8 +258,8 @@ class Recorder:
             metadata=metadata,
         )
         if metric.shift is not None and self._stands(metric.shift):
-            self._store.supersede(metric.shift, by=told.event.id, reason="the baseline shifted again")
-        return self._now(told)
+            self._store.supersede(metric.shift, by=recorded.event.id, reason="the baseline shifted again")
+        return self._now(recorded)
 
     def _recovered(
         self, regression: str, metric: Metric, found: Recovered, when: Instant, unit: str
@@ -273,12 +273,12 @@ class Recorder:
 
     def _resolve(self, id: str, at: Instant, description: str, reason: str) -> Recorded:
         """Record that an event is over since `at`, as far as can be seen."""
-        told = self._record(
+        recorded = self._record(
             "resolution", description, at, metadata={"resolves": id}, fingerprint=f"resolution of {id}"
         )
-        if not self._joined(id, "resolved_by", told.event.id):
-            self._infer(id, "resolved_by", told.event.id, at, reason)
-        return self._now(told)
+        if not self._joined(id, "resolved_by", recorded.event.id):
+            self._infer(id, "resolved_by", recorded.event.id, at, reason)
+        return self._now(recorded)
 
     def _correlate(self, when: Instant) -> None:
         """Link regressions with the deploys just before them, as far as either lies near."""
@@ -286,9 +286,9 @@ class Recorder:
         with self._looking() as sight:
             around = self._happenings(sight, ("deploy", "regression"), when - near, when + near)
             linked = _pairs_of(sight, around)
-        for said in correlate(around, linked=linked, correlation=self._correlation, reload=self._reload):
-            if said.kind == "caused_by":
-                self._infer(*said)
+        for proposal in correlate(around, linked=linked, correlation=self._correlation, reload=self._reload):
+            if proposal.kind == "caused_by":
+                self._infer(*proposal)
 
     def _reloaded(self) -> list[Recorded]:
         """Resolve the active errors that went with a deploy, and link them with it."""
@@ -302,26 +302,28 @@ class Recorder:
                 sight, ("deploy",), min(active.values()) - away, max(active.values()) + away
             )
             linked = _pairs_of(sight, errors)
-        told: dict[str, Recorded] = {}
-        for said in correlate(
+        resolved: dict[str, Recorded] = {}
+        for proposal in correlate(
             [*deploys, *errors], linked=linked, correlation=self._correlation, reload=self._reload
         ):
-            if said.source not in told:
-                description = f"Possibly resolved by a deploy: {self._name(said.source)}"
-                told[said.source] = self._resolve(said.source, active[said.source], description, said.reason)
-                self._known.watched.pop(said.source, None)
-            self._infer(*said)
-        return list(told.values())
+            if proposal.source not in resolved:
+                description = f"Possibly resolved by a deploy: {self._name(proposal.source)}"
+                resolved[proposal.source] = self._resolve(
+                    proposal.source, active[proposal.source], description, proposal.reason
+                )
+                self._known.watched.pop(proposal.source, None)
+            self._infer(*proposal)
+        return list(resolved.values())
 
     def _quieted(self) -> list[Recorded]:
         """Resolve the active errors that have not been seen for long enough."""
-        told = []
+        resolved = []
         for id, last in self._active_errors().items():
             if self._activity.since(last) >= self._quiet:
                 reason = f"not seen for {self._quiet / 1_000_000:g} s of active browsing"
-                told.append(self._resolve(id, last, f"Possibly resolved: {self._name(id)}", reason))
+                resolved.append(self._resolve(id, last, f"Possibly resolved: {self._name(id)}", reason))
                 self._known.watched.pop(id, None)
-        return told
+        return resolved
 
     # ------------------------------------------------------------------ writing
 
@@ -455,7 +457,7 @@ class Recorder:
 
 
 def _pairs_of(sight: Sight, happenings: Iterable[Happening]) -> set[Pair]:
-    """How these are joined or once were: what somebody took back is not said again."""
+    """How these are linked or once were: a link that was retracted is not inferred again."""
     return {
         (each.id, edge.kind, sight.id(edge.target))
         for each in happenings
@@ -464,7 +466,7 @@ def _pairs_of(sight: Sight, happenings: Iterable[Happening]) -> set[Pair]:
 
 
 def _recalled(known: _Knowledge, id: str, type: str, metadata: Json, active: bool) -> _Knowledge:
-    """What is known after one more event, in the order they were told."""
+    """What is known after one more event, in the order of recording."""
     if type == "error":
         if active:
             known.watched[id] = None
@@ -496,14 +498,14 @@ def _is_number(value: Any) -> bool:
 
 def _of(metric: Metric, unit: str) -> Json:
     """What the metadata of every event of a metric says of it."""
-    said: Json = {"metric": metric.name}
+    fields: Json = {"metric": metric.name}
     if metric.page is not None:
-        said["page"] = metric.page
+        fields["page"] = metric.page
     if unit:
-        said["unit"] = unit
+        fields["unit"] = unit
     if metric.given is not None:
-        said["given"] = metric.given
-    return said
+        fields["given"] = metric.given
+    return fields
 
 
 def is_code(url: str) -> bool:
@@ -523,7 +525,7 @@ def changed_resources(added: list[str], removed: list[str]) -> str:
 
 
 def deploy_description(payload: Json) -> str:
-    """The sentence of a deploy that a webhook told of: `Deployed 1a2b3c4 (main) to production by ana`."""
+    """The description of a deploy that a webhook reported: `Deployed 1a2b3c4 (main) to production by ana`."""
     status = _text(payload, "status")
     parts = ["Deployed" if not status or status.lower() in _WENT_WELL else f"Deploy {status}:"]
     sha, ref = (
@@ -549,7 +551,7 @@ def _text(payload: Json, name: str) -> str:
 
 
 def _timestamp(value: Any) -> TimeLike:
-    """The instant a payload tells: ISO text, or seconds since 1970."""
+    """The instant in a payload: ISO text, or seconds since 1970."""
     if _is_number(value):
         try:
             return EPOCH + timedelta(seconds=value)

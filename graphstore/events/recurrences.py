@@ -87,13 +87,15 @@ def deploy_correlated(
     share: float = 0.5,
 ) -> Following | None:
     """Whether at least `least` deploys, and at least `share` of all, were each followed by a regression within so many microseconds."""
-    told, broken = sorted(deploys), sorted(regressions)
+    deployed, broken = sorted(deploys), sorted(regressions)
     followed = tuple(
-        at for at in told if (next_ := bisect_left(broken, at)) < len(broken) and broken[next_] <= at + within
+        at
+        for at in deployed
+        if (next_ := bisect_left(broken, at)) < len(broken) and broken[next_] <= at + within
     )
-    if len(followed) < max(least, 1) or len(followed) < share * len(told):
+    if len(followed) < max(least, 1) or len(followed) < share * len(deployed):
         return None
-    return Following(followed, len(told))
+    return Following(followed, len(deployed))
 
 
 def time_of_day(
@@ -141,7 +143,7 @@ _PAGE = re.compile(r" on (\S+)$")
 
 
 def name_of(description: str) -> str:
-    """A short name for what a description tells: `TypeError in UserProfile`."""
+    """A short name for a description: `TypeError in UserProfile`."""
     head, colon, rest = description.partition(":")
     if colon and len(head) <= 40 and "\n" not in head:
         page = _PAGE.search(rest)
@@ -174,7 +176,7 @@ def _clock_time(minute: int) -> str:
 # ---------------------------------------------------------------- the read
 
 
-class Asked(NamedTuple):
+class Criteria(NamedTuple):
     """What is looked for; the thresholds are those of `patterns`, `correlation` in microseconds."""
 
     type: str | None
@@ -209,10 +211,10 @@ def patterns(
     again until the next write; that of the store, whose now moves, for 60 seconds. Raises InvalidError for an unknown time zone.
     """
     within = microseconds(correlation, "correlation")
-    asked = Asked(type, recurrences, deploys, share, within, occurrences, days, in_hour, timezone)
+    criteria = Criteria(type, recurrences, deploys, share, within, occurrences, days, in_hour, timezone)
     zone = zone_of(timezone)
     with view.reading() as sight:
-        found = _remembered(sight, isinstance(view, View), since, asked, zone)
+        found = _remembered(sight, isinstance(view, View), since, criteria, zone)
     return [{**each, "events": list(each["events"])} for each in found]
 
 
@@ -226,24 +228,24 @@ def zone_of(name: str) -> ZoneInfo:
         ) from None
 
 
-def _remembered(sight: Sight, pinned: bool, since: Any, asked: Asked, zone: ZoneInfo) -> list[Json]:
+def _remembered(sight: Sight, pinned: bool, since: Any, criteria: Criteria, zone: ZoneInfo) -> list[Json]:
     """The patterns as found before, when nothing was written since and they are fresh enough; else as found now."""
     within, memo = window(since, sight.valid, sight.snapshots), sight.memo()
     if memo is None:
-        return _Search(sight, within, asked, zone).found()
-    key = (within, sight.valid, sight.tx, asked) if pinned else (said(since), asked)
+        return _Search(sight, within, criteria, zone).found()
+    key = (within, sight.valid, sight.tx, criteria) if pinned else (said(since), criteria)
     known = memo.get(key)
     if known is None or not (pinned or 0 <= sight.valid - known[0] < FRESH):
-        known = memo[key] = (sight.valid, _Search(sight, within, asked, zone).found())
+        known = memo[key] = (sight.valid, _Search(sight, within, criteria, zone).found())
     return cast(list[Json], known[1])
 
 
 class _Search:
     """One look for patterns at one coordinate."""
 
-    def __init__(self, sight: Sight, within: Window, asked: Asked, zone: ZoneInfo) -> None:
+    def __init__(self, sight: Sight, within: Window, criteria: Criteria, zone: ZoneInfo) -> None:
         self.sight = sight
-        self.asked, self.zone = asked, zone
+        self.criteria, self.zone = criteria, zone
         self.begin, self.end = within
         self.happened = sight.happened
         self.span = lasting(self.end - self.begin)
@@ -266,7 +268,7 @@ class _Search:
 
     def _gather(self) -> None:
         sight = self.sight
-        wanted, looked = self.asked.type, set()
+        wanted, looked = self.criteria.type, set()
         for ent in sight.entities(events=True):
             if sight.find(ent) < 0:
                 continue
@@ -275,8 +277,8 @@ class _Search:
                 continue
             kind = sight.kind(ent)
             if kind in ("deploy", "regression"):
-                told = self.deploys if kind == "deploy" else self.regressions
-                told += [(at, ent) for at in self._instants(ent)]
+                kept = self.deploys if kind == "deploy" else self.regressions
+                kept += [(at, ent) for at in self._instants(ent)]
             if kind != "resolution" and wanted in (None, kind):
                 looked.add(ent)
         for ent, fingerprint in sight.fingerprints():
@@ -298,7 +300,7 @@ class _Search:
             if found[-1][1] is None and self.sight.standing(ent) == "superseded":
                 found = [*found[:-1], (found[-1][0], self.seen[ent][1])]
             episodes += found
-        come = recurring(episodes, (self.begin, self.end), self.asked.recurrences)
+        come = recurring(episodes, (self.begin, self.end), self.criteria.recurrences)
         if come is None:
             return []
         resolved = come.episodes - come.active
@@ -318,20 +320,20 @@ class _Search:
         ]
 
     def _deploy_correlated(self) -> list[Json]:
-        asked = self.asked
-        if asked.type not in (None, "regression", "deploy"):
+        criteria = self.criteria
+        if criteria.type not in (None, "regression", "deploy"):
             return []
         broken = [at for at, _ in self.regressions]
         come = deploy_correlated(
-            [at for at, _ in self.deploys], broken, asked.correlation, asked.deploys, asked.share
+            [at for at, _ in self.deploys], broken, criteria.correlation, criteria.deploys, criteria.share
         )
         if come is None:
             return []
         followed = set(come.followed)
         after = {
-            ent for at, ent in self.regressions if any(d <= at <= d + asked.correlation for d in followed)
+            ent for at, ent in self.regressions if any(d <= at <= d + criteria.correlation for d in followed)
         }
-        seconds = asked.correlation / 1_000_000
+        seconds = criteria.correlation / 1_000_000
         return [
             {
                 "kind": "deploy_correlated",
@@ -345,11 +347,11 @@ class _Search:
         ]
 
     def _time_of_day(self, ents: list[int]) -> list[Json]:
-        asked = self.asked
-        if sum(self.seen[ent][2] for ent in ents) < asked.occurrences:
+        criteria = self.criteria
+        if sum(self.seen[ent][2] for ent in ents) < criteria.occurrences:
             return []
         instants = sorted(at for ent in ents for at in self._instants(ent))
-        come = time_of_day(instants, self.zone, asked.occurrences, asked.days, asked.in_hour)
+        come = time_of_day(instants, self.zone, criteria.occurrences, criteria.days, criteria.in_hour)
         if come is None:
             return []
         begin, end = _clock_time(come.begin), _clock_time(come.end)
@@ -358,14 +360,14 @@ class _Search:
             {
                 "kind": "time_of_day",
                 "description": f"Time of day: {self._name(ents)} seen {plural(come.total, 'time')} in {self.span}, {how_many} between "
-                f"{begin} and {end} {asked.timezone} on {plural(come.days, 'day')}",
+                f"{begin} and {end} {criteria.timezone} on {plural(come.days, 'day')}",
                 "events": self._ids(ents),
                 "occurrences": come.total,
                 "inside": come.inside,
                 "days": come.days,
                 "from": begin,
                 "to": end,
-                "timezone": asked.timezone,
+                "timezone": criteria.timezone,
             }
         ]
 

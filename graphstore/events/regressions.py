@@ -51,7 +51,7 @@ class Shifted(NamedTuple):
     old: float
     new: float
     learned: bool
-    """Whether the values said so, and not the caller."""
+    """Whether it was computed from the values, and not set by the caller."""
 
 
 class Regressed(NamedTuple):

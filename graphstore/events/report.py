@@ -32,12 +32,12 @@ TYPES = ("error", "regression", "resolution", "baseline_shift", "deploy", "fix")
 MOST_BYTES = 500_000
 """A report is smaller than this, as compact JSON."""
 _FOR_PATTERNS = 50_000
-_FOR_THE_REST = 2_000  # summary, keys, what was asked
+_FOR_THE_REST = 2_000  # summary, keys, arguments
 _IDS_OF_A_PATTERN = 20
 _TYPES_TOLD = 20  # of those in the summary, each in so many characters at most
 _TYPE_LENGTH = 60
 _LEAST_PATTERNS = "30d"  # patterns are looked for over no less, however short the window
-_POSSIBLE = frozenset({"caused_by", "resolved_by"})  # inferred ones are told as possibly_…
+_POSSIBLE = frozenset({"caused_by", "resolved_by"})  # inferred ones are named possibly_…
 _CAUSED = frozenset({"caused_by"})
 _FORGOTTEN = ("evicted", "erased")
 
@@ -71,12 +71,12 @@ def history_report(
     with view.reading() as sight:
         within = window(since, sight.valid, sight.snapshots)
         history = _History(sight, view.vocabulary.kinds)
-        asked = -1 if related_to is None else sight.resolve(related_to)[0]
-        matches = history.matching(type, within, asked, pattern)
+        related = -1 if related_to is None else sight.resolve(related_to)[0]
+        matches = history.matching(type, within, related, pattern)
         found = _bounded_patterns(
             patterns(view, since=_no_shorter(since, within, sight.valid), type=type, timezone=timezone)
         )
-        events = history.shown(matches[:limit], asked)
+        events = history.shown(matches[:limit], related)
         summary = history.summary(matches, told(since), len(events), type or related_to or pattern)
     return {
         "events": events,
@@ -88,7 +88,7 @@ def history_report(
 
 
 def _no_shorter(since: Any, within: Window, now: Instant) -> Any:
-    """The window that patterns are looked for in: the one asked for, when it is not too short to show any."""
+    """The window that patterns are looked for in: the requested one, unless it is too short to show any."""
     begin, end = window(_LEAST_PATTERNS, min(within[1], now))
     if within[0] <= begin:
         return since
@@ -114,14 +114,14 @@ class _History:
 
     # ------------------------------------------------------------------ which
 
-    def matching(self, type: str | None, within: Window, asked: int, pattern: str | None) -> list[_Match]:
-        """The events that match every filter, newest first. `asked` is the entity they are linked with, -1 for any."""
+    def matching(self, type: str | None, within: Window, related: int, pattern: str | None) -> list[_Match]:
+        """The events that match every filter, newest first. `related` is the entity they are linked with, -1 for any."""
         sight, seen = self.sight, self.sight.happened.seen
         begin, end = within
         wanted = None if pattern is None else pattern.lower()
         near: Iterable[int] = sight.entities(events=True)
-        if asked >= 0:
-            near = filter(sight.is_event, {*sight.neighbours(asked), asked})
+        if related >= 0:
+            near = filter(sight.is_event, {*sight.neighbours(related), related})
         found = []
         for ent in near:
             if (type is not None and sight.kind(ent) != type) or sight.find(ent) < 0:
@@ -145,12 +145,12 @@ class _History:
 
     # ------------------------------------------------------------------ how they are shown
 
-    def shown(self, matches: list[_Match], asked: int) -> list[Json]:
+    def shown(self, matches: list[_Match], related: int) -> list[Json]:
         """The newest of them, as many as the report has room for; a first one that has none alone is shortened."""
         room = MOST_BYTES - _FOR_PATTERNS - _FOR_THE_REST
         events: list[Json] = []
         for match in matches:
-            event = self._event(match, asked)
+            event = self._event(match, related)
             size = len(orjson.dumps(event)) + 1
             if size > room and not events:
                 event = _squeezed(event, room)
@@ -161,7 +161,7 @@ class _History:
             events.append(event)
         return events
 
-    def _event(self, match: _Match, asked: int) -> Json:
+    def _event(self, match: _Match, related: int) -> Json:
         sight, ent = self.sight, match.ent
         body, type = sight.body(ent), sight.kind(ent)
         first = iso(match.first)
@@ -187,7 +187,7 @@ class _History:
             event["agent"] = body["agent"]
         if metadata:
             event["metadata"] = metadata
-        if ent == asked:
+        if ent == related:
             event["asked"] = True
         return event
 
@@ -275,7 +275,7 @@ def _squeezed(event: Json, room: int) -> Json:
 
 
 def _shortened_values(metadata: Json, most: int) -> Json:
-    """Metadata of which no value is longer than so many characters; what is no text is told as text then."""
+    """Metadata of which no value is longer than so many characters; what is no text becomes JSON text."""
     short: Json = {}
     for name, value in metadata.items():
         if isinstance(value, str):

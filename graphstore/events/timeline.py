@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 __all__ = ["Page", "Span", "Trace", "messages", "record_message", "trace"]
 
 SPAN = "span"
-"""The type of an event that is a span as a tracer tells it."""
+"""The type of an event that is a span as a tracer reports it."""
 _OF_THE_RECORD = frozenset({"id", "links", "tx_from", "tx_to"})
-"""What differs between two events that tell the same."""
+"""What differs between two records of the same event."""
 _LINES = 200
 _LABEL = 72
 _SECOND = 1_000_000
@@ -102,11 +102,11 @@ def record_message(
 
 def _media_hash(store: GraphStore, id: str | None, path: str | None, given: str | None) -> str | None:
     """The hash to keep: that of the file, else the one given, else the one this message is known with."""
-    said = None if given is None else text_of("media_hash", given)
-    if said is not None and len(said) == 64 and _HEX.issuperset(said.lower()):
-        said = said.lower()
+    stated = None if given is None else text_of("media_hash", given)
+    if stated is not None and len(stated) == 64 and _HEX.issuperset(stated.lower()):
+        stated = stated.lower()
     if path is None or not Path(path).is_file():
-        return _known_hash(store, id, path) if said is None and path is not None else said
+        return _known_hash(store, id, path) if stated is None and path is not None else stated
     try:
         with open(path, "rb") as file:
             found = hashlib.file_digest(file, "sha256").hexdigest()
@@ -114,7 +114,7 @@ def _media_hash(store: GraphStore, id: str | None, path: str | None, given: str 
         raise InvalidError(
             f"media_path {path!r} cannot be read: {error.strerror}. Make it readable, or give media_hash= and another path."
         ) from None
-    if said not in (None, found):
+    if stated not in (None, found):
         raise InvalidError(
             f"media_hash {given!r} is not that of {path!r}: its SHA-256 is {found}. Leave media_hash out, or give the file that was meant."
         )
@@ -184,8 +184,8 @@ def messages(
     begin = -OPEN if since is None else view._time(since, "since")
     end = OPEN if until is None else view._time(until, "until")
     most = None if limit is None else at_least_one("limit", limit, " or None for no limit")
-    asked = _digest([wanted, begin, end])
-    here, before = _going_on(view, cursor, asked)
+    filters = _digest([wanted, begin, end])
+    here, before = _going_on(view, cursor, filters)
     with here.reading() as sight:
         found = sight.messages(wanted, begin, end, before)
         rows = list(islice(found, None if most is None else most + 1))
@@ -193,24 +193,24 @@ def messages(
         events = tuple(sight.shown_event(row) for row in shown)
         more = len(rows) > len(shown)
         last = (sight.since(shown[-1]), events[-1].id) if more else None
-    return Page(events=events, cursor=None if last is None else _cursor(sight.valid, sight.tx, last, asked))
+    return Page(events=events, cursor=None if last is None else _cursor(sight.valid, sight.tx, last, filters))
 
 
-def _digest(asked: Any) -> str:
+def _digest(filters: Any) -> str:
     """What a cursor knows its question by."""
-    return hashlib.blake2b(orjson.dumps(asked, option=orjson.OPT_SORT_KEYS), digest_size=8).hexdigest()
+    return hashlib.blake2b(orjson.dumps(filters, option=orjson.OPT_SORT_KEYS), digest_size=8).hexdigest()
 
 
-def _cursor(valid: Instant, tx: Instant, last: tuple[Instant, str], asked: str) -> str:
-    return base64.urlsafe_b64encode(orjson.dumps([valid, tx, *last, asked])).decode().rstrip("=")
+def _cursor(valid: Instant, tx: Instant, last: tuple[Instant, str], filters: str) -> str:
+    return base64.urlsafe_b64encode(orjson.dumps([valid, tx, *last, filters])).decode().rstrip("=")
 
 
-def _going_on(view: Reader, cursor: str | None, asked: str) -> tuple[Reader, tuple[Instant, str] | None]:
+def _going_on(view: Reader, cursor: str | None, filters: str) -> tuple[Reader, tuple[Instant, str] | None]:
     """The view to read at, and the message to go on after. A store's first page pins its coordinate, so that no later write shows in the next."""
     if cursor is None:
         return (view.as_of() if isinstance(view, Writer) else view), None
     valid, tx, at, name, question = _decoded(cursor)
-    if question != asked:
+    if question != filters:
         raise InvalidError(
             "the cursor belongs to a question with other filters. Ask the same, or begin without a cursor."
         )
@@ -240,7 +240,7 @@ def _decoded(cursor: str) -> tuple[Instant, Instant, Instant, str, str]:
 
 
 class Span(Value):
-    """A span of a trace: the events told of it, in order. A `missing` one is only named by its children."""
+    """A span of a trace: its events, in order. A `missing` one is only named by its children."""
 
     span_id: str
     parent_span_id: str | None
@@ -249,7 +249,7 @@ class Span(Value):
     end: datetime | None
     """When it is known: from metadata `ended_at`, or from a later event of the same span."""
     duration: float | None
-    """Seconds from start to end; negative where the end is told to lie before the start."""
+    """Seconds from start to end; negative where the reported end is before the start."""
     skew: float
     """Seconds by which it begins before its parent: clocks that differ. 0 where it does not."""
     depth: int
@@ -305,7 +305,7 @@ class _Entry(NamedTuple):
     """An event of a trace, and when its span ended where it says so."""
 
     event: Event
-    told: SpanEvent
+    leaf: SpanEvent
 
 
 @registry.read("timeline")
@@ -318,8 +318,8 @@ def trace(view: Reader, trace_id: str) -> Trace:
         name, ents = _found(sight, text_of("trace_id", trace_id))
         notes: list[str] = []
         entries = _merged([_entry(sight, ent, notes) for ent in ents], notes)
-    events = {entry.told.id: entry.event for entry in entries}
-    tree = spans.tree(entry.told for entry in entries)
+    events = {entry.leaf.id: entry.event for entry in entries}
+    tree = spans.tree(entry.leaf for entry in entries)
     twigs = {twig.span: twig for twig in tree.walk()}
     shown = tuple(_span(twig, twigs, events) for twig in tree.walk())
     notes += tree.notes
@@ -329,12 +329,12 @@ def trace(view: Reader, trace_id: str) -> Trace:
                 f"span {each.span_id} begins {_length(each.skew)} before its parent {each.parent_span_id}."
             )
         if each.duration is not None and each.duration < 0:
-            notes.append(f"span {each.span_id} is told to end {_length(-each.duration)} before it begins.")
+            notes.append(f"span {each.span_id} ends {_length(-each.duration)} before it begins.")
     return Trace(
         trace_id=name,
         roots=tuple(each for each in shown if each.depth == 0),
         spans=shown,
-        events=tuple(events[told.id] for told in tree.loose),
+        events=tuple(events[leaf.id] for leaf in tree.loose),
         cycles=tuple(tree.cycles),
         notes=tuple(notes),
     )
@@ -369,27 +369,29 @@ def _entry(sight: Sight, ent: int, notes: list[str]) -> _Entry:
 
 
 def _merged(entries: list[_Entry], notes: list[str]) -> list[_Entry]:
-    """The entries without those that tell again what another tells under another id; the one recorded first is kept."""
+    """The entries without repetitions under another id; the one recorded first is kept."""
     kept: dict[str | bytes, _Entry] = {}
     for entry in entries:
         event = entry.event
-        said = {name: value for name, value in dict(event).items() if name not in _OF_THE_RECORD}
+        fields = {name: value for name, value in dict(event).items() if name not in _OF_THE_RECORD}
         key = (
-            entry.told.id if event.standing == "evicted" else orjson.dumps(said, option=orjson.OPT_SORT_KEYS)
+            entry.leaf.id
+            if event.standing == "evicted"
+            else orjson.dumps(fields, option=orjson.OPT_SORT_KEYS)
         )
         first = kept.setdefault(key, entry)
         if first is not entry:
-            notes.append(f"event {event.id} tells again what {first.event.id} tells: shown once.")
+            notes.append(f"event {event.id} repeats {first.event.id} and is not shown.")
     return list(kept.values())
 
 
 def _span(twig: Twig, twigs: Mapping[str, Twig], events: Mapping[str, Event]) -> Span:
-    told = tuple(events[each.id] for each in twig.events)
+    own = tuple(events[each.id] for each in twig.events)
     start, end = twig.start, twig.end
     return Span(
         span_id=twig.span,
         parent_span_id=twig.parent,
-        name=told[0].description or told[0].type if told else "",
+        name=own[0].description or own[0].type if own else "",
         start=None if start is None else moment(start),
         end=None if end is None else moment(end),
         duration=None if start is None or end is None else (end - start) / _SECOND,
@@ -397,7 +399,7 @@ def _span(twig: Twig, twigs: Mapping[str, Twig], events: Mapping[str, Event]) ->
         depth=twig.depth,
         missing=twig.missing,
         children=tuple(child.span for child in twig.children),
-        events=told,
+        events=own,
     )
 
 
@@ -426,11 +428,11 @@ def _rows(trace: Trace) -> Iterator[str]:
         below = stem + ("   " if last else "│  ")
         for event in each.events[1:]:
             bar = "│" if each.children else " "
-            yield f"{below}{bar}  · {_told(event)}  +{_length(_seconds(each.start, event.occurred_at))}"
+            yield f"{below}{bar}  · {_summary(event)}  +{_length(_seconds(each.start, event.occurred_at))}"
         children = [by_id[name] for name in each.children]
         waiting += [(child, below, child is children[-1]) for child in reversed(children)]
     for number, event in enumerate(trace.events, 1):
-        yield f"{'└─ ' if number == len(trace.events) else '├─ '}· {_told(event)}  +{_length(_seconds(trace.start, event.occurred_at))}"
+        yield f"{'└─ ' if number == len(trace.events) else '├─ '}· {_summary(event)}  +{_length(_seconds(trace.start, event.occurred_at))}"
 
 
 def _label(each: Span) -> str:
@@ -438,10 +440,10 @@ def _label(each: Span) -> str:
         return f"(missing span {each.span_id})"
     length = "" if each.duration is None else f"  {_length(each.duration)}"
     early = f"  begins {_length(each.skew)} before its parent" if each.skew else ""
-    return f"{_told(each.events[0])}{length}{early}"
+    return f"{_summary(each.events[0])}{length}{early}"
 
 
-def _told(event: Event) -> str:
+def _summary(event: Event) -> str:
     words = line(event.description, _LABEL)
     if event.type == SPAN:
         return words

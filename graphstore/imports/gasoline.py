@@ -1,7 +1,7 @@
-"""The event log of Gasoline, taken in and given out: one JSON object a line, with its links.
+"""The event log of Gasoline, imported and exported: one JSON object a line, with its links.
 
 A log states what the store reads from links and time. So a status becomes the link that makes it true, what was evicted there is evicted
-here, and what the log says beside its own fields is kept in the metadata.
+here, and unknown fields of the log are kept in the metadata.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def import_gasoline(
     )
 
 
-# ---- where a log lies -------------------------------------------------------------------------
+# ---- where a log is --------------------------------------------------------------------------
 
 
 def _log_at(path: Path) -> Path:
@@ -186,12 +186,12 @@ class _Import:
         self.broken: set[str] = set()  # ids of lines that were left out
         self.absent: list[str] = []  # ids that are named and nowhere
         self.later: list[tuple[_Ends, Stated]] = []  # links that the instant made up for such an id forbids
-        self.waiting: list[Record] = []  # said to be superseded: by a link that may come later
+        self.waiting: list[Record] = []  # with status superseded: by a link that may come later
         self.forgotten: list[str] = []  # ids that the log has and that were evicted or erased here
-        self.said: dict[str, tuple[int, str, Instant]] = {}  # status and last instant of what is new
+        self.statuses: dict[str, tuple[int, str, Instant]] = {}  # status and last instant of what is new
 
     def line(self, line: int, row: Row | str) -> None:
-        """Take one line in. Damage is noted, and the rest of the line kept."""
+        """Import one line. Damage is reported, and the rest of the line kept."""
         self.counts["lines"] += 1
         if isinstance(row, str):
             return self._leave(line, row)
@@ -217,7 +217,7 @@ class _Import:
         for ends, one in stated.items():
             self._link(ends, one)
         linked = {source for source, kind, _ in stated if kind == "resolved_by"}
-        for id, (line, status, last) in self.said.items():
+        for id, (line, status, last) in self.statuses.items():
             self._status(id, line, status, None if id in linked else last)
         if self.forgotten:
             few = ", ".join(self.forgotten[:3]) + (" …" if len(self.forgotten) > 3 else "")
@@ -226,7 +226,7 @@ class _Import:
             )
 
     def forget(self) -> None:
-        """Evict what the log only names, so that links to it say so."""
+        """Evict what the log only names, so that links to it show it."""
         if self.absent:
             self.counts["evicted"] = len(self.store.evict(ids=self.absent))
             self.absent.clear()
@@ -262,7 +262,7 @@ class _Import:
         self.counts["events"] += 1
         self.fresh.add(record.id)
         if record.status is not None:
-            self.said[record.id] = (record.line, record.status, record.instants[-1])
+            self.statuses[record.id] = (record.line, record.status, record.instants[-1])
 
     def _again(self, record: Record, known: Any) -> None:
         """An id that is there: the same event, of which the log may know more occurrences."""
@@ -277,7 +277,7 @@ class _Import:
             return
         self._occur(record.id, (Counter(record.instants) - there).elements())
         if record.status == "resolved":
-            self.said[record.id] = (record.line, record.status, record.instants[-1])
+            self.statuses[record.id] = (record.line, record.status, record.instants[-1])
 
     def _instants(self, id: str) -> list[Instant]:
         with self.store.reading(ahead=OPEN) as sight:
@@ -299,7 +299,7 @@ class _Import:
             record = replace(record, fields={**record.fields, "metadata": metadata}, status=None)
             self._warn(
                 record.line,
-                f"{record.id!r} is said to be superseded and nothing supersedes it; kept in its metadata.",
+                f"{record.id!r} has status superseded and nothing supersedes it; kept in its metadata.",
             )
         try:
             self._event(record)
@@ -321,7 +321,7 @@ class _Import:
                 self._leave(record.line, f"{refused}; the event was kept")
 
     def _sentences(self) -> dict[_Ends, Stated]:
-        """Each link once, as it is stored: the stronger where two lines say it. Names what is nowhere."""
+        """Each link once, as it is stored: the stronger where two lines have it. Notes ids that are nowhere."""
         found: dict[_Ends, Stated] = {}
         for one in self.links:
             try:
@@ -337,10 +337,10 @@ class _Import:
             before = found.get(ends)
             if before is None or (before.confidence, stored.confidence) == ("inferred", "explicit"):
                 found[ends] = stored
-            elif before.told != stored.told:
+            elif before.fields != stored.fields:
                 self._warn(
                     one.line,
-                    f"{one.source!r} {one.name} {one.target!r} is said at line {before.line} in other words, which were kept.",
+                    f"{one.source!r} {one.name} {one.target!r} stands at line {before.line} with other fields, which were kept.",
                 )
         return found
 
@@ -372,32 +372,36 @@ class _Import:
         """The link in the store's words: its kind, and itself in that kind's direction."""
         vocabulary = self.store.vocabulary
         try:
-            said = vocabulary.sentence(one.source, one.name, one.target, one.confidence)
+            sentence = vocabulary.sentence(one.source, one.name, one.target, one.confidence)
         except InvalidError:
-            told = {**one.told, "metadata": {**one.told["metadata"], "relationship": one.name}}
+            fields = {**one.fields, "metadata": {**one.fields["metadata"], "relationship": one.name}}
             self._warn(
                 one.line,
                 f"{one.source!r} {one.name} {one.target!r}: no such kind of link; kept as related_to.",
             )
-            return "related_to", replace(one, told=told)
-        source, target = said.source, said.target
+            return "related_to", replace(one, fields=fields)
+        source, target = sentence.source, sentence.target
         types = self.named[source][0], self.named[target][0]
-        if said.kind.name == "resolved_by" and types[0] in MENDING and types[1] in {*BROKEN, EVICTED_TYPE}:
+        if (
+            sentence.kind.name == "resolved_by"
+            and types[0] in MENDING
+            and types[1] in {*BROKEN, EVICTED_TYPE}
+        ):
             source, target = target, source
-        return said.kind.name, replace(one, source=source, target=target, confidence=said.confidence)
+        return sentence.kind.name, replace(one, source=source, target=target, confidence=sentence.confidence)
 
     def _link(self, ends: _Ends, one: Stated) -> None:
         source, kind, target = ends
         if self._is_there(ends, one.confidence):
             return
         since = self._since(ends)
-        told: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "created_by": _maker(one.confidence),
             "valid_from": moment(since),
-            **one.told,
+            **one.fields,
         }
         try:
-            self.store.link(source, kind, target, confidence=one.confidence, **told)
+            self.store.link(source, kind, target, confidence=one.confidence, **fields)
         except _REFUSED as refused:
             if source in self.absent or target in self.absent:
                 self.later.append((ends, one))
@@ -407,7 +411,7 @@ class _Import:
         self.counts["links"] += 1
 
     def _since(self, ends: _Ends) -> Instant:
-        """From when on a link holds: the later of its ends; of a resolution and of an effect its own, whatever the other end says."""
+        """From when on a link holds: the later of its ends; of a resolution and of an effect its own, whatever the other end is."""
         source, kind, target = ends
         if kind == "resolved_by":
             return self.named[target][1]
@@ -426,14 +430,14 @@ class _Import:
 
     # ---- statuses
 
-    def _status(self, id: str, line: int, said: str, last: Instant | None) -> None:
-        """Make what was said to be resolved so, by its `last` instant, when the log has no link for it; tell where links and times say otherwise."""
+    def _status(self, id: str, line: int, stated: str, last: Instant | None) -> None:
+        """Resolve an event whose status is resolved at its `last` instant, when the log has no link for it; warn where links and times disagree."""
         is_now = self._thing(id).status
-        if said == "resolved" and is_now == "active" and last is not None:
+        if stated == "resolved" and is_now == "active" and last is not None:
             self._resolve(id, last)
             is_now = self._thing(id).status
-        if is_now != said and id in self.fresh:
-            self._warn(line, f"{id!r} is said to be {said}; by its links and their times it is {is_now}.")
+        if is_now != stated and id in self.fresh:
+            self._warn(line, f"{id!r} has status {stated}; by its links and their times it is {is_now}.")
 
     def _resolve(self, id: str, at: Instant) -> None:
         same = fingerprint("resolution", RESOLVED, id)
@@ -454,7 +458,7 @@ class _Import:
             self.counts["resolutions"] += 1
 
 
-# ---- giving a log out -------------------------------------------------------------------------
+# ---- export -----------------------------------------------------------------------------------
 
 
 @registry.read("gasoline", files=("path",))
@@ -462,7 +466,7 @@ def export_gasoline(view: Reader, path: str | Path) -> int:
     """Write the events that have happened in a view as a log, the newest last. Gives their number.
 
     A line has the fields of the document, and beside them what only this store knows: `fingerprint`, `occurrences` after the first,
-    `recorded`, and of a link what an import would not say by itself. Links are those between events, the forgotten among them.
+    `recorded`, and of a link what an import would not conclude. Links are those between events, the forgotten among them.
     Raises ConflictError when the file is there already.
     """
     pinned = view.as_of() if isinstance(view, Writer) else view
@@ -527,13 +531,13 @@ class _Export:
     def _links(self, event: Event) -> list[dict[str, Any]]:
         def place(
             link: Link,
-        ) -> tuple[datetime, str, str, bool]:  # the same for a symmetric link said either way
+        ) -> tuple[datetime, str, str, bool]:  # the same for a symmetric link in either direction
             other = link.target if event.id == link.source else link.source
             return link.valid_from, link.kind, other, event.id == link.source
 
         links = sorted(event.links or (), key=place)
-        told = (self._link(event.id, link) for link in links)
-        return [link for link in told if link is not None]
+        shown = (self._link(event.id, link) for link in links)
+        return [link for link in shown if link is not None]
 
     def _link(self, id: str, link: Link) -> dict[str, Any] | None:
         """A link as the event's line has it: on the source's line, on the target's only when the source is forgotten; None when it has no place there."""
@@ -553,7 +557,7 @@ class _Export:
         ends = [self.began[end] for end in (link.source, link.target) if end in self.began]
         since = ends[-1] if kind == "resolved_by" else max(ends)
         at = instant(link.valid_from)
-        said = {
+        fields = {
             "target": other,
             "relationship": name,
             "confidence": link.confidence,
@@ -564,7 +568,7 @@ class _Export:
             "valid_from": iso(at) if forgotten or at != since else None,
             "valid_to": None if link.valid_to is None else _iso(link.valid_to),
         }
-        return {part: value for part, value in said.items() if value is not None}
+        return {part: value for part, value in fields.items() if value is not None}
 
 
 def _maker(confidence: str) -> str:

@@ -22,24 +22,24 @@ FIELDS = {"id", *REQUIRED, *TEXTS, "origin", "status", "metadata", "links", "occ
 LINK_FIELDS = {"target", "relationship", "confidence", "reason", "strength", "created_by", "metadata", "valid_from", "valid_to"}  # fmt: skip
 STATUSES = ("active", "resolved", "superseded")
 APART = "gasoline"
-"""Where the metadata keep what would clash with a name of their own."""
+"""The metadata field for what would clash with another name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """A link as a line says it: its ends in the line's direction and under the line's name."""
+    """A link as a line states it: its ends in the line's direction and under the line's name."""
 
     line: int
     source: str
     name: str
     target: str
     confidence: str = "explicit"
-    told: Mapping[str, Any] = field(default_factory=dict)  # what else is said of it
+    fields: Mapping[str, Any] = field(default_factory=dict)  # what else the entry has
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """An event as a line says it. `instants` are its occurrences in order."""
+    """An event as a line states it. `instants` are its occurrences in order."""
 
     line: int
     id: str
@@ -86,7 +86,7 @@ def record_of(line: int, row: Row) -> Record:
 
 
 def _texts_of(row: Row) -> tuple[str, ...]:
-    """The texts that are fields in this line: those of a message where it says whether that was authorized, as an export does."""
+    """The texts that are fields in this line: those of a message where `authorized` is there, as an export writes it."""
     return EVENT_TEXTS if isinstance(row.get("authorized"), bool) else TEXTS
 
 
@@ -94,12 +94,12 @@ def _id_of(row: Row, at: Instant) -> str:
     """The line's id; without one, an id that the same line always gets."""
     if row.get("id") not in (None, ""):
         return text_of("id", row["id"])
-    said = orjson.dumps(row, option=orjson.OPT_SORT_KEYS)
-    return f"evt_{at // 1000}_{blake2b(said, digest_size=4).hexdigest()}"
+    raw = orjson.dumps(row, option=orjson.OPT_SORT_KEYS)
+    return f"evt_{at // 1000}_{blake2b(raw, digest_size=4).hexdigest()}"
 
 
 def _metadata_of(row: Row) -> dict[str, Any]:
-    """The line's metadata, with all that it says beside and that no field of an event takes."""
+    """The line's metadata, and whatever no field of an event takes."""
     given = row.get("metadata")
     kept = dict(given) if isinstance(given, dict) else {}
     apart = {} if given is None or isinstance(given, dict) else {"metadata": given}
@@ -138,7 +138,7 @@ def _comparable(metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def stated_of(line: int, source: str, entry: Any) -> Stated:
-    """A link of a line. Raises InvalidError for one that cannot be meant."""
+    """A link of a line. Raises InvalidError for one that is no link."""
     if not isinstance(entry, dict):
         raise InvalidError(f"link {entry!r} is no object")
     target, name = (entry.get(part) for part in ("target", "relationship"))
@@ -149,21 +149,21 @@ def stated_of(line: int, source: str, entry: Any) -> Stated:
         raise InvalidError(
             f"link {name} {target!r}: {InvalidError.choice('confidence', confidence, ('explicit', 'inferred'))}"
         )
-    told = {part: entry[part] for part in LINK_FIELDS if part in entry and entry[part] is not None}
+    fields = {part: entry[part] for part in LINK_FIELDS if part in entry and entry[part] is not None}
     more = {part: value for part, value in entry.items() if part not in LINK_FIELDS and value is not None}
-    metadata = told.get("metadata", {})
-    told["metadata"] = {**more, **(metadata if isinstance(metadata, dict) else {"metadata": metadata})}
+    metadata = fields.get("metadata", {})
+    fields["metadata"] = {**more, **(metadata if isinstance(metadata, dict) else {"metadata": metadata})}
     for part in ("target", "relationship", "confidence"):
-        told.pop(part, None)
+        fields.pop(part, None)
     for part in ("valid_from", "valid_to"):
-        if part in told:
-            told[part] = moment(instant(told[part], part))
-    return Stated(line, source, name, target, confidence, told)
+        if part in fields:
+            fields[part] = moment(instant(fields[part], part))
+    return Stated(line, source, name, target, confidence, fields)
 
 
 def is_same(record: Record, known: Event) -> bool:
     fields = record.fields
-    said = (
+    here = (
         record.type,
         record.description,
         fields["origin"],
@@ -177,6 +177,6 @@ def is_same(record: Record, known: Event) -> bool:
         known.authorized,
         *(getattr(known, name) for name in EVENT_TEXTS if name != "fingerprint"),
     )
-    if said != there or fields.get("fingerprint", known.fingerprint) != known.fingerprint:
+    if here != there or fields.get("fingerprint", known.fingerprint) != known.fingerprint:
         return False
     return _comparable(fields["metadata"]) == _comparable(known.metadata)

@@ -1,10 +1,9 @@
 """A repository's history as bitemporal knowledge: authored is valid time, committed is transaction time.
 
-Git keeps a graph of snapshots, this store a line of descriptions for each file; what has to be decided to lay the one
-along the other is decided here:
+Git keeps a graph of snapshots, this store a sequence of descriptions for each file. The rules that map one to the other:
 
 - Commits are walked from `HEAD` back to what is known already and written parents first, older first: one transaction
-  each. Branches are so laid beside each other, and where they meet a merge writes what it left different from the
+  each. Branches are interleaved, and where they meet a merge writes what differs from the
   last description of a file: after the last commit the standing files are exactly the tree of `HEAD`.
 - A commit date not after the last transaction is raised to a microsecond after it; one ahead of the clock is lowered
   to the same place.
@@ -135,7 +134,7 @@ class _Entry:
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """What a commit says of one path: the file it has there, or None; and where it was before, when renamed."""
+    """What a commit changes at one path: the file it has there, or None; and where it was before, when renamed."""
 
     path: bytes
     entry: _Entry | None
@@ -314,8 +313,8 @@ class _File:
     entry: _Entry | None
 
 
-class _Told:
-    """What a commit says about itself, decoded."""
+class _Header:
+    """The header and message of a commit, decoded."""
 
     def __init__(self, commit: Commit) -> None:
         self.sha = commit.id.decode()
@@ -331,7 +330,7 @@ class _Told:
         self.parents = [parent.decode() for parent in commit.parents]
 
     def metadata(self, scope: str, files: int) -> dict[str, Any]:
-        told = {
+        fields = {
             "repository": scope,
             "author": self.author,
             "email": self.email,
@@ -342,7 +341,7 @@ class _Told:
             "parents": self.parents,
             "files": files,
         }
-        return {**told, "body": self.body} if self.body else told
+        return {**fields, "body": self.body} if self.body else fields
 
 
 def _authored(commit: Commit) -> tuple[int | None, int | None]:
@@ -372,38 +371,38 @@ class _Writing:
     def commit(self, sha: bytes) -> None:
         """Write one commit: its event, what it changed, what it reverts. All of it in one transaction, or nothing."""
         commit = _commit(self.repo, sha)
-        told = _Told(commit)
+        header = _Header(commit)
         changes = list(self._news(_changes(self.repo, commit)))
         with ExitStack() as stack:
-            at = self._begin(stack, told)
-            authored = min(instant(told.authored), at)
-            self.counts["author_dates_lowered"] += authored < instant(told.authored)
+            at = self._begin(stack, header)
+            authored = min(instant(header.authored), at)
+            self.counts["author_dates_lowered"] += authored < instant(header.authored)
             recorded = self.store.record_event(
                 "commit",
-                told.subject or "(no message)",
-                id=told.event,
+                header.subject or "(no message)",
+                id=header.event,
                 occurred_at=moment(authored),
                 source="git",
-                metadata=told.metadata(self.scope, len(changes)),
+                metadata=header.metadata(self.scope, len(changes)),
             )
-            self.occurred[told.sha] = authored
+            self.occurred[header.sha] = authored
             for change in changes:
-                self._change(change, told, authored)
-            self._revert(told, authored)
+                self._change(change, header, authored)
+            self._revert(header, authored)
         self.last = instant(recorded.event.tx_from)
         self.counts["commits"] += 1
         self.counts["merges"] += len(commit.parents) > 1
 
-    def _begin(self, stack: ExitStack, told: _Told) -> Instant:
+    def _begin(self, stack: ExitStack, header: _Header) -> Instant:
         """Enter a transaction at the commit's date, or as near to it as the store allows."""
-        wanted = instant(told.committed)
+        wanted = instant(header.committed)
         options = [wanted] if wanted > self.last else []
         options += [self.last + 1] if self.last > BEGINNING else []
-        author = f"{told.author} <{told.email}>"
+        author = f"{header.author} <{header.email}>"
         for at in options:
             try:
                 stack.enter_context(
-                    self.store.transaction(at=moment(at), author=author, reason=told.subject or None)
+                    self.store.transaction(at=moment(at), author=author, reason=header.subject or None)
                 )
             except (InvalidError, ConflictError):
                 continue
@@ -414,12 +413,12 @@ class _Writing:
                 self.counts["commit_dates_shared" if shared else "commit_dates_raised"] += 1
             return at
         # A view of a later instant was handed out: only the present is free.
-        stack.enter_context(self.store.transaction(author=author, reason=told.subject or None))
+        stack.enter_context(self.store.transaction(author=author, reason=header.subject or None))
         self.counts["commit_dates_raised"] += 1
         return instant(self.store.at.tx)
 
     def _news(self, changes: Iterable[_Change]) -> Iterator[_Change]:
-        """The changes that say of a file what is not said yet, by another branch for example. A submodule is no file."""
+        """The changes that are new: another branch may have written the same. A submodule is no file."""
         for change in changes:
             if change.entry and S_ISGITLINK(change.entry.mode):
                 self.counts["submodules"] += 1
@@ -431,7 +430,7 @@ class _Writing:
     def _path(self, raw: bytes) -> str:
         return raw.decode("utf-8", "backslashreplace")
 
-    def _change(self, change: _Change, told: _Told, authored: Instant) -> None:
+    def _change(self, change: _Change, header: _Header, authored: Instant) -> None:
         path = self._path(change.path)
         file = self.files.get(path)
         at = authored
@@ -442,7 +441,7 @@ class _Writing:
             assert file is not None
             self.store.end(file.id, at=moment(at))
             self.files[path] = _File(file.id, at, None)
-            self._link(file.id, "caused_by", told.event, at, "deleted")
+            self._link(file.id, "caused_by", header.event, at, "deleted")
             self.counts["deletions"] += 1
             return
         renamed_from = self._path(change.renamed_from) if change.renamed_from else None
@@ -450,7 +449,7 @@ class _Writing:
             "renamed"
             if renamed_from
             else "merged"
-            if len(told.parents) > 1
+            if len(header.parents) > 1
             else "modified"
             if file
             else "added"
@@ -459,19 +458,19 @@ class _Writing:
             "path": path,
             "change": how,
             **self._content(change.entry),
-            "commit": told.sha,
-            "author": told.author,
+            "commit": header.sha,
+            "author": header.author,
         }
         if renamed_from:
             content["renamed_from"] = renamed_from
         written = self._describe(path, file, content, at)
         written.entry = change.entry
         self.files[path] = written
-        self._link(written.id, "caused_by", told.event, written.since, how)
+        self._link(written.id, "caused_by", header.event, written.since, how)
         self.counts["versions"] += 1
         self.counts["paths_escaped"] += file is None and path.encode() != change.path
         if renamed_from:
-            self._continue(renamed_from, written, told)
+            self._continue(renamed_from, written, header)
 
     def _content(self, entry: _Entry) -> dict[str, Any]:
         content: dict[str, Any] = {
@@ -499,7 +498,7 @@ class _Writing:
         if file:
             self.store.revise(file.id, content, text=path, valid_from=moment(at), **about)
             return _File(file.id, at, None)
-        # A path that another repository in the same store has is told apart by this one's name.
+        # A path that another repository in the same store has gets this one's name in its id.
         name = _printable(path)
         for id in (f"file:{name}", f"file:{self.scope}/{name}"):
             try:
@@ -520,25 +519,25 @@ class _Writing:
             f"the store has other things under the ids 'file:{name}' and 'file:{self.scope}/{name}'."
         )
 
-    def _continue(self, renamed_from: str, written: _File, told: _Told) -> None:
+    def _continue(self, renamed_from: str, written: _File, header: _Header) -> None:
         self.counts["renames"] += 1
         old = self.files.get(renamed_from)
         try:
             if old is None:
                 raise ConflictError(f"no file {renamed_from!r}")
-            self._link(old.id, "continuation", written.id, written.since, f"renamed by {told.sha[:12]}")
+            self._link(old.id, "continuation", written.id, written.since, f"renamed by {header.sha[:12]}")
         except (ConflictError, InvalidError):
             self.counts["renames_unlinked"] += 1
 
-    def _revert(self, told: _Told, authored: Instant) -> None:
-        for sha in dict.fromkeys(_REVERTS.findall(told.message)):
-            reverted = self._full(sha, told.sha)
+    def _revert(self, header: _Header, authored: Instant) -> None:
+        for sha in dict.fromkeys(_REVERTS.findall(header.message)):
+            reverted = self._full(sha, header.sha)
             if reverted is None:
                 self.counts["reverts_unresolved"] += 1
                 continue
             at = max(authored, self.occurred[reverted])
-            self._link(told.event, "supersedes", f"commit:{reverted}", at, told.subject)
-            self._link(told.event, "contradicts", f"commit:{reverted}", at, told.subject)
+            self._link(header.event, "supersedes", f"commit:{reverted}", at, header.subject)
+            self._link(header.event, "contradicts", f"commit:{reverted}", at, header.subject)
             self.counts["reverts"] += 1
 
     def _full(self, sha: str, own: str) -> str | None:

@@ -1,7 +1,7 @@
 """Messages and MemoBrain's graphs from files: each message or thought a node, by the conventions that its text may follow.
 
-Reading again adds nothing. What cannot be read is reported with its place and left out, and the rest is kept; what a file says of a node that is
-known already and differs is a new version of it.
+Reading again adds nothing. What cannot be read is reported with its place and left out, and the rest is kept; a node that is
+known already and differs gets a new version.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def import_messages(
     optional_text("session", session)
     name, zone = str(path), zone_named(timezone)
     work = _Import(store, name)
-    told: Counter[bytes] = Counter()
+    seen: Counter[bytes] = Counter()
     for place, message in messages_in(_read(path), name):
         if isinstance(message, _Broken):
             work.leave(place, str(message))
@@ -72,7 +72,7 @@ def import_messages(
         try:
             note = note_of(_timed(message, zone), session)
             if note.id is None:
-                note = replace(note, id=_id_of(message, session, told))
+                note = replace(note, id=_id_of(message, session, seen))
         except InvalidError as error:
             work.leave(place, str(error))
         else:
@@ -86,8 +86,8 @@ def import_memobrain(
 ) -> MemoBrainReport:
     """Write a graph that MemoBrain saved: a node `node_5` for each thought, with the supersessions, and a `related_to` link for each edge.
 
-    `created_at` says since when a thought holds; `timezone` is that of times that name none. Thoughts that were folded or flushed stand, and their content
-    says `active`: they left a working memory and are no less true. Places are the numbers of nodes. Raises InvalidError for a file that is no such graph.
+    A thought holds from its `created_at`; `timezone` is that of times that name none. Thoughts that were folded or flushed stand, with `active` in their content:
+    they left a working memory and are still true. Places are the numbers of nodes. Raises InvalidError for a file that is no such graph.
     """
     name, zone = str(path), zone_named(timezone)
     graph = _graph_in(_read(path), name)
@@ -213,19 +213,19 @@ def _timed(row: Any, zone: tzinfo | None) -> Any:
         try:
             parsed = datetime.fromisoformat(at)
         except ValueError:
-            continue  # said where it is read
+            continue  # refused where it is read
         if parsed.tzinfo is None:
             timed[name] = parsed.replace(tzinfo=zone).isoformat()
     return timed
 
 
-def _id_of(message: Any, session: str | None, told: Counter[bytes]) -> str:
+def _id_of(message: Any, session: str | None, seen: Counter[bytes]) -> str:
     """An id that the same message of the same session always gets, however the file grew."""
-    said = orjson.dumps([session, message], option=orjson.OPT_SORT_KEYS)
-    told[said] += 1
-    if told[said] > 1:
-        said += str(told[said]).encode()
-    return blake2b(said, digest_size=8).hexdigest()
+    key = orjson.dumps([session, message], option=orjson.OPT_SORT_KEYS)
+    seen[key] += 1
+    if seen[key] > 1:
+        key += str(seen[key]).encode()
+    return blake2b(key, digest_size=8).hexdigest()
 
 
 def _thought(row: Mapping[str, Any], number: Any, zone: tzinfo | None) -> Note:
@@ -233,8 +233,8 @@ def _thought(row: Mapping[str, Any], number: Any, zone: tzinfo | None) -> Note:
     timed = _timed(row, zone)
     thought = timed.get("thought")
     if isinstance(thought, list):
-        told = [each.get("content") if isinstance(each, Mapping) else each for each in thought]
-        thought = "\n".join(each for each in told if isinstance(each, str))
+        parts = [each.get("content") if isinstance(each, Mapping) else each for each in thought]
+        thought = "\n".join(each for each in parts if isinstance(each, str))
     if not isinstance(thought, str):
         raise InvalidError(f"node {number!r} has no thought. It needs text, or a list of messages.")
     kept = {
@@ -273,7 +273,7 @@ class _Import:
 
     def take(self, place: int, note: Note) -> None:
         self.notes.append((place, note))
-        self.warnings += [f"{self.file}:{place}: {said}" for said in note.remarks]
+        self.warnings += [f"{self.file}:{place}: {remark}" for remark in note.remarks]
 
     def write(self, progress: Progress | None, edges: list[dict[str, Any]] | None = None) -> MemoBrainReport:
         """Write all of it as one transaction: the nodes, then what they supersede, then the edges."""
@@ -300,16 +300,16 @@ class _Import:
         )
 
     def _describe(self, place: int, note: Note) -> str | None:
-        """Add the node of a note, or describe the one that is known anew where it differs. None when the store will not have it."""
+        """Add the node of a note, or revise the one that is known where it differs. None when the store refuses it."""
         store = self.store
         try:
             if note.id is None or not store.knows(note.id):
                 name = note_down(store, note)
                 self.counts["added"] += 1
                 return name
-            said = (note.content, note.text, note.tags)
-            # whatever was told of it since: what the file said before is not told again
-            if any((known.content, known.text, known.tags) == said for known in store.versions(note.id)):
+            described = (note.content, note.text, note.tags)
+            # what the file held before is not written again, whatever was recorded since
+            if any((known.content, known.text, known.tags) == described for known in store.versions(note.id)):
                 self.counts["unchanged"] += 1
             else:
                 store.revise(note.id, note.content, text=note.text, tags=note.tags, trigger=_IMPORT)
@@ -361,7 +361,7 @@ class _Import:
 
 
 def _edge(edge: Any, zone: tzinfo | None) -> dict[str, Any]:
-    """An edge as a link; what cannot be one says why."""
+    """An edge as a link; what cannot be one has the reason in `damage`."""
     ends = ("src", "dst") if isinstance(edge, Mapping) and "src" in edge else ("source", "target")
     if not isinstance(edge, Mapping) or any(edge.get(end) is None for end in ends):
         return {"damage": f"{edge!r} is no edge. It needs src and dst."}

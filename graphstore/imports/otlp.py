@@ -1,4 +1,4 @@
-"""Traces of OpenTelemetry, taken in and given out: OTLP as JSON or as protobuf bytes.
+"""Traces of OpenTelemetry, imported and exported: OTLP as JSON or as protobuf bytes.
 
 A span is one event of type `span`, at its start; what it says is kept in the metadata as OTLP/JSON has it, so that it goes out as it came in.
 Other events of the timeline go out as spans of their own, or as events of the span they belong to.
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 __all__ = ["OtlpReport", "export_otlp", "import_otlp", "traces_data"]
 
 OTLP = "otlp"
-"""Where the metadata of a span keep what it says."""
+"""The metadata field of an event that keeps its span."""
 NAMELESS = "(a span without a name)"
 BINARY = frozenset({".pb", ".binpb", ".bin"})
 """Endings of files that are written as protobuf bytes."""
@@ -68,7 +68,7 @@ class OtlpReport(ImportReport):
 
 
 class _Group(NamedTuple):
-    """What the spans around a span share, as OTLP/JSON; None where it is not said."""
+    """What the spans around a span share, as OTLP/JSON; None where it is absent."""
 
     resource: Json | None
     resource_schema: str
@@ -76,7 +76,7 @@ class _Group(NamedTuple):
     scope_schema: str
 
 
-# ---- taking spans in --------------------------------------------------------------------------
+# ---- import -----------------------------------------------------------------------------------
 
 
 @registry.write("otlp", files=("source",))
@@ -91,23 +91,23 @@ def import_otlp(
     name = "bytes" if isinstance(source, bytes) else Path(source).name
     data = source if isinstance(source, bytes) else Path(source).read_bytes()
     reading = _Reading(name)
-    taking = _Taking(store, reading)
+    importing = _Import(store, reading)
     with store.transaction(reason=f"imported from {name}"):
         for number, (place, line, group, span) in enumerate(reading.spans(data), 1):
             try:
-                taking.span(group, span, place)
+                importing.span(group, span, place)
             except InvalidError as error:
                 reading.damage(line, str(error))
             if progress and number % 256 == 0:
                 progress(number, number)
     unknown = tuple(dict.fromkeys(reading.unknown))
     return OtlpReport(
-        spans=taking.new,
-        known=taking.known,
-        traces=len(taking.traces),
+        spans=importing.new,
+        known=importing.known,
+        traces=len(importing.traces),
         damaged=tuple(reading.damaged),
         unknown=unknown[:_MOST_UNKNOWN],
-        warnings=tuple(taking.warnings),
+        warnings=tuple(importing.warnings),
     )
 
 
@@ -219,7 +219,7 @@ def _object(data: bytes) -> Json:
     return found
 
 
-class _Taking:
+class _Import:
     """Spans becoming events."""
 
     def __init__(self, store: GraphStore, reading: _Reading) -> None:
@@ -234,9 +234,9 @@ class _Taking:
         trace_id, span_id = _id(span.trace_id, 16, "traceId", place), _id(span.span_id, 8, "spanId", place)
         parent = span.parent_span_id
         parent_id = _id(parent, 8, "parentSpanId", place) if any(parent) else None
-        told = to_json(span)
+        own = to_json(span)
         for name in ("traceId", "spanId", *(("parentSpanId",) if parent_id else ())):
-            told.pop(name)
+            own.pop(name)
         shared = {
             "resource": group.resource,
             "resourceSchemaUrl": group.resource_schema or None,
@@ -244,7 +244,7 @@ class _Taking:
             "scopeSchemaUrl": group.scope_schema or None,
         }
         metadata: Json = {
-            OTLP: {"span": told, **{name: value for name, value in shared.items() if value is not None}}
+            OTLP: {"span": own, **{name: value for name, value in shared.items() if value is not None}}
         }
         if span.end_time_unix_nano:
             metadata[ENDED_AT] = iso(span.end_time_unix_nano // 1000)
@@ -265,20 +265,20 @@ class _Taking:
         with self.store.reading() as sight:
             ent = sight.entity(id)
             forgotten = ent >= 0 and sight.is_forgotten(ent)
-        if forgotten:  # and not to come back
+        if forgotten:  # and stays so
             self.known += 1
             return
         try:
             recorded = self.store.record_event(SPAN, name, id=id, **fields)
         except ConflictError:
-            said = orjson.dumps(
+            key = orjson.dumps(
                 [name, fields["metadata"], fields["parent_span_id"]], option=orjson.OPT_SORT_KEYS
             )
-            other = f"{id}_{blake2b(said, digest_size=4).hexdigest()}"
+            other = f"{id}_{blake2b(key, digest_size=4).hexdigest()}"
             recorded = self.store.record_event(SPAN, name, id=other, **fields)
             if recorded.is_new:
                 self.warnings.append(
-                    f"span {fields['span_id']} of trace {fields['trace_id']} is told otherwise too: kept as {other}."
+                    f"span {fields['span_id']} of trace {fields['trace_id']} was reported with other content: kept as {other}."
                 )
         if recorded.is_new:
             self.new += 1
@@ -293,7 +293,7 @@ def _id(raw: bytes, length: int, name: str, place: str) -> str:
 
 
 def _service(resource: Json | None) -> str | None:
-    """The service a resource says it is."""
+    """The name of the service in a resource."""
     for attribute in (resource or {}).get("attributes", ()):
         if attribute.get("key") == "service.name":
             name = attribute.get("value", {}).get("stringValue")
@@ -301,7 +301,7 @@ def _service(resource: Json | None) -> str | None:
     return None
 
 
-# ---- giving traces out ------------------------------------------------------------------------
+# ---- export -----------------------------------------------------------------------------------
 
 
 @registry.read("otlp", files=("path",))
@@ -322,26 +322,26 @@ def export_otlp(view: Reader, path: str | Path) -> int:
 
 @registry.read("otlp")
 def traces_data(view: Reader) -> TracesData:
-    """Every trace that a view has something of. Spans that came in go out as they came, in that order; equal resources and scopes are one."""
+    """Every trace of which a view has an event. Imported spans are exported unchanged, in their order; equal resources and scopes are one."""
     pinned = view.as_of() if isinstance(view, Writer) else view
-    giving = _Giving()
+    export = _Export()
     with pinned.reading() as sight:
         events: dict[int, Event] = {}
         for name in sight.traces():
             events |= {ent: sight.event_and_links(ent) for ent in sight.trace(name)}
-        told = [events[ent] for ent in sorted(events)]
-    rest = [event for event in told if not giving.taken_in(event)]
+        ordered = [events[ent] for ent in sorted(events)]
+    rest = [event for event in ordered if not export.imported(event)]
     for trace_id in dict.fromkeys(event.trace_id for event in rest if event.trace_id is not None):
-        giving.grown(timeline.trace(pinned, trace_id))
-    return giving.data()
+        export.grown(timeline.trace(pinned, trace_id))
+    return export.data()
 
 
-class _Giving:
-    """Spans laid out by what they share."""
+class _Export:
+    """Spans grouped by resource and scope."""
 
     def __init__(self) -> None:
         self.resources: dict[bytes, tuple[_Group, dict[bytes, tuple[_Group, list[Span]]]]] = {}
-        self.spans: dict[tuple[str, str], Span] = {}  # those that came in, by trace and span
+        self.spans: dict[tuple[str, str], Span] = {}  # the imported ones, by trace and span
 
     def data(self) -> TracesData:
         traces = TracesData()
@@ -362,8 +362,8 @@ class _Giving:
         _, scopes = self.resources.setdefault(outer, (group, {}))
         scopes.setdefault(inner, (group, []))[1].append(span)
 
-    def taken_in(self, event: Event) -> bool:
-        """Give out a span that came in, as it came. False for any other event."""
+    def imported(self, event: Event) -> bool:
+        """Export an imported span unchanged. False for any other event."""
         kept = event.metadata.get(OTLP)
         if (
             event.type != SPAN
@@ -393,7 +393,7 @@ class _Giving:
         return True
 
     def grown(self, trace: timeline.Trace) -> None:
-        """Give out what did not come in as spans: each span of the tree, and each event of no span as one of its own."""
+        """Export what was not imported as spans: each span of the tree, and each event of no span as one of its own."""
         for each in trace.spans:
             others = [event for event in each.events if OTLP not in event.metadata]
             came = self.spans.get((trace.trace_id, each.span_id))
@@ -410,11 +410,11 @@ class _Giving:
         span_id: str,
         parent: str | None,
         events: tuple[Event, ...],
-        told: timeline.Span | None,
+        tree_span: timeline.Span | None,
     ) -> None:
         first = events[0]
         start = _nano(first)
-        end = start if told is None or told.end is None else instant(told.end) * 1000
+        end = start if tree_span is None or tree_span.end is None else instant(tree_span.end) * 1000
         span = Span(
             trace_id=_hex(trace_id, 16),
             span_id=_hex(span_id, 8),
@@ -426,7 +426,7 @@ class _Giving:
         )
         if span.trace_id.hex() != trace_id:
             span.attributes.append(_attribute("graphstore.trace_id", trace_id))
-        if told is not None and span.span_id.hex() != span_id:
+        if tree_span is not None and span.span_id.hex() != span_id:
             span.attributes.append(_attribute("graphstore.span_id", span_id))
         span.events.extend(_point(event) for event in events)
         resource = Resource(attributes=[_attribute("service.name", first.source or _SCOPE)])
@@ -439,13 +439,13 @@ def _fill(message: Any, found: Json) -> None:
 
 def _point(event: Event) -> Span.Event:
     """An event of the timeline as an event of a span."""
-    said: dict[str, Any] = {"graphstore.event_id": event.id, "description": event.description}
-    said |= {name: value for name in _TEXTS if (value := getattr(event, name)) is not None}
+    fields: dict[str, Any] = {"graphstore.event_id": event.id, "description": event.description}
+    fields |= {name: value for name in _TEXTS if (value := getattr(event, name)) is not None}
     if event.authorized is not None:
-        said["authorized"] = event.authorized
+        fields["authorized"] = event.authorized
     if event.metadata:
-        said["metadata"] = orjson.dumps(event.metadata, option=orjson.OPT_SORT_KEYS).decode()
-    attributes = [_attribute(name, value) for name, value in said.items()]
+        fields["metadata"] = orjson.dumps(event.metadata, option=orjson.OPT_SORT_KEYS).decode()
+    attributes = [_attribute(name, value) for name, value in fields.items()]
     return Span.Event(time_unix_nano=max(_nano(event), 0), name=event.type, attributes=attributes)
 
 

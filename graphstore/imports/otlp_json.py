@@ -1,6 +1,6 @@
 """OTLP messages as the JSON that OpenTelemetry writes: lower camel case, ids in hex, 64-bit numbers as text, enums as numbers.
 
-It is not what protobuf's own JSON makes of them: there ids are base64. Whatever is not a field is left out and named.
+It is not what protobuf's own JSON makes of them: there ids are base64. Whatever is no field is left out and reported.
 """
 
 from __future__ import annotations
@@ -62,11 +62,11 @@ def _written(field: FieldDescriptor, value: Any) -> Any:
 def from_json(found: Any, message: Message, where: str, unknown: Callable[[str], None]) -> None:
     """Fill a message from a JSON object. `unknown` is called with the place of each name that is no field.
 
-    Raises InvalidError with the place of a value that cannot be meant.
+    Raises InvalidError with the place of a value that does not fit its field.
     """
     if not isinstance(found, dict):
         raise InvalidError(f"{where} is {_short(found)}, no object")
-    message.SetInParent()  # said, and be it empty
+    message.SetInParent()  # set, even if empty
     fields = {field.json_name: field for field in message.DESCRIPTOR.fields}
     for name, value in found.items():
         field = fields.get(name)
@@ -126,7 +126,7 @@ def _read(field: FieldDescriptor, value: Any, place: str) -> Any:
             return int(value)
         if isinstance(value, (int, float)) and not isinstance(value, bool) and value == int(value):
             return int(value)
-    raise InvalidError(f"{place} is {_short(value)}, which it cannot be")
+    raise InvalidError(f"{place} is {_short(value)}, which does not fit the field")
 
 
 def _bytes(value: str, place: str) -> bytes:

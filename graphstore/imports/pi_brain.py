@@ -1,4 +1,4 @@
-"""What is known of agent sessions as a folder of JSON files, given out and taken in: a file for each version of a node, and the edges.
+"""What is known of agent sessions as a folder of JSON files, exported and imported: a file for each version of a node, and the edges.
 
 `YYYY/MM/{id}-v{n}.json` holds a segment's node, `sessions/{id}-v{n}.json` a session's, `edges.json` the links between them. What only this
 store knows stands in a file's `graphstore`, where it is not what an import would conclude by itself.
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 EDGES, SESSIONS = "edges.json", "sessions"
 OURS = "graphstore"
 APART = "piBrain"
-"""Where a link's metadata keep what an edge says beside its own fields."""
+"""Where a link's metadata keep the unknown fields of an edge."""
 FIRST, AGAIN = "initial", "prompt_update"
 """What made a first version, and a later one, where its file does not say."""
 _BOUNDARIES = frozenset({"fork", "branch", "tree_jump", "resume", "compaction", "continuation"})
@@ -52,8 +52,8 @@ class Exported(Value):
     warnings: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        told = f"{self.nodes} nodes in {self.versions} versions, {self.edges} edges"
-        return f"{told}; {len(self.warnings)} left out" if self.warnings else told
+        done = f"{self.nodes} nodes in {self.versions} versions, {self.edges} edges"
+        return f"{done}; {len(self.warnings)} left out" if self.warnings else done
 
 
 class PiBrainReport(ImportReport):
@@ -71,7 +71,7 @@ class PiBrainReport(ImportReport):
         return f"{self.files} files: {self.nodes} new nodes, {self.versions} new versions, {self.links} new links"
 
 
-# ---- giving out ---------------------------------------------------------------------------------
+# ---- export -------------------------------------------------------------------------------------
 
 
 @registry.read("pi_brain", files=("folder",))
@@ -102,7 +102,7 @@ class _Export:
         self.left: list[str] = []
         self.elsewhere = 0  # links with an end that is no node of a session
         self.past = 0  # links that are known and do not hold here
-        self.began: dict[str, Instant] = {}  # when each node that was written began, as it was told first
+        self.began: dict[str, Instant] = {}  # when each node that was written began, as it was first recorded
         with view.reading() as sight:
             known = (ent for ent in sight.entities(events=False) if sight.kind(ent) in (SEGMENT, SESSION))
             self.names = list(map(sight.id, known))
@@ -122,12 +122,12 @@ class _Export:
 
     def warnings(self) -> list[str]:
         """What has no place in the files."""
-        told = list(self.left)
+        left = list(self.left)
         if self.elsewhere:
-            told.append(f"{plural(self.elsewhere, 'link')} with what is no node of a session")
+            left.append(f"{plural(self.elsewhere, 'link')} with what is no node of a session")
         if self.past:
-            told.append(f"{plural(self.past, 'link')} not held here: unlinked, ended, or to begin later")
-        return told
+            left.append(f"{plural(self.past, 'link')} not held here: unlinked, ended, or to begin later")
+        return left
 
     def _versions(self, id: str) -> Iterator[tuple[str, Json]]:
         rows: dict[int, list[Version]] = {}
@@ -141,7 +141,7 @@ class _Export:
             except InvalidError as error:
                 self.left.append(f"{id}-v{number}: {'no content' if not its[0].content else error}")
                 continue
-            ours = _said_of(its[0])
+            ours = _kept_of(its[0])
             until = instant(following[0].tx_from) if following else OPEN
             if [_period_of(row) for row in its] != [(*plain, until)]:
                 ours["periods"] = [_dated(row) for row in its]
@@ -203,7 +203,7 @@ class _Export:
 
 
 def _file_of(version: Version) -> tuple[str, Json, tuple[Instant, Instant, Instant]]:
-    """The path and the content of a version's file, and the periods an import would conclude: valid from, to, told at.
+    """The path and the content of a version's file, and the periods an import would conclude: valid from, valid to, recorded at.
 
     Raises InvalidError for a segment that is no node of a session.
     """
@@ -219,16 +219,16 @@ def _file_of(version: Version) -> tuple[str, Json, tuple[Instant, Instant, Insta
     return f"{at.year:04}/{at.month:02}/{name}", node.json_object(), plain
 
 
-def _said_of(version: Version) -> Json:
+def _kept_of(version: Version) -> Json:
     """What the store keeps of a version beside its content, where it does not follow from it."""
     text, tags = _searched(version.kind, version.content)
-    said = {
+    kept = {
         "key": version.key if version.number == 1 else None,
         "scope": version.scope or None if version.number == 1 else None,
         "triggerReason": None if version.trigger == _trigger(version.number) else version.trigger,
         "source": version.source,
     }
-    ours: Json = {name: value for name, value in said.items() if value is not None}
+    ours: Json = {name: value for name, value in kept.items() if value is not None}
     if version.text != text:
         ours["text"] = version.text
     if version.tags != tags:
@@ -237,7 +237,7 @@ def _said_of(version: Version) -> Json:
 
 
 def _searched(kind: str, content: Json) -> tuple[str | None, tuple[str, ...]]:
-    """The text and the tags that a node is kept with, where nothing else is said."""
+    """The text and the tags that a node is kept with, where the file has no others."""
     if kind == SESSION:
         return None, ()
     node = checked(SessionNode, content)
@@ -265,7 +265,7 @@ def _snake(name: str) -> str:
 
 
 def _renamed(kind: str, value: Any, which: re.Pattern[str], rename: Callable[[str], str]) -> Any:
-    """What a boundary says of itself, its fields under the names of the other side: `gap_minutes` here, `gapMinutes` there."""
+    """The metadata of a boundary, its fields under the names of the other side: `gap_minutes` here, `gapMinutes` there."""
     if kind not in _BOUNDARIES:
         return value
     if isinstance(value, list):
@@ -295,17 +295,17 @@ def _dated(row: Version) -> Json:
     return {name: iso(at) for name, at in periods if at < OPEN}
 
 
-# ---- taking in ----------------------------------------------------------------------------------
+# ---- import -------------------------------------------------------------------------------------
 
 
 @registry.write("pi_brain", files=("folder",))
 def import_pi_brain(
     store: GraphStore, folder: str | Path, *, progress: Progress | None = None
 ) -> PiBrainReport:
-    """Take in the nodes, in all their versions, and the edges of a folder. Ids are kept. The same folder again changes nothing.
+    """Import the nodes, in all their versions, and the edges of a folder. Ids are kept. The same folder again changes nothing.
 
-    What was told at an instant is a transaction at that instant, where the store's last one and its clock allow it; else it is one of
-    now, in the same order, and `analyzedAt` in the content says when it was. `progress` is called with files done and in all. Raises
+    What was recorded at an instant becomes a transaction at that instant, if the store's last one and its clock allow it; else a transaction
+    of now, in the same order, with the instant in `analyzedAt` of the content. `progress` is called with files done and in all. Raises
     InvalidError when there is no such folder.
     """
     root = Path(folder)
@@ -324,7 +324,7 @@ def import_pi_brain(
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """One version, as its file says it. `rows`: the periods it held over, valid from and to, told at and until."""
+    """One version, as in its file. `rows`: the periods it held over, valid from and to, believed from and to."""
 
     path: Path
     id: str
@@ -335,13 +335,13 @@ class _File:
     rows: tuple[tuple[Instant, Instant, Instant, Instant], ...]
 
     @property
-    def told(self) -> Instant:
+    def recorded(self) -> Instant:
         return min(row[2] for row in self.rows)
 
 
 @dataclass(slots=True)
 class _Act:
-    """What to do at an instant: versions first, then links, then what was taken back."""
+    """What to do at an instant: versions first, then links, then retractions."""
 
     at: Instant
     rank: int
@@ -368,7 +368,7 @@ class _Import:
     # ---- reading
 
     def read(self, path: Path) -> None:
-        """Keep what a file says for later, or report why not."""
+        """Keep a file's content for later, or report why not."""
         try:
             given = orjson.loads(path.read_bytes())
             if path.name == EDGES:
@@ -407,7 +407,7 @@ class _Import:
     # ---- writing
 
     def write(self) -> None:
-        """Do everything in the order it was told, a transaction for each instant."""
+        """Write everything in the order of its recording, a transaction for each instant."""
         acts = [*self._of_nodes(), *self._of_edges()]
         acts.sort(key=lambda act: (act.at, act.rank, act.order))
         with self.store._together():
@@ -445,7 +445,7 @@ class _Import:
             files = self._fresh(id, files)
             before = -OPEN
             for file in files:
-                before = max(file.told, before + 1)
+                before = max(file.recorded, before + 1)
                 yield _Act(before, 0, (id, file.number), file.path, self._version(file))
             yield from self._withdrawals(id, files)
 
@@ -469,10 +469,10 @@ class _Import:
 
     def _version(self, file: _File) -> Callable[[], None]:
         def write() -> None:
-            told = [row for row in file.rows if row[2] == file.told]
-            during = {"valid_from": moment(told[0][0]), "valid_to": moment(max(row[1] for row in told))}
+            first = [row for row in file.rows if row[2] == file.recorded]
+            during = {"valid_from": moment(first[0][0]), "valid_to": moment(max(row[1] for row in first))}
             text, tags = _searched(file.kind, file.content)
-            said: Json = {
+            described: Json = {
                 "text": file.ours.get("text", text),
                 "tags": file.ours.get("tags", tags),
                 "trigger": file.ours.get("triggerReason", _trigger(file.number)),
@@ -480,29 +480,32 @@ class _Import:
                 **during,
             }
             if self.store.knows(file.id):
-                self.store.revise(file.id, file.content, **said)
+                self.store.revise(file.id, file.content, **described)
             else:
                 place = {"key": file.ours.get("key"), "scope": file.ours.get("scope", "")}
-                self.store.add_node(file.kind, file.content, id=file.id, **place, **said)
+                self.store.add_node(file.kind, file.content, id=file.id, **place, **described)
                 self.counts["nodes"] += 1
             self.counts["versions"] += 1
 
         return write
 
     def _withdrawals(self, id: str, files: list[_File]) -> Iterator[_Act]:
-        """What was taken back of a node and not said anew, at each instant."""
+        """What was retracted of a node and not written again, at each instant."""
         rows = [row for file in files for row in file.rows]
         for file, following in pairwise(files):
             if "periods" not in file.ours:  # then it ended with the next one
-                rows[rows.index(file.rows[0])] = (*file.rows[0][:3], max(following.told, file.told + 1))
+                rows[rows.index(file.rows[0])] = (
+                    *file.rows[0][:3],
+                    max(following.recorded, file.recorded + 1),
+                )
         retracted = bool(files) and files[-1].ours.get("standing") == "retracted"
-        for at in sorted({*(row[3] for row in rows if row[3] < OPEN), *(file.told for file in files)}):
+        for at in sorted({*(row[3] for row in rows if row[3] < OPEN), *(file.recorded for file in files)}):
             ended = [row[:2] for row in rows if row[3] == at]
             begun = [row[:2] for row in rows if row[2] == at]
             if len(begun) > 1:  # it was written over all of them at once: the gaps go
                 ended.append((min(row[0] for row in begun), max(row[1] for row in begun)))
             gone = [gap for whole in coalesce(ended) for gap in without_all(whole, begun)]
-            again = [row[:2] for file in files for row in file.rows if row[2] > max(at, file.told)]
+            again = [row[:2] for file in files for row in file.rows if row[2] > max(at, file.recorded)]
             kept = [part for gap in gone for part in without_all(gap, again)]
             if kept != gone:
                 self.warnings.append(
@@ -529,7 +532,7 @@ class _Import:
         return write
 
     def _supersede_again(self, id: str, gone: list[Period]) -> None:
-        """What was described anew after a supersession, and lost to it again: where the supersession takes no more than what is gone."""
+        """Supersede again what was revised after a supersession, where that closes no more than what is gone."""
         for link in self.store.backlinks_to(id, "supersedes"):
             since = instant(link.valid_from)
             held = [
@@ -547,10 +550,12 @@ class _Import:
             if self._has_link(edge.id):
                 self.counts["known"] += 1
                 continue
-            told = [instant(edge.created_at)]
+            instants = [instant(edge.created_at)]
             for end in (edge.source_node_id, edge.target_node_id):
-                told += [min(file.told for file in self.nodes[end].values())] if end in self.nodes else []
-            yield _Act(max(told), 1, (edge.id, 0), path, self._link(edge))
+                instants += (
+                    [min(file.recorded for file in self.nodes[end].values())] if end in self.nodes else []
+                )
+            yield _Act(max(instants), 1, (edge.id, 0), path, self._link(edge))
 
     def _link(self, edge: Edge) -> Callable[[], None]:
         def write() -> None:
@@ -581,7 +586,7 @@ class _Import:
         return write
 
     def _since(self, edge: Edge) -> Instant:
-        """From when on a link holds: the later of its ends, by what was told of each first."""
+        """From when on a link holds: the later of its ends, by the first version of each."""
         found = []
         for end in (edge.source_node_id, edge.target_node_id):
             if end not in self.began:
@@ -591,7 +596,7 @@ class _Import:
 
 
 def _read_file(path: Path, given: Any, session: bool) -> _File:
-    """What a file says. Raises InvalidError for what is no node."""
+    """A file's content, checked. Raises InvalidError for what is no node."""
     if not isinstance(given, Mapping):
         raise InvalidError(f"no JSON object but {type(given).__name__}")
     id, number = given.get("id"), given.get("version")

@@ -1,7 +1,7 @@
 """Other people's records as knowledge: tables and JSON lines by a mapping, a repository's history by its own rules.
 
 Real files are partly broken. A row that cannot be read is reported with file, line and reason, and the rest is kept;
-a mapping that cannot be meant (a column that is nowhere in the file) is refused before anything is written.
+a mapping that names a column the file does not have is refused before anything is written.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def import_rows(
         text = "{product} {cycle}"
         tags = ["release", "{lts}"]     # empty ones are left out
         content = "*"                   # every column; or a list of them; or a table: name = "template"
-        valid_from = "release_date"     # ISO 8601; an empty cell is what the verbs take for nothing given
+        valid_from = "release_date"     # ISO 8601; an empty cell is no argument
         valid_to = "eol_date"
         tx_from = "recorded"            # then every row needs one; a transaction for each instant, in order
         tx_to = "withdrawn"             # the row is taken back there, and its links with it
@@ -292,7 +292,7 @@ class _Plan:
         self.fields: dict[str, _Template] = {}
 
     def check(self, columns: set[str]) -> None:
-        """Hold the mapping against the columns there are. Raises InvalidError for one that is not."""
+        """Match the mapping with the columns there are. Raises InvalidError for a column that is missing."""
         if not columns:
             return
         content = self.content
@@ -317,21 +317,21 @@ class _Plan:
 
     def record(self, row: Row) -> _Record:
         """The row as it will be written. Raises Unreadable, or InvalidError for a time that is none."""
-        told = {name: template.of(row) for name, template in self.templates.items()}
-        if not told["id"]:
+        filled = {name: template.of(row) for name, template in self.templates.items()}
+        if not filled["id"]:
             raise Unreadable("no id")
-        if not told["kind"]:
+        if not filled["kind"]:
             raise Unreadable("no kind")
-        times = {name: self._instant(told[name], name) if told.get(name) else None for name in TIMES}
+        times = {name: self._instant(filled[name], name) if filled.get(name) else None for name in TIMES}
         self._check_times(times)
         content = {name: self._value(row, name, template) for name, template in self.fields.items()}
         version = {
-            "node_id": told["id"],
+            "node_id": filled["id"],
             "content": _checked({name: value for name, value in content.items() if value is not None}),
-            "text": told.get("text") or None,
+            "text": filled.get("text") or None,
             "tags": [tag for template in self.tags if (tag := template.of(row))],
-            "source": told.get("source") or None,
-            "reason": told.get("reason") or None,
+            "source": filled.get("source") or None,
+            "reason": filled.get("reason") or None,
         }
         links = [
             (link.kind, target, link.reason.of(row) or None if link.reason else None)
@@ -339,7 +339,13 @@ class _Plan:
             for target in link.target.each(row, link.separator)
         ]
         return _Record(
-            told["id"], told["kind"], told.get("key") or None, told.get("scope", ""), version, times, links
+            filled["id"],
+            filled["kind"],
+            filled.get("key") or None,
+            filled.get("scope", ""),
+            version,
+            times,
+            links,
         )
 
     def _check_times(self, times: dict[str, Instant | None]) -> None:
@@ -417,7 +423,7 @@ class _Row:
 
 @dataclass(slots=True)
 class _Batch:
-    """What one transaction says: rows no longer believed, and rows believed from then on."""
+    """What one transaction writes: rows no longer believed, and rows believed from then on."""
 
     closed: list[_Row] = field(default_factory=list)
     opened: list[_Row] = field(default_factory=list)
@@ -535,17 +541,17 @@ class _Table:
 
     def _describe(self, row: _Row) -> None:
         record, store = row.record, self.store
-        told = {name: value for name, value in record.version.items() if name not in ("node_id", "content")}
+        rest = {name: value for name, value in record.version.items() if name not in ("node_id", "content")}
         start = record.times["valid_from"]
         began = store.at.tx if start is None else moment(start)
         end = moment(OPEN if record.times["valid_to"] is None else record.times["valid_to"])
         content = record.version["content"]
         if self._is_known(record.id):
-            node = store.revise(record.id, content, valid_from=began, valid_to=end, trigger="import", **told)
+            node = store.revise(record.id, content, valid_from=began, valid_to=end, trigger="import", **rest)
         else:
             node = store.add_node(
                 record.kind, content, id=record.id, key=record.key, scope=record.scope,
-                valid_from=began, valid_to=end, trigger="import", **told,
+                valid_from=began, valid_to=end, trigger="import", **rest,
             )  # fmt: skip
             self.counts["nodes"] += 1
         before = self.written.get(record.id)

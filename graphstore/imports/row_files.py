@@ -1,4 +1,4 @@
-"""Files of rows, read one at a time: tables with a header, JSON lines. What cannot be read is told with its line, and the rest goes on."""
+"""Files of rows, read one at a time: tables with a header, JSON lines. What cannot be read is reported with its line; the rest is read."""
 
 from __future__ import annotations
 

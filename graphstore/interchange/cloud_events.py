@@ -1,6 +1,6 @@
-"""What each transaction did, as CloudEvents 1.0 for whoever listens: structured JSON, one event a transaction.
+"""What each transaction did, as CloudEvents 1.0 for any consumer: structured JSON, one event a transaction.
 
-`source` and `id` (the tx instant, which strictly rises) name a transaction for ever, so a consumer can leave out what it has seen.
+`source` and `id` (the tx instant, which strictly rises) name a transaction for ever, so a consumer can skip what it has seen.
 """
 
 from __future__ import annotations

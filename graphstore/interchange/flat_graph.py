@@ -33,7 +33,7 @@ _THING_KINDS: Kinds = {
 }
 _RESERVED = frozenset({*Node.model_fields, "occurred_at", "first_seen", "last_seen"})
 _STRUCTURE = ("source", "target", "tx_to")
-"""What is told of a link by its place, and what a view does not know yet: until when a row will be believed."""
+"""The ends of a link, and what a view cannot know: until when a row will be believed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +72,13 @@ def flat_graph(view: Reader, reserved: Collection[str] = ()) -> FlatGraph:
     """
     view = pinned(view)
     graph = view.to_networkx()
-    labels = {id: _label(told) for id, told in graph.nodes.items()}
-    contents = [told["content"] for id, told in graph.nodes.items() if labels[id] == "Node"]
+    labels = {id: _label(attributes) for id, attributes in graph.nodes.items()}
+    contents = [attributes["content"] for id, attributes in graph.nodes.items() if labels[id] == "Node"]
     fields = _fields(contents, reserved)
-    things = {id: _thing(labels[id], told, fields) for id, told in graph.nodes.items()}
+    things = {id: _thing(labels[id], attributes, fields) for id, attributes in graph.nodes.items()}
     ties = [
-        Tie(told["kind"], things[source], things[target], _properties(told))
-        for source, target, told in graph.edges(data=True)
+        Tie(attributes["kind"], things[source], things[target], _properties(attributes))
+        for source, target, attributes in graph.edges(data=True)
     ]
     of_fields: Kinds = {field.name: field.kind for field in fields.values()}
     kinds: dict[Label, Kinds] = {label: {} for label in LABELS}
@@ -107,10 +107,10 @@ def json_text(value: Any) -> str:
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
 
 
-def _label(told: Mapping[str, Any]) -> Label:
-    upright = told["standing"] in UPRIGHT
-    if "type" in told:
-        return "Event" if upright or told["standing"] == "superseded" else "Absent"
+def _label(attributes: Mapping[str, Any]) -> Label:
+    upright = attributes["standing"] in UPRIGHT
+    if "type" in attributes:
+        return "Event" if upright or attributes["standing"] == "superseded" else "Absent"
     return "Node" if upright else "Absent"
 
 
@@ -138,18 +138,18 @@ def _fields(contents: list[Json], reserved: Collection[str]) -> dict[str, _Field
     return found
 
 
-def _thing(label: Label, told: dict[str, Any], fields: dict[str, _Field]) -> Thing:
-    properties = _properties(told)
+def _thing(label: Label, attributes: dict[str, Any], fields: dict[str, _Field]) -> Thing:
+    properties = _properties(attributes)
     if label == "Node":
-        for name, value in told["content"].items():
+        for name, value in attributes["content"].items():
             if value is not None and name in fields:
                 properties[fields[name].name] = fields[name].of(value)
-    return Thing(told["id"], label, properties)
+    return Thing(attributes["id"], label, properties)
 
 
-def _properties(told: Mapping[str, Any]) -> dict[str, Any]:
+def _properties(attributes: Mapping[str, Any]) -> dict[str, Any]:
     found = {}
-    for name, value in told.items():
+    for name, value in attributes.items():
         if value is None or name in _STRUCTURE:
             continue
         if isinstance(value, dict):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["export_gexf_timeline"]
 
-_SAID = ("number", "content", "text", "tags", "trigger", "source")
+_DESCRIBED = ("number", "content", "text", "tags", "trigger", "source")
 _OF_A_ROW = ("id", "valid_from", "valid_to", "tx_from", "tx_to", "opened_by", "closed_by")
 Row = dict[str, Any]
 
@@ -31,7 +31,7 @@ Row = dict[str, Any]
 def export_gexf_timeline(store: Reader, path: str | os.PathLike[str], *, tx: TimeLike | None = None) -> int:
     """Write what a store believed at `tx` (default: now), over all valid time, as GEXF. Gives the number of nodes and edges.
 
-    Every node, event and link of which anything is believed has its periods as spells; what a node says (`content`, `text`, `tags` …) changes from
+    Every node, event and link of which anything is believed has its periods as spells; the description of a node (`content`, `text`, `tags` …) changes from
     period to period, as dynamic attributes. What a link names and nothing is believed of is there by its id alone. Raises ConflictError when `path` is
     there, InvalidError for a view.
     """
@@ -64,17 +64,17 @@ def _add_nodes(graph: networkx.MultiDiGraph[str], history: History) -> None:
                         line(described(orjson.loads(last["content"]), last["text"]), LABEL) or node["id"]
                     ),
                     spells=spells(coalesce(map(period_of, rows))),
-                    **_told({"kind": node["kind"], "slot": node["key"], "scope": node["scope"]}),
+                    **_attributes({"kind": node["kind"], "slot": node["key"], "scope": node["scope"]}),
                     **_changing(rows),
                 )
 
 
 def _changing(rows: list[Row]) -> dict[str, list[tuple[Any, str, str | None]]]:
-    """What a node says, each with the period over which it does."""
+    """The description of a node, each value with its period."""
     found = defaultdict(list)
     for row in rows:
         ((start, end),) = spells([period_of(row)])
-        for name, value in _told({name: row[name] for name in _SAID}).items():
+        for name, value in _attributes({name: row[name] for name in _DESCRIBED}).items():
             found[name].append((value, start, end))
     return found
 
@@ -90,7 +90,7 @@ def _add_events(graph: networkx.MultiDiGraph[str], history: History) -> None:
             escaped(row["id"]),
             label=escaped(line(row["description"], LABEL) or row["id"]),
             spells=spells([(instant(began), OPEN)]),
-            **_told({name: value for name, value in row.items() if name not in _OF_A_ROW}),
+            **_attributes({name: value for name, value in row.items() if name not in _OF_A_ROW}),
         )
 
 
@@ -99,7 +99,7 @@ def _add_links(graph: networkx.MultiDiGraph[str], history: History) -> None:
     for row in history.believed("links"):
         links[row["id"]].append(row)
     for id, rows in links.items():
-        said = {
+        fields = {
             name: value for name, value in rows[0].items() if name not in (*_OF_A_ROW, "source", "target")
         }
         for end in (rows[0]["source"], rows[0]["target"]):
@@ -111,10 +111,10 @@ def _add_links(graph: networkx.MultiDiGraph[str], history: History) -> None:
             key=escaped(id),
             id=escaped(id),
             spells=spells(coalesce(map(period_of, rows))),
-            **_told(said),
+            **_attributes(fields),
         )
 
 
-def _told(said: Row) -> Row:
-    found = {name: written(value) for name, value in said.items() if value is not None}
+def _attributes(fields: Row) -> Row:
+    found = {name: written(value) for name, value in fields.items() if value is not None}
     return {name: escaped(value) if isinstance(value, str) else value for name, value in found.items()}

@@ -1,4 +1,4 @@
-"""The whole history up to a tx as Arrow tables, a part at a time: the graph tables, with what was told later left out."""
+"""The whole history up to a tx as Arrow tables, a part at a time: the graph tables, without what was recorded later."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ NAMES = tuple(_TABLES)
 
 
 class History:
-    """What a store was told up to an instant. What is told or closed later is not in it, however late it is read."""
+    """What a store recorded up to an instant. What is recorded or closed later is not in it, however late it is read."""
 
     def __init__(self, store: Reader, tx: TimeLike | None = None) -> None:
         """`tx`: default now. Raises InvalidError for a view: it is of one coordinate, and of no history."""
@@ -113,7 +113,7 @@ class History:
         return _TABLES[name].schema
 
     def parts(self, name: str) -> Iterator[pa.Table]:
-        """The rows of a table, in the order in which they were told, at most `PART` at once."""
+        """The rows of a table, in the order they were recorded, at most `PART` at once."""
         table = _TABLES[name]
         section = sections()[table.query]
         last = 1 if table.counted is None else self._store.stats()[table.counted]

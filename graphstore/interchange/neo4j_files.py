@@ -49,7 +49,7 @@ _TO_QUOTE = re.compile(r"[\\'\x00-\x1f\x7f\u2028\u2029]")
 def export_neo4j_csv(view: Reader, path: str | os.PathLike[str]) -> int:
     """Write the graph of a view as CSV: a file for each label there is, `links.csv`, and `import.args`. Gives the number of rows.
 
-    `neo4j-admin database import full @import.args DATABASE`, said in the folder, takes it in. Texts are quoted; what is absent is an unquoted
+    `neo4j-admin database import full @import.args DATABASE`, run in the folder, imports it. Texts are quoted; what is absent is an unquoted
     empty field, and so is an empty list. Raises ConflictError when something is in the folder.
     """
     with new_folder(Path(path)) as folder:
@@ -64,9 +64,9 @@ def export_neo4j_csv(view: Reader, path: str | os.PathLike[str]) -> int:
         if flat.ties:
             files.append(f"--relationships={_LINKS}")
             _write(folder / _LINKS, _link_lines(flat.ties, delimiter))
-        said = delimiter if delimiter in _DELIMITERS[:2] else f"U+{ord(delimiter):04X}"
+        shown = delimiter if delimiter in _DELIMITERS[:2] else f"U+{ord(delimiter):04X}"
         # options that take several values come before one that does not: they would take the name of the database too
-        options = ["--multiline-fields=true", *files, f"--array-delimiter={said}", "--id-type=string"]
+        options = ["--multiline-fields=true", *files, f"--array-delimiter={shown}", "--id-type=string"]
         _write(folder / _ARGUMENTS, (f"{option}\n" for option in options))
     return len(flat.things) + len(flat.ties)
 

@@ -54,14 +54,14 @@ def export_gexf(view: Reader, path: str | os.PathLike[str]) -> int:
         flat = flat_graph(view, _OWN)
         graph = _drawn(flat)
         for thing in flat.things:
-            told = graph.nodes[escaped(thing.id)]
-            if "key" in told:
-                told["slot"] = told.pop("key")  # networkx takes the name for a key of edges
-            told["spells"] = spells(_held_over(view, thing))
+            attributes = graph.nodes[escaped(thing.id)]
+            if "key" in attributes:
+                attributes["slot"] = attributes.pop("key")  # networkx takes the name for a key of edges
+            attributes["spells"] = spells(_held_over(view, thing))
         for tie in flat.ties:
             key = escaped(tie.properties["id"])
-            told = graph.edges[escaped(tie.source.id), escaped(tie.target.id), key]
-            told |= {"id": key, "spells": spells([period_of(tie.properties)])}
+            attributes = graph.edges[escaped(tie.source.id), escaped(tie.target.id), key]
+            attributes |= {"id": key, "spells": spells([period_of(tie.properties)])}
         networkx.write_gexf(graph, sink)
     return len(graph) + int(graph.number_of_edges())
 
@@ -105,10 +105,10 @@ def _held(properties: dict[str, Any]) -> dict[str, Any]:
 
 
 def _label(thing: Thing) -> str:
-    told = thing.properties
-    if "description" in told:
-        return line(told["description"], LABEL) or thing.id
-    return line(described(orjson.loads(told["content"]), told.get("text")), LABEL) or thing.id
+    properties = thing.properties
+    if "description" in properties:
+        return line(properties["description"], LABEL) or thing.id
+    return line(described(orjson.loads(properties["content"]), properties.get("text")), LABEL) or thing.id
 
 
 def _held_over(view: Reader, thing: Thing) -> list[Period]:
@@ -118,10 +118,10 @@ def _held_over(view: Reader, thing: Thing) -> list[Period]:
     return coalesce(period_of(version.model_dump()) for version in view.history(thing.id))
 
 
-def period_of(told: Mapping[str, Any]) -> Period:
+def period_of(row: Mapping[str, Any]) -> Period:
     """The valid time of what has `valid_from` and, unless it is open, `valid_to`."""
-    end = told.get("valid_to")
-    return instant(told["valid_from"]), OPEN if end is None else instant(end)
+    end = row.get("valid_to")
+    return instant(row["valid_from"]), OPEN if end is None else instant(end)
 
 
 def spells(periods: list[Period]) -> list[tuple[str, str | None]]:

@@ -14,7 +14,7 @@ __all__ = ["export_parquet"]
 
 
 def export_parquet(store: Reader, path: str | os.PathLike[str], *, tx: TimeLike | None = None) -> int:
-    """Write what a store was told up to `tx` (default: now) as a folder of Parquet. Gives the number of rows.
+    """Write what a store recorded up to `tx` (default: now) as a folder of Parquet. Gives the number of rows.
 
     `nodes`, `versions`, `events`, `occurrences` (of an event that came again), `links` and `operations`: the columns are those of
     `cypher/schema.cypher`, an open end is null, `opened_by` and `closed_by` are ids of operations. The tx is in the metadata of each file.

@@ -32,7 +32,7 @@ WORDS = {
     "caused_by": "wasInfluencedBy",
     "part_of": "hadMember",
 }
-"""Kinds of links that PROV has a word for. Said of a link that is believed; every link is an entity as well."""
+"""Kinds of links that PROV has a word for. Used for a link that is believed; every link is an entity as well."""
 
 _SYNTAXES: dict[str, dict[str, str]] = {
     "json": {"format": "json"},
@@ -46,7 +46,7 @@ Row = dict[str, Any]
 def export_prov(
     store: Reader, path: str | os.PathLike[str], *, syntax: str = "json", tx: TimeLike | None = None
 ) -> int:
-    """Write what a store was told up to `tx` (default: now) as PROV-JSON, PROV-XML, PROV-N (`n`) or PROV-O (`o`, Turtle). Gives the number of records.
+    """Write what a store recorded up to `tx` (default: now) as PROV-JSON, PROV-XML, PROV-N (`n`) or PROV-O (`o`, Turtle). Gives the number of records.
 
     What XML cannot hold is `_xHHHH_` in all but JSON. The document is made in memory: about 3 KB and 0.1 ms a record. Raises ConflictError when `path` is
     there, InvalidError for a view or another syntax.
@@ -107,15 +107,15 @@ class _Making:
             self._named("operation", row["id"]),
             row["tx"],
             row["tx"],
-            self._told(row, verb="verb", subject="subject", reason="reason"),
+            self._attributes(row, verb="verb", subject="subject", reason="reason"),
         )
         if row["author"] is not None:
             self.authors[row["id"]] = self._agent(row["author"])
             self.document.wasAssociatedWith(activity, self.authors[row["id"]])
 
     def node(self, row: Row) -> None:
-        told = self._told(row, kind="kind", key="key", scope="scope")
-        self.document.entity(self._named("node", row["id"]), {"prov:type": self.gs["Node"], **told})
+        attributes = self._attributes(row, kind="kind", key="key", scope="scope")
+        self.document.entity(self._named("node", row["id"]), {"prov:type": self.gs["Node"], **attributes})
 
     def occurrence(self, row: Row) -> None:
         self.again[row["event_id"]].append(row["occurred_at"])
@@ -123,10 +123,12 @@ class _Making:
     def event(self, row: Row) -> None:
         id = row["id"]
         self.events.add(id)
-        said = {name: name for name in row if name not in _PERIODS and name not in ("id", "agent")}
-        told = self._told(row, **{**said, "description": "prov:label", "occurred_at": "occurredAt"})
+        same = {name: name for name in row if name not in _PERIODS and name not in ("id", "agent")}
+        attributes = self._attributes(
+            row, **{**same, "description": "prov:label", "occurred_at": "occurredAt"}
+        )
         entity = self.document.entity(
-            self._named("event", id), [("prov:type", self.gs["Event"]), *told.items()]
+            self._named("event", id), [("prov:type", self.gs["Event"]), *attributes.items()]
         )
         entity.add_attributes([("gs:occurredAgainAt", at) for at in self.again[id]])
         self._lifetime(entity, row)
@@ -134,7 +136,7 @@ class _Making:
             self.document.wasAttributedTo(entity, self._agent(row["agent"]))
 
     def version(self, row: Row) -> None:
-        told = self._told(
+        attributes = self._attributes(
             row,
             ref="ref",
             number="number",
@@ -146,7 +148,7 @@ class _Making:
             valid_to="validTo",
         )
         entity = self.document.entity(
-            self._row("version", row["ref"]), [("prov:type", self.gs["Version"]), *told.items()]
+            self._row("version", row["ref"]), [("prov:type", self.gs["Version"]), *attributes.items()]
         )
         entity.add_attributes([("gs:tag", self.text(tag)) for tag in row["tags"]])
         self.document.specializationOf(entity, self._named("node", row["node_id"]))
@@ -163,7 +165,7 @@ class _Making:
     def link(self, row: Row) -> None:
         source, target = self._end(row["source"]), self._end(row["target"])
         names = ("kind", "reason", "strength", "confidence", "metadata")
-        told = self._told(
+        attributes = self._attributes(
             row,
             **{name: name for name in names},
             created_by="createdBy",
@@ -172,7 +174,7 @@ class _Making:
         )
         ends = {"gs:from": source, "gs:to": target}
         entity = self.document.entity(
-            self._row("link", row["id"]), [("prov:type", self.gs["Link"]), *ends.items(), *told.items()]
+            self._row("link", row["id"]), [("prov:type", self.gs["Link"]), *ends.items(), *attributes.items()]
         )
         self._lifetime(entity, row)
         word = WORDS.get(row["kind"])
@@ -198,16 +200,16 @@ class _Making:
         if opened in self.authors:
             self.document.wasAttributedTo(entity, self.authors[opened])
 
-    def _told(self, row: Row, **names: str) -> Row:
-        """What a row says, under the names that PROV or we have for it. What is absent is left out."""
-        told = {}
+    def _attributes(self, row: Row, **names: str) -> Row:
+        """The values of a row, under the names that PROV or this store has for them. What is absent is left out."""
+        attributes = {}
         for column, name in names.items():
             value = row[column]
             if value is not None:
-                told[name if ":" in name else f"gs:{name}"] = (
+                attributes[name if ":" in name else f"gs:{name}"] = (
                     self.text(value) if isinstance(value, str) else value
                 )
-        return told
+        return attributes
 
     def _agent(self, name: str) -> Any:
         if name not in self.agents:

@@ -25,7 +25,7 @@ EVER = "9999-12-31"
 
 
 class SessionInfo(Value):
-    """A session in short. `segments`: how many are its own. `missing`: only sessions forked from it tell of it."""
+    """A session in short. `segments`: how many are its own. `missing`: only sessions forked from it name it."""
 
     id: str
     session_id: str
@@ -53,23 +53,23 @@ def listed(view: Reader, *, project: str | None = None) -> list[SessionInfo]:
 
 
 def _info(known: Known) -> SessionInfo:
-    said = known.content
+    content = known.content
 
     def at(name: str) -> datetime | None:
-        return None if said.get(name) is None else moment(instant(said[name]))
+        return None if content.get(name) is None else moment(instant(content[name]))
 
     return SessionInfo(
         id=known.id,
-        session_id=said["sessionId"],
-        name=said.get("name"),
-        project=said.get("project"),
-        format=said.get("format"),
-        file=said.get("file"),
-        computer=said.get("computer"),
+        session_id=content["sessionId"],
+        name=content.get("name"),
+        project=content.get("project"),
+        format=content.get("format"),
+        file=content.get("file"),
+        computer=content.get("computer"),
         started_at=at("startedAt"),
         ended_at=at("endedAt"),
-        entries=said.get("entries", 0),
-        copied=said.get("copiedEntries", 0),
+        entries=content.get("entries", 0),
+        copied=content.get("copiedEntries", 0),
         segments=len(known.nodes),
         parent=known.parent,
         missing=known.missing,

@@ -1,7 +1,7 @@
 """Session files into the graph: a node for each session and each segment, and the links between them.
 
 The way of a file: read → what of it is new → analysed, with no transaction open → one transaction for the session. What a file leads to depends on
-the files alone and not on the order in which they are told: ids are derived, and what waits for a missing parent moves when that arrives.
+the files alone and not on the order in which they are ingested: ids are derived, and what waits for a missing parent moves when that arrives.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _REFUSED = (InvalidError, ConflictError, NotFoundError)
 
 
 class SessionIngested(Value):
-    """What became of one session file. `new`, `revised`, `unchanged`, `retracted`: how many segments. With an `error` nothing of it was written."""
+    """The report of one session file. `new`, `revised`, `unchanged`, `retracted`: how many segments. With an `error` nothing of it was written."""
 
     file: str
     session: str | None = None
@@ -60,12 +60,12 @@ class Ingested(Value):
 
     @property
     def new(self) -> int:
-        """How many segments were told for the first time."""
+        """How many segments were written for the first time."""
         return sum(each.new for each in self.sessions)
 
     @property
     def revised(self) -> int:
-        """How many segments were described anew."""
+        """How many segments were revised."""
         return sum(each.revised for each in self.sessions)
 
     @property
@@ -85,11 +85,11 @@ class Ingested(Value):
 
     def __str__(self) -> str:
         new = plural(self.new, "new segment")
-        told = f"{plural(len(self.sessions), 'session')}: {new}, {self.revised:,} revised, {self.unchanged:,} unchanged"
+        text = f"{plural(len(self.sessions), 'session')}: {new}, {self.revised:,} revised, {self.unchanged:,} unchanged"
         taken = sum(each.retracted for each in self.sessions)
-        told += f", {taken:,} taken back" if taken else ""
+        text += f", {taken:,} taken back" if taken else ""
         failed = len(self.damaged)
-        return f"{told}; {failed} left out" if failed else told
+        return f"{text}; {failed} left out" if failed else text
 
 
 @registry.write("sessions", files=("path",))
@@ -102,7 +102,7 @@ def ingest(
     format: str | None = None,
     progress: Progress | None = None,
 ) -> Ingested:
-    """Tell the store a session file, or every `.jsonl` below a folder: one transaction for each session. The same again writes nothing.
+    """Ingest a session file, or every `.jsonl` below a folder: one transaction for each session. The same again writes nothing.
 
     `computer`: where the sessions ran (default: this one's name, for those not known yet). `format`: `pi` or `claude`, refuses others. `progress` is called
     with bytes done and in all. What fails is reported with its file, and the others go on. Raises InvalidError when there is no such file or folder.
@@ -178,7 +178,7 @@ class Ingesting:
         self.catalog = Catalog(store)
 
     def take(self, file: Path, *, ended: Ended | None = None) -> list[SessionIngested]:
-        """Tell one file; and those forked from it anew, where it says better than before what they copied. `ended`: whether its last segment is whole."""
+        """Ingest one file; and again those forked from it, where it now shows better what they copied. `ended`: whether its last segment is whole."""
         report, plan, awaited = self._one(file, None, ended)
         if plan is None:
             return [report]
@@ -188,7 +188,7 @@ class Ingesting:
     def _one(
         self, file: Path, parent: Path | None, ended: Ended | None
     ) -> tuple[SessionIngested, Plan | None, bool]:
-        """Tell one file. Gives what became of it, the plan that was carried out, and whether others had named it before."""
+        """Ingest one file. Gives its report, the plan that was carried out, and whether others had named it before."""
         try:
             transcript = self._read(file, parent)
         except (*_REFUSED, EngineError, OSError) as error:
@@ -199,12 +199,12 @@ class Ingesting:
         try:
             plan = self._planned(transcript, ended)
             known = self.catalog.sessions.get(plan.id)
-            return self._told(plan), plan, known is None or known.missing
+            return self._written(plan), plan, known is None or known.missing
         except _REFUSED as error:
             return SessionIngested(file=str(file), error=str(error)), None, False
 
     def _misread(self, plan: Plan, awaited: bool) -> list[Path]:
-        """The files forked from this one that were read without it, or with less of it: it says for certain what they copied."""
+        """The files forked from this one that were read without it, or with less of it: it shows for certain what they copied."""
         children = self.catalog.children(plan.id)
         if not awaited:
             children = [
@@ -226,7 +226,7 @@ class Ingesting:
         )
 
     def again(self, known: Known) -> list[SessionIngested]:
-        """Tell a session anew from the file it is known by."""
+        """Ingest a session again from the file it is known by."""
         file = Path(known.content["file"])
         reports: list[SessionIngested] = []
         if not file.is_file():
@@ -290,7 +290,7 @@ class Ingesting:
         return plan
 
     def _content(self, plan: Plan, known: Known | None) -> Json:
-        """What the session's node will say."""
+        """The content of the session's node."""
         transcript, pieces = plan.transcript, plan.pieces
         header = transcript.header
         stop = plan.segments[-1].stop
@@ -305,7 +305,7 @@ class Ingesting:
             self._computer or (known.content.get("computer") if known else None) or socket.gethostname()
         )
         above = self.catalog.parent_of(header, transcript.path)
-        said: dict[str, Any] = {
+        content: dict[str, Any] = {
             "sessionId": header.session_id,
             "file": str(transcript.path),
             "computer": computer,
@@ -327,7 +327,7 @@ class Ingesting:
             "warnings": dict(sorted(counts.items())),
             "missing": False,
         }
-        return {name: value for name, value in said.items() if value is not None}
+        return {name: value for name, value in content.items() if value is not None}
 
     def _compare(self, plan: Plan, known: Known) -> None:
         """Decide for each segment what is to be done, against what the graph has."""
@@ -396,7 +396,7 @@ class Ingesting:
 
     # ---- writing
 
-    def _told(self, plan: Plan) -> SessionIngested:
+    def _written(self, plan: Plan) -> SessionIngested:
         """Write what is to be written of a session, in one transaction; none when there is nothing."""
         known = self.catalog.sessions.get(plan.id)
         there = self._node(plan.id) if known is None else None
@@ -483,13 +483,13 @@ class Ingesting:
                 f"{who}: {type(error).__name__}: {error}. Nothing of the session was written."
             ) from error
         try:
-            said = given.json_object() if isinstance(given, SessionNode) else dict(given)
-            source, metadata = said.get("source", {}), said.get("metadata", {})
+            content = given.json_object() if isinstance(given, SessionNode) else dict(given)
+            source, metadata = content.get("source", {}), content.get("metadata", {})
             if source.get("digest") != piece.digest:
-                said["source"] = {**source, **work.source()}
+                content["source"] = {**source, **work.source()}
             if metadata.get("analyzerVersion") != self._analyze.version:
-                said["metadata"] = {**metadata, "analyzerVersion": self._analyze.version}
-            return SessionNode.of(json_object("the node", said))
+                content["metadata"] = {**metadata, "analyzerVersion": self._analyze.version}
+            return SessionNode.of(json_object("the node", content))
         except (InvalidError, TypeError, ValueError, AttributeError) as error:
             raise InvalidError(
                 f"{who}: what it gave is no node. {error} Nothing of the session was written."
@@ -497,7 +497,7 @@ class Ingesting:
 
 
 def _digest(plan: Plan) -> str:
-    """32 hex characters of the own part of a session, as far as it is told."""
+    """32 hex characters of the own part of a session, as far as it is written."""
     found = blake2b(digest_size=16)
     for piece in plan.pieces:
         found.update(f"{piece.id} {piece.digest}\n".encode())

@@ -1,7 +1,7 @@
 """How the segments of a session hang together: their ids, and the links that lead into each of them.
 
 Decided from one file alone. What leads in from another session is named by the entry it comes from; where that entry lies
-only the store can say.
+only the store knows.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ def segment_node(session_id: str, start_entry: str) -> str:
 
 
 def link_id(kind: str, source: str, target: str, metadata: Json, turn: int = 0) -> str:
-    """The id of a structural link, the same whoever says it and when. `turn`: how often it was taken back before."""
-    said = orjson.dumps(metadata, option=orjson.OPT_SORT_KEYS).decode()
+    """The id of a structural link, the same from every file and at every time. `turn`: how often it was taken back before."""
+    raw = orjson.dumps(metadata, option=orjson.OPT_SORT_KEYS).decode()
     again = (str(turn),) if turn else ()
-    return f"lnk_{_derived(kind, source, target, said, *again)}"
+    return f"lnk_{_derived(kind, source, target, raw, *again)}"
 
 
 def _derived(*words: str) -> str:
@@ -50,7 +50,7 @@ def _derived(*words: str) -> str:
 
 
 def time_in(name: str) -> datetime | None:
-    """When a session began, as the name of its file tells: `{time}_{id}.jsonl`."""
+    """When a session began, by the name of its file: `{time}_{id}.jsonl`."""
     found = _NAMED.match(PureWindowsPath(name).name)
     if found is None:
         return None
@@ -124,21 +124,21 @@ class Joints:
         if not cut:
             return joints
         top, *others = cut
-        metadata = _said(top)
+        metadata = _fields(top)
         if others:
-            metadata["boundaries"] = [{"type": other.type, **_said(other)} for other in others]
+            metadata["boundaries"] = [{"type": other.type, **_fields(other)} for other in others]
         joint = self._fork(target, metadata) if top.type == "fork" else self._cut(top, segment, metadata)
         return joints if joint is None else [*joints, joint]
 
     def _fork(self, target: str, metadata: Json) -> Joint:
         transcript = self._transcript
-        said = {
+        shared = {
             "last_shared_entry": transcript.last_shared,
             "parent_session": transcript.header.parent_session or transcript.header.parent_session_id,
             "shared_entries": transcript.copied,
         }
-        told = {name: value for name, value in said.items() if value is not None}
-        return Joint("fork", None, target, {**metadata, **told}, transcript.last_shared)
+        known = {name: value for name, value in shared.items() if value is not None}
+        return Joint("fork", None, target, {**metadata, **known}, transcript.last_shared)
 
     def _cut(self, top: Boundary, segment: Segment, metadata: Json) -> Joint | None:
         """From where the cut entry hangs in the tree; where it hangs on nothing, from what was left."""
@@ -163,8 +163,8 @@ class Joints:
         return segment_node(self._transcript.header.session_id, segment.start_entry_id)
 
 
-def _said(boundary: Boundary) -> Json:
-    """What a boundary tells besides where it is."""
+def _fields(boundary: Boundary) -> Json:
+    """The metadata of a boundary, without its place."""
     metadata = {name: value for name, value in boundary.metadata.items() if value is not None}
     if boundary.previous_entry_id is not None and boundary.type != "fork":
         metadata["previous_entry"] = boundary.previous_entry_id

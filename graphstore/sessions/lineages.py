@@ -16,7 +16,7 @@ from graphstore.values.period import when
 
 class Relative(Value):
     """A session in a lineage. `missing`: only those forked from it name it. `parent`: the session it was forked from, at the node `forked_at`, with
-    so many entries shared; `generations` away from the one asked for.
+    so many entries shared; `generations` away from the requested one.
     """
 
     session: str
@@ -33,7 +33,7 @@ class Relative(Value):
     def __str__(self) -> str:
         known = [f"started {when(self.started_at)}"] if self.started_at else []
         known += [self.project] if self.project else []
-        known += ["missing: its file was not told"] if self.missing else []
+        known += ["missing: its file was not read"] if self.missing else []
         name = f" {self.name!r}" if self.name else ""
         about = f" ({', '.join(known)})" if known else ""
         return f"{self.session}{name}{about}"
@@ -132,19 +132,19 @@ class _Family:
             self._of_node[id] = found or id
         return self._of_node[id]
 
-    def session_of(self, asked: str) -> str:
+    def session_of(self, id: str) -> str:
         """The session that is meant."""
-        if asked in self._sessions or asked in self._segments:
-            return asked
+        if id in self._sessions or id in self._segments:
+            return id
         try:
-            node = self._view.inspect(asked).node
+            node = self._view.inspect(id).node
         except NotFoundError:
-            near = [name for name in self._sessions if name.startswith(asked) and len(asked) >= 6]
+            near = [name for name in self._sessions if name.startswith(id) and len(id) >= 6]
             if len(near) == 1:
                 return near[0]
             raise
         if not isinstance(node, Node) or node.kind not in (SESSION, SEGMENT):
-            raise InvalidError(f"{asked!r} is no session and no segment of one. Give the id of one of these.")
+            raise InvalidError(f"{id!r} is no session and no segment of one. Give the id of one of these.")
         return self._of(node.id)
 
     def forked_from(self, session: str) -> _Fork | None:

@@ -96,9 +96,9 @@ class WorkOn(Answer):
         time = _span(self.since, self.until)
         if not self.work:
             return f"{self.project}{time}: nothing."
-        told = f"{plural(len(self.work), 'piece')} of work in {plural(self.sessions, 'session')}"
+        work = f"{plural(len(self.work), 'piece')} of work in {plural(self.sessions, 'session')}"
         spent = f"{self.minutes:,.0f} minutes, {_priced(self.cost, self.unpriced, len(self.work))}, {plural(self.tokens, 'token')}"
-        return "\n".join([f"{self.project}{time}: {told}, {spent}.", *map(str, self.work)])
+        return "\n".join([f"{self.project}{time}: {work}, {spent}.", *map(str, self.work)])
 
 
 @registry.read("sessions")
@@ -146,7 +146,7 @@ def _worked(piece: Piece) -> Worked:
 
 
 class Decided(Value):
-    """A decision that stands: that of a segment that stands. Said again in the same words it is the same; `why` and `node` are the latest."""
+    """A decision that stands: that of a segment that stands. A repetition in the same words is the same decision; `why` and `node` are the latest."""
 
     what: str
     why: str
@@ -182,20 +182,20 @@ def decisions(view: Reader, project: str | None = None) -> Decisions:
     `project`: as for `work_on`.
     """
     there = of_project(pieces(view), project)
-    said: dict[tuple[str, str], list[tuple[Piece, Json]]] = {}
+    groups: dict[tuple[str, str], list[tuple[Piece, Json]]] = {}
     for piece in there:
         for each in piece.objects("content", "keyDecisions"):
             what = each.get("what")
             if isinstance(what, str) and what:
-                said.setdefault((piece.project, what), []).append((piece, each))
-    found = [_decided(what, told) for (_, what), told in said.items()]
+                groups.setdefault((piece.project, what), []).append((piece, each))
+    found = [_decided(what, group) for (_, what), group in groups.items()]
     found.sort(key=lambda each: (-instant(each.last_at), each.project, each.what))
     return Decisions(project=there[0].project if project is not None else None, decisions=tuple(found))
 
 
-def _decided(what: str, told: list[tuple[Piece, Json]]) -> Decided:
-    latest, said = told[-1]
-    why, others = said.get("why"), said.get("alternativesConsidered")
+def _decided(what: str, group: list[tuple[Piece, Json]]) -> Decided:
+    latest, decision = group[-1]
+    why, others = decision.get("why"), decision.get("alternativesConsidered")
     return Decided(
         what=what,
         why=why if isinstance(why, str) else "",
@@ -204,9 +204,9 @@ def _decided(what: str, told: list[tuple[Piece, Json]]) -> Decided:
         else (),
         project=latest.project,
         node=latest.id,
-        first_at=moment(told[0][0].since),
+        first_at=moment(group[0][0].since),
         last_at=moment(latest.since),
-        times=len(told),
+        times=len(group),
     )
 
 
@@ -260,14 +260,14 @@ def lessons(
     """
     if level is not None and level not in LEVELS:
         raise InvalidError.choice("level", level, LEVELS)
-    asked = ids("tags", tags)
-    wanted = plain(asked)
-    told: dict[tuple[str, str, str], list[tuple[Piece, Taught]]] = {}
+    requested = ids("tags", tags)
+    wanted = plain(requested)
+    groups: dict[tuple[str, str, str], list[tuple[Piece, Taught]]] = {}
     for piece in of_project(pieces(view), project):
         for lesson in piece.lessons():
             if level in (None, lesson.level) and (not wanted or wanted & plain(lesson.tags)):
-                told.setdefault((piece.project, lesson.level, lesson.summary), []).append((piece, lesson))
-    found = [_learned(each) for each in told.values()]
+                groups.setdefault((piece.project, lesson.level, lesson.summary), []).append((piece, lesson))
+    found = [_learned(each) for each in groups.values()]
     found.sort(
         key=lambda each: (
             _rank(each.confidence),
@@ -277,12 +277,12 @@ def lessons(
             each.project,
         )
     )
-    return Lessons(tags=tuple(asked), lessons=tuple(found))
+    return Lessons(tags=tuple(requested), lessons=tuple(found))
 
 
-def _learned(told: list[tuple[Piece, Taught]]) -> Learned:
-    latest, lesson = told[-1]
-    words = {name: lesson.said.get(name) for name in ("details", "confidence", "actionable")}
+def _learned(group: list[tuple[Piece, Taught]]) -> Learned:
+    latest, lesson = group[-1]
+    words = {name: lesson.content.get(name) for name in ("details", "confidence", "actionable")}
     texts = {name: value for name, value in words.items() if isinstance(value, str)}
     return Learned(
         id=lesson.id,
@@ -294,9 +294,9 @@ def _learned(told: list[tuple[Piece, Taught]]) -> Learned:
         tags=tuple(lesson.tags),
         project=latest.project,
         node=latest.id,
-        first_at=moment(told[0][0].since),
+        first_at=moment(group[0][0].since),
         last_at=moment(latest.since),
-        times=len(told),
+        times=len(group),
     )
 
 

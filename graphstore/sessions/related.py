@@ -1,7 +1,7 @@
-"""The room that connects sessions: finds which segments have to do with each other, without a model, and says so in links that are marked as inferred.
+"""Connects sessions: finds which segments are related, without a model, and writes links that are marked as inferred.
 
 The way of a connect: the segments that stand → what is found of them (likeness.py) → held against the links there are → one transaction,
-or none. What is found depends on the segments alone, so whatever the order they were told in, the links of now are the same.
+or none. What is found depends on the segments alone, so the links of now are the same in whatever order they were ingested.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class _Connecting:
                 self._hold(key, connection, max(since[connection.source], since[connection.target]))
 
     def _hold(self, key: _Key, connection: Connection, since: Instant) -> None:
-        """Make one link, unless it is there, or somebody said that it is not so."""
+        """Make one link, unless it is there, or was retracted."""
         own = self._known.own.get(key)
         if own is None:
             if self._known.past.get(key) in self._unwanted() or not self._make(connection, since):
@@ -247,8 +247,8 @@ def connected(content: Json, entries: list[Json], projects: Iterable[str]) -> Js
     """A content with these decisions and related projects; the very same when it has them all."""
     meta, semantic = _object(content.get("daemonMeta")), _object(content.get("semantic"))
     decisions = _list(meta.get("decisions"))
-    said = {str(each.get("decision")) for each in decisions if isinstance(each, dict)}
-    new = [each for each in entries if each["decision"] not in said]
+    known = {str(each.get("decision")) for each in decisions if isinstance(each, dict)}
+    new = [each for each in entries if each["decision"] not in known]
     related = _list(semantic.get("relatedProjects"))
     more = sorted(set(projects) - {each for each in related if isinstance(each, str)})
     if not new and not more:
@@ -297,7 +297,7 @@ def _known(store: GraphStore, there: list[Piece]) -> _Known:
 
 
 def _found(sight: Sight, row: int) -> bool:
-    """Whether a link still says what was found, and nobody has said it since."""
+    """Whether a link still matches what was found, and no caller has stated it since."""
     claim = sight.claim(row)
     return claim.inferred and claim.created_by == "daemon"
 
@@ -309,11 +309,11 @@ def _key(kind: str, source: str, target: str) -> _Key:
 
 
 def _ids(connection: Connection) -> Iterator[str]:
-    """The ids a link may have, made of what it says: the first, and those for when it is said again after it was taken back."""
+    """The ids a link may have, made of its content: the first, and those for when it is written again after a retraction."""
     key = _key(connection.kind, connection.source, connection.target)
-    said = orjson.dumps([*key, connection.reason, connection.metadata], option=orjson.OPT_SORT_KEYS)
+    raw = orjson.dumps([*key, connection.reason, connection.metadata], option=orjson.OPT_SORT_KEYS)
     for number in count():
-        yield _OWN + blake2b(b"%d %b" % (number, said), digest_size=8).hexdigest()
+        yield _OWN + blake2b(b"%d %b" % (number, raw), digest_size=8).hexdigest()
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -9,7 +9,7 @@ from graphstore.sessions.segments.nodes import SCHEMA_VERSION, carry_corrections
 from graphstore.values.models import Json, Version
 
 _ITS_OWN = {"source": ("segment", "digest"), "metadata": ("analyzedAt", "analyzerVersion", "schemaVersion")}
-"""What only an analysis can say of itself: nobody corrects it."""
+"""What only an analysis states of itself: it is never corrected."""
 Outdated = Literal["prompt_update", "schema_migration"]
 INITIAL, GROWN, EARLIER = "initial", "session_grown", "earlier_session"
 CORRECTED, CONNECTED = "user_feedback", "connection_found"

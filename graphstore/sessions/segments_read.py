@@ -22,16 +22,16 @@ _NAMED = 5  # projects that an error names
 
 
 class Taught(NamedTuple):
-    """A lesson of a piece of work, and its name: the same wherever the same is said at the same level."""
+    """A lesson of a piece of work, and its name: the same for the same summary at the same level."""
 
     id: str
     level: str
     summary: str
-    said: Json
+    content: Json
 
     @property
     def tags(self) -> list[str]:
-        return _texts(self.said.get("tags"))
+        return _texts(self.content.get("tags"))
 
 
 class Met(NamedTuple):

@@ -1,4 +1,4 @@
-"""What agents did, from their session files: told to the store, kept up, asked.
+"""What agents did, from their session files: ingested, kept up to date, queried.
 
 >>> from graphstore import sessions
 >>> sessions.ingest(store, "~/.pi/agent/sessions")

@@ -1,6 +1,6 @@
-"""Session files told while they are written: a closed segment at once, the last one when the session has been idle for ten minutes.
+"""Session files ingested while they are written: a closed segment at once, the last one when the session has been idle for ten minutes.
 
-Nothing here sleeps: a look is told when it is, or reads the store's clock. A file is read again when its size or its time has changed, or when it
+Nothing here sleeps: a look reads the clock it was given. A file is read again when its size or its time has changed, or when it
 has been idle for long enough.
 """
 
@@ -29,7 +29,7 @@ _Stamp = tuple[int, int, int]
 
 @dataclass(slots=True)
 class _Watched:
-    """A file as it was when it was told last."""
+    """A file as it was when it was last ingested."""
 
     stamp: _Stamp
     since: datetime
@@ -40,7 +40,7 @@ class _Watched:
 
 
 class Following:
-    """A session file, or a folder of them, that may grow. Each `look` tells the store what is new.
+    """A session file, or a folder of them, that may grow. Each `look` ingests what is new.
 
     `idle`: after so long without a change a session has ended. `clock` says what time it is (default: the store's).
     """
@@ -69,14 +69,14 @@ class Following:
         self._watched: dict[Path, _Watched] = {}
 
     def look(self) -> Ingested:
-        """Tell what is new since the last look. What failed is reported when it is new, and tried again when the file changes or is idle."""
+        """Ingest what is new since the last look. What failed is reported when it is new, and tried again when the file changes or is idle."""
         now = self._clock()
         reports: list[SessionIngested] = []
         due = [(file, stamp) for file, stamp in self._files() if self._is_due(file, stamp, now)]
         if due:
             self._ingesting = self._fresh()  # others may have written meanwhile
         for file, stamp in due:
-            reports += self._tell(file, stamp, now)
+            reports += self._take(file, stamp, now)
         return Ingested(sessions=tuple(reports))
 
     def _fresh(self) -> Ingesting:
@@ -96,7 +96,7 @@ class Following:
         known = self._watched.get(file)
         return known is None or stamp != known.stamp or (known.open and now - known.since >= self._idle)
 
-    def _tell(self, file: Path, stamp: _Stamp, now: datetime) -> list[SessionIngested]:
+    def _take(self, file: Path, stamp: _Stamp, now: datetime) -> list[SessionIngested]:
         before = self._watched.get(file)
         seen = _Watched(stamp, now)
         if before is not None and stamp == before.stamp:
@@ -119,7 +119,7 @@ class Following:
 
 
 def follow(following: Following, told: Callable[[Ingested], None], *, every: float = 2.0) -> None:
-    """Look every so many seconds, for ever, and hand on what was told. Interrupted anywhere, what was committed is kept, and the next goes on from there."""
+    """Look every so many seconds, for ever, and pass each result to `told`. Interrupted anywhere, what was committed is kept, and the next goes on from there."""
     while True:
         done = following.look()
         if done.sessions:

@@ -111,14 +111,14 @@ class Writing:
             )
 
     def _first_told(self, id: str, content: Json, **more: Any) -> None:
-        """Tell of a session that is not known, or that reading took back."""
+        """Write a session that is not known, or that reading retracted."""
         if self._store.knows(id):
             self._store.revise(id, content, trigger=revisions.INITIAL, source=self._source, **more)
         else:
             self._store.add_node(SESSION, content, id=id, source=self._source, **more)
 
     def _found(self, since: str | None) -> None:
-        """A session that others named: now its own file tells of it, and when it began."""
+        """A session that others named: now its own file is read, and its beginning known."""
         plan, store = self._plan, self._store
         store.revise(
             plan.id,
@@ -190,7 +190,7 @@ class Writing:
             )
             if content != node.content:
                 self._revise(
-                    id, content, revisions.EARLIER, None, reason="an earlier session of the project was told"
+                    id, content, revisions.EARLIER, None, reason="an earlier session of the project was read"
                 )
 
     def _take_back(self, id: str) -> None:
@@ -228,8 +228,8 @@ class Writing:
         content: Json = {"sessionId": named, "missing": True, "nodes": []}
         if path is not None:
             content["file"] = PureWindowsPath(path).name
-        told = None if path is None else time_in(path)
-        since = min([*begins, *([] if told is None else [told])], default=None)
+        stated = None if path is None else time_in(path)
+        since = min([*begins, *([] if stated is None else [stated])], default=None)
         reason = f"{self._plan.transcript.path.name} names it as its parent"
         self._first_told(id, content, valid_from=since, reason=reason)
         self._catalog.put(id, content)
@@ -261,15 +261,15 @@ class Writing:
                 source,
                 joint.metadata,
             )
-        there = {self._said(link): link for link in self._into(piece.id)}
-        for said in there.keys() - wanted.keys():
-            self._store.unlink(there[said].id, reason=OTHERWISE)
+        there = {self._key(link): link for link in self._into(piece.id)}
+        for key in there.keys() - wanted.keys():
+            self._store.unlink(there[key].id, reason=OTHERWISE)
         for id, (kind, source, metadata) in wanted.items():
             if id not in there:
                 self._say(kind, source, piece.id, metadata, piece.begins)
 
     @staticmethod
-    def _said(link: Link) -> str:
+    def _key(link: Link) -> str:
         """The id that a link has when it is made first."""
         return link_id(link.kind, link.source, link.target, link.metadata)
 
@@ -293,7 +293,7 @@ class Writing:
             return sight.knows_link(link)
 
     def _reach(self, id: str, since: datetime | None) -> None:
-        """A session of which only others tell began before anything that comes from it."""
+        """A session that only others name began before anything that comes from it."""
         known = self._catalog.sessions.get(id)
         if known is None or not known.missing or since is None:
             return

@@ -80,7 +80,7 @@ def test_an_event_may_say_when_its_span_ended(late: GraphStore) -> None:
     assert None is found.span("other").end
     assert -1.0 == found.span("back").duration
     assert any("'later' is no ISO 8601 time" in note for note in found.notes)
-    assert "span back is told to end 1 s before it begins." in found.notes
+    assert "span back ends 1 s before it begins." in found.notes
 
 
 def test_a_parent_nobody_told_of_keeps_its_place(late: GraphStore) -> None:
@@ -134,7 +134,7 @@ def test_what_is_told_twice_is_shown_once_and_said(late: GraphStore) -> None:
     found = timeline.trace(late, "request")
 
     assert 2 == len(found.span("span").events)
-    assert any("tells again what" in note and {first, second} <= set(note.split()) for note in found.notes)
+    assert any("repeats" in note and {first, second} <= set(note.split()) for note in found.notes)
 
 
 def test_a_span_with_two_parents_is_under_the_first_told(late: GraphStore) -> None:

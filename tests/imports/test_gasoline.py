@@ -488,9 +488,7 @@ def test_a_status_that_links_and_times_contradict_is_told(store: GraphStore, log
     )
     done = import_gasoline(store, log(seen, fix()))
 
-    assert (
-        "'evt_error' is said to be resolved; by its links and their times it is active." in done.warnings[0]
-    )
+    assert "'evt_error' has status resolved; by its links and their times it is active." in done.warnings[0]
 
 
 # ---- retention --------------------------------------------------------------------------------

@@ -292,7 +292,7 @@ def test_a_missing_parent_is_marked(tmp_path: Path, store: GraphStore, clock: Cl
     [parent] = sessions.lineage(store, GRANDCHILD).ancestors
 
     assert (parent.session, parent.missing, parent.started_at) == (CHILD, True, None)
-    assert str(parent) == f"{CHILD} (missing: its file was not told)"
+    assert str(parent) == f"{CHILD} (missing: its file was not read)"
 
 
 def test_what_is_no_session_is_refused(store: GraphStore) -> None:

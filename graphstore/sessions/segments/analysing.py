@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from graphstore.errors import InvalidError
 from graphstore.sessions.segments import rules
 from graphstore.sessions.segments.nodes import LEVELS, SessionNode
-from graphstore.sessions.transcripts.steps import Said, Step, Stopped, Summed, steps
+from graphstore.sessions.transcripts.steps import Message, Step, Stopped, Summed, steps
 from graphstore.values.models import Json
 from graphstore.values.period import instant, iso
 
@@ -25,7 +25,7 @@ __all__ = ["Analyser", "Work", "builtin"]
 
 
 class Analyser(Protocol):
-    """Says what a segment was about. `version` changes when its answers do: what an older one said is then analysed again."""
+    """Describes a segment. `version` changes when its results do: what an older version described is then analysed again."""
 
     version: str
 
@@ -51,12 +51,12 @@ class Work:
         return self.transcript.bodies(self.segment)
 
     def steps(self) -> Iterator[Step]:
-        """What the entries say, in order. Of a sub-agent at work beside the session, only what it did and took: its words are nobody's here."""
+        """The steps of the entries, in order. Of a sub-agent at work beside the session only its actions and costs, not its words."""
         within = self.transcript.entries[self.segment.start : self.segment.stop]
         beside = any(entry.is_content and not entry.sidechain for entry in within)
         for entry, body in self.entries():
             for step in steps(body):
-                if not (beside and entry.sidechain and isinstance(step, Said | Stopped | Summed)):
+                if not (beside and entry.sidechain and isinstance(step, Message | Stopped | Summed)):
                     yield step
 
     def started(self) -> datetime:
@@ -75,17 +75,17 @@ class Work:
 
     def request(self) -> str | None:
         """The first text of the user, without the wrappers of commands and reminders; None where there is none."""
-        said = (step for step in self.steps() if isinstance(step, Said))
-        return next((each.text for each in said if each.who == "user" and rules.asks(each.text)), None)
+        messages = (step for step in self.steps() if isinstance(step, Message))
+        return next((each.text for each in messages if each.who == "user" and rules.asks(each.text)), None)
 
     def text(self, limit: int | None = None) -> str:
-        """What was said and summed up, a paragraph each with who said it; for an analyser that reads. At most `limit` characters: its beginning and its end."""
-        said = "\n\n".join(_paragraphs(self))
-        if limit is None or len(said) <= limit:
-            return said
+        """Messages and summaries, a paragraph each with its author; for an analyser that reads text. At most `limit` characters: its beginning and its end."""
+        whole = "\n\n".join(_paragraphs(self))
+        if limit is None or len(whole) <= limit:
+            return whole
         gap = "\n\n[…]\n\n"
         half = max(0, (limit - len(gap)) // 2)
-        return said[:half] + gap + said[len(said) - half :] if half else said[:limit]
+        return whole[:half] + gap + whole[len(whole) - half :] if half else whole[:limit]
 
     def source(self) -> Json:
         """The `source` of the node."""
@@ -109,7 +109,7 @@ class Work:
 
 def _paragraphs(work: Work) -> Iterator[str]:
     for step in work.steps():
-        if isinstance(step, Said):
+        if isinstance(step, Message):
             yield f"{step.who}: {step.text}"
         elif isinstance(step, Summed):
             yield f"{step.how} summary: {step.text}"

@@ -27,7 +27,7 @@ TECHNIQUES_LEAST = 2
 SHORTEST_ID = 6
 """What is shorter is a word, not the name of a node."""
 
-_TOLD = 3  # shared things that a reason names
+_NAMED = 3  # shared things that a reason names
 _NAME = re.compile(r"[\w-]+")
 _REF = re.compile(r"-v\d+\Z")
 _NEARLY = 1e-9  # sums of thirds and fifths miss a threshold by less
@@ -231,24 +231,24 @@ def _alike(score: float, later: Subject, earlier: Subject, place: int) -> _Found
 
 def _lessons(ordered: Sequence[Subject], limits: Limits) -> Near:
     by_level: defaultdict[str, _Places] = defaultdict(_Places)
-    told: list[tuple[int, Lesson]] = []  # each lesson with the place of its piece of work
+    lessons: list[tuple[int, Lesson]] = []  # each lesson with the place of its piece of work
     begins: list[int] = []  # the place among lessons where those of a piece begin
     for place, subject, first in _firsts(ordered, limits.window):
-        since = begins[first] if first < place else len(told)
+        since = begins[first] if first < place else len(lessons)
         best: dict[int, tuple[float, str, Lesson]] = {}
         for lesson in subject.lessons:
             for number, shared in by_level[lesson.level].counts(lesson.words, since).items():
-                where, other = told[number]
+                where, other = lessons[number]
                 score = round(_part(shared, lesson.words, other.words), 6)
                 if score >= LESSON_LEAST:
-                    said = (-score, other.id, other)
-                    best[where] = min(best.get(where, said), said, key=lambda each: each[:2])
+                    candidate = (-score, other.id, other)
+                    best[where] = min(best.get(where, candidate), candidate, key=lambda each: each[:2])
         near = sorted(best, key=lambda where: (best[where][0], -where))[: limits.most]
         yield place, [_applied(where, *best[where]) for where in near]
-        begins.append(len(told))
+        begins.append(len(lessons))
         for lesson in subject.lessons:
-            by_level[lesson.level].add(len(told), lesson.words)
-            told.append((place, lesson))
+            by_level[lesson.level].add(len(lessons), lesson.words)
+            lessons.append((place, lesson))
 
 
 def _applied(place: int, below: float, id: str, lesson: Lesson) -> _Found:
@@ -269,8 +269,8 @@ def _failed(later: Subject, earlier: Subject, place: int) -> _Found:
     metadata: Json = {"patternId": same[0]}
     if same[1:]:
         metadata["otherPatternIds"] = same[1:]
-    said = "; ".join(later.errors[pattern] for pattern in same[:_TOLD])
-    return _Found(place, f"the same failure: {said}", metadata)
+    errors = "; ".join(later.errors[pattern] for pattern in same[:_NAMED])
+    return _Found(place, f"the same failure: {errors}", metadata)
 
 
 def _techniques(ordered: Sequence[Subject], limits: Limits) -> Near:
@@ -318,5 +318,5 @@ def _projects(ordered: Sequence[Subject], limits: Limits) -> Iterator[Connection
 def _some(shared: Iterable[str]) -> str:
     """A few of what is shared, as words."""
     names = sorted(shared)
-    more = f" and {len(names) - _TOLD} more" if len(names) > _TOLD else ""
-    return ", ".join(names[:_TOLD]) + more
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more

@@ -1,7 +1,7 @@
 """What is known of one segment of an agent's session, as a model: what happened, what was learned, how the model behaved, what it cost.
 
-JSON is in camelCase, attributes are in snake_case. What the model does not know is kept at every level, and what was not
-said is not written: a node that is read and written again is the same JSON.
+JSON is in camelCase, attributes are in snake_case. What the model does not know is kept at every level, and what is absent
+is not written: a node that is read and written again is the same JSON.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Part(Value):
     )
 
     def json_object(self) -> Json:
-        """The part as a JSON object, with the fields that were said."""
+        """The part as a JSON object, with the fields that are set."""
         return self.model_dump(by_alias=True, exclude_unset=True)
 
 
@@ -300,7 +300,7 @@ class Edge(Part):
 def stored(given: SessionNode | Mapping[str, Any], *, analyzed_at: TimeLike | None = None) -> Json:
     """The content a node is kept with: all but what the store itself knows.
 
-    `analyzed_at` takes the place of what the analyser said, and of the instant of each decision it made then.
+    `analyzed_at` replaces the analyser's own instant, and that of each decision it made then.
     Raises InvalidError for what is no node.
     """
     node = SessionNode.of(given)
@@ -326,7 +326,7 @@ def carry_corrections(analysed: Json, corrected: Json, fresh: Json) -> Json:
     """A fresh analysis with what a person had changed of an earlier one.
 
     `analysed` is what that person saw, `corrected` what was made of it. A field that differs between the two is taken from
-    `corrected`, one that was taken out stays out; lists go as wholes. What is said of the analysis itself (`source`,
+    `corrected`, one that was taken out stays out; lists go as wholes. What describes the analysis itself (`source`,
     `metadata`) is that of `fresh`, except for fields that were changed.
     """
     carried = dict(fresh)
@@ -378,8 +378,8 @@ def _fault(error: Any) -> str:
         return f"{path}: {InvalidError.choice('value', error['input'], valid)}"
     if error["type"] == "value_error":
         dot = "." if path else ""
-        said = str(error["ctx"]["error"])
-        return f"{path}{dot}{said}" if "stands in the list" in said else f"{path}: {said}"
+        message = str(error["ctx"]["error"])
+        return f"{path}{dot}{message}" if "stands in the list" in message else f"{path}: {message}"
     return f"{path} {_short(error['input'])}: {_wanted(error['msg'])}."
 
 

@@ -1,6 +1,6 @@
 """The rules of the built-in analyser, as pure decisions over the steps of one segment.
 
-`Findings` takes the steps one by one, keeps little of them, and is asked for each part of the node at the end.
+`Findings` takes the steps one by one, keeps little of them, and gives each part of the node at the end.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from graphstore.sessions.segments.nodes import UNPRICED
 from graphstore.sessions.transcripts.steps import (
     Answered,
     Call,
+    Message,
     Ran,
-    Said,
     Spending,
     Step,
     Stopped,
@@ -34,7 +34,7 @@ SUMMARY_MOST, SENTENCES_MOST = 300, 3
 MESSAGE_MOST, LINE_MOST = 200, 500
 TAGS_MOST = 12
 TOPIC_TIMES = 3
-"""A word said so often names a topic; so do the tags and the words of the first request."""
+"""A word used so often names a topic; so do the tags and the words of the first request."""
 CLEAR_WORDS = 4
 """A goal is clear from so many words on."""
 
@@ -93,7 +93,7 @@ class Findings:
 
     def __init__(self, project: str) -> None:
         self.project = _posix(project)
-        self.requests: list[str] = []  # what the user said
+        self.requests: list[str] = []  # the user's messages
         self.answers = 0
         self.last_answer = ""
         self.summaries: list[Summed] = []
@@ -120,7 +120,7 @@ class Findings:
                 self._spending.take(step)
             return
         self.stopped = None  # why the last answer stopped, while nothing came after it
-        if isinstance(step, Said):
+        if isinstance(step, Message):
             self._take_text(step)
         elif isinstance(step, Call):
             self._pending[step.id] = step
@@ -136,15 +136,15 @@ class Findings:
             self._take_stop(step)
         self.last = step
 
-    def _take_text(self, said: Said) -> None:
-        if said.who == "assistant":
+    def _take_text(self, message: Message) -> None:
+        if message.who == "assistant":
             self.answers += 1
-            self.last_answer = said.text
+            self.last_answer = message.text
             return
-        if not asks(said.text):
+        if not asks(message.text):
             return
         room = _TEXT_KEPT - self._kept
-        self.requests.append(said.text[: max(room, SUMMARY_MOST)])
+        self.requests.append(message.text[: max(room, SUMMARY_MOST)])
         self._kept += len(self.requests[-1])
         self.since_request = []
 
@@ -203,9 +203,7 @@ class Findings:
                 error.resolved = True
             return
         type, message = _error(text)
-        if about and _EXIT_LINE.fullmatch(
-            message
-        ):  # it says nothing but that: the command tells one from another
+        if about and _EXIT_LINE.fullmatch(message):  # it has no other text: only the command differs
             message = _cut(f"{message}: {about}", MESSAGE_MOST)
         misuse = type in known.MISUSE or _plain_name(tool) not in known.RUNNING
         self._add(_Error(type, message, tool, about, model, misuse))
@@ -235,7 +233,7 @@ class Findings:
         return not (self.requests or self.answers or self.tools or self.summaries or self.commands)
 
     def summary(self) -> str:
-        """The first request, in one to three sentences; without one, what a summary or the assistant said, or what was done."""
+        """The first request, in one to three sentences; without one, a summary, the assistant's message, or what was done."""
         found = self._words()
         if found:
             return found
@@ -269,7 +267,7 @@ class Findings:
         written = any(touch.written for touch in self.files.values())
         if isinstance(self.last, Answered) and self.last.failed:
             return Verdict("partial" if written else "failed", [])
-        if stopped == "done" or (isinstance(self.last, Said) and self.last.who == "assistant"):
+        if stopped == "done" or (isinstance(self.last, Message) and self.last.who == "assistant"):
             return Verdict("partial" if open_errors else "success", [])
         if self.silent:
             return Verdict("partial", [])
@@ -369,14 +367,14 @@ class Findings:
         return found
 
     def _type(self) -> str:
-        asked = asked_for(self.requests[0] if self.requests else "")
+        requested = asked_for(self.requests[0] if self.requests else "")
         written = [path for path, touch in self.files.items() if touch.written]
-        if "handoff" in asked or (written and all(known.HANDOFF_FILE.search(path) for path in written)):
+        if "handoff" in requested or (written and all(known.HANDOFF_FILE.search(path) for path in written)):
             return "handoff"
         if written:
-            return self._type_of_writing(written, asked)
+            return self._type_of_writing(written, requested)
         for type in ("planning", "brainstorm", "qa"):
-            if type in asked:
+            if type in requested:
                 return type
         if self.commands:
             tests, system = (
@@ -387,14 +385,14 @@ class Findings:
                 return "qa"
             if 2 * system >= len(self.commands):
                 return "sysadmin"
-            if "debugging" in asked:
+            if "debugging" in requested:
                 return "debugging"
         if self.files or self.commands or self.looked:
             return "research"
-        return asked[0] if asked else "other"
+        return requested[0] if requested else "other"
 
-    def _type_of_writing(self, written: list[str], asked: list[str]) -> str:
-        """By what was written most; for source, by what was asked, then by whether running it failed before."""
+    def _type_of_writing(self, written: list[str], requested: list[str]) -> str:
+        """By what was written most; for source, by the request, then by whether running it failed before."""
         kinds: Counter[str] = Counter()
         for path in written:
             kinds[_kind_of_file(path)] += self.files[path].written
@@ -402,7 +400,7 @@ class Findings:
         if most != "source" and 3 * times >= 2 * kinds.total():
             return most
         for type in ("refactoring", "debugging", "coding"):
-            if type in asked:
+            if type in requested:
                 return type
         return "debugging" if self.was_broken else "coding"
 
@@ -440,11 +438,11 @@ class Findings:
     # ------------------------------------------------------------------ by what it is found
 
     def semantic(self) -> Json:
-        """Tags: language, frameworks, tools of others, the words said most. Topics and concepts: by the tables of words."""
-        said = Counter(significant("\n".join(self.requests)))
+        """Tags: language, frameworks, tools of others, the most frequent words. Topics and concepts: by the tables of words."""
+        counts = Counter(significant("\n".join(self.requests)))
         texts = (*self.requests, *(each.text for each in self.summaries))
         first = dict.fromkeys(significant(self.requests[0] if self.requests else self._words()))
-        common = sorted((word for word in said if said[word] > 1), key=lambda word: (-said[word], word))
+        common = sorted((word for word in counts if counts[word] > 1), key=lambda word: (-counts[word], word))
         language = self._language()
         tags = dict.fromkeys([language] if language else [])
         tags.update(dict.fromkeys(self._frameworks()))
@@ -509,14 +507,14 @@ def asks(text: str) -> bool:
 
 def has_clear_goal(request: str) -> bool:
     """Whether it says what to do: some words, with a verb or something named."""
-    said = request[:_ASKED_WITHIN]
-    return len(said.split()) >= CLEAR_WORDS and known.CLEAR.search(said) is not None
+    text = request[:_ASKED_WITHIN]
+    return len(text.split()) >= CLEAR_WORDS and known.CLEAR.search(text) is not None
 
 
 def asked_for(request: str) -> list[str]:
     """The types of work a request names, in the order of the table."""
-    said = request[:_ASKED_WITHIN]
-    return [type for type, pattern in known.REQUESTS if pattern.search(said)]
+    text = request[:_ASKED_WITHIN]
+    return [type for type, pattern in known.REQUESTS if pattern.search(text)]
 
 
 def significant(text: str) -> list[str]:
@@ -606,8 +604,8 @@ def _error(text: str) -> tuple[str, str]:
 
 
 def _last_line(text: str) -> str:
-    said = (line for line in text.splitlines() if not _EXIT_LINE.search(line))
-    lines = [line for line in said if line.strip() not in ("", "(no output)")]
+    kept = (line for line in text.splitlines() if not _EXIT_LINE.search(line))
+    lines = [line for line in kept if line.strip() not in ("", "(no output)")]
     return lines[-1] if lines else ""
 
 

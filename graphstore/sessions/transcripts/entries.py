@@ -1,6 +1,6 @@
 """The entries of a session file, kept in columns: a file of 130 MB may hold a million of them, and an object for each would cost twice the file.
 
-An `Entry` is made when it is asked for.
+An `Entry` is made when it is requested.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ NEVER: Instant = BEGINNING - 1
 
 @dataclass(slots=True)
 class Entry:
-    """An entry without its body: that is read from the file when it is asked for. `offset` and `length` are those of its JSON, in bytes."""
+    """An entry without its body: that is read from the file on request. `offset` and `length` are those of its JSON, in bytes."""
 
     position: int
     id: str

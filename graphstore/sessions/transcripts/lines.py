@@ -1,7 +1,7 @@
 """The lines of a session file as entries, in one pass: pi's session files (version 1 to 3) and those of Claude Code.
 
 Files come from programs that were killed, forked, merged and upgraded. So nothing here raises for what a line holds: it is kept, mended where
-there is one way to, or told as a warning, and the file is never written.
+there is one way to, or reported as a warning, and the file is never written.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class Warning(Value):
     detail: str = ""
 
     def __str__(self) -> str:
-        told = f"line {self.line}: {self.reason}" if self.line else self.reason
-        return f"{told} ({self.detail})" if self.detail else told
+        text = f"line {self.line}: {self.reason}" if self.line else self.reason
+        return f"{text} ({self.detail})" if self.detail else text
 
 
 class Warnings:
@@ -73,9 +73,9 @@ class Warnings:
     def add(self, line: int, reason: str, detail: object = "") -> None:
         self.lines.setdefault(reason, array("I")).append(line)
         if len(self.kept) < MOST_WARNINGS:
-            said = str(detail)
+            text = str(detail)
             self.kept.append(
-                Warning(line=line, reason=reason, detail=said if len(said) <= 120 else f"{said[:119]}…")
+                Warning(line=line, reason=reason, detail=text if len(text) <= 120 else f"{text[:119]}…")
             )
 
 
@@ -97,7 +97,7 @@ class Header(Value):
 
 
 class Lines:
-    """The JSON objects of a file in order. What is none is told to `warnings`; `size` is how much has been read."""
+    """The JSON objects of a file in order. What is none is reported to `warnings`; `size` is how much has been read."""
 
     def __init__(
         self, file: Iterable[bytes], total: int, warnings: Warnings, progress: Progress | None
@@ -106,7 +106,7 @@ class Lines:
         self.size = 0
 
     def __iter__(self) -> Iterator[Found]:
-        number = at = told = 0
+        number = at = reported = 0
         for line in self.file:
             number += 1
             start = at
@@ -128,8 +128,8 @@ class Lines:
                     yield number, start, raw, value
                 else:
                     self.warnings.add(number, "no object", raw[:80].decode("utf-8", "replace"))
-            if self.progress and at - told >= STEP:
-                told = at
+            if self.progress and at - reported >= STEP:
+                reported = at
                 self.progress(at, self.total)
         if self.progress:
             self.progress(at, max(at, self.total))
@@ -232,7 +232,7 @@ class Reading:
         self.parents = self.entries.parents
         self.sums = array("I")
         self.parallel = bytearray()  # 1: written beside other parts of one reply, no sign of a jump
-        self.told: dict[int, Json] = {}  # what boundaries need of the bodies
+        self.boundary_bodies: dict[int, Json] = {}  # what boundaries need of the bodies
         self.name: str | None = None
         self.header_at: int | None = None
         self.raw_header: Json = {}
@@ -383,7 +383,7 @@ class PiReading(Reading):
             at = self.instant(line, value, content)
         position = self.add((line, offset, raw, value), given, parent, kind, at, content, role)
         if kind == "compaction" or kind == "branch_summary":
-            self.told[position] = self._boundary_fields(value)
+            self.boundary_bodies[position] = self._boundary_fields(value)
         elif kind == "session_info":
             name = get("name")
             self.name = name if type(name) is str and name else None
@@ -395,7 +395,7 @@ class PiReading(Reading):
         return self.raw_header.get("version") in (None, 1)
 
     def _boundary_fields(self, value: Json) -> Json:
-        told: Json = {
+        fields: Json = {
             key: value[key]
             for key, kinds in (
                 ("summary", (str,)), ("fromId", (str,)), ("firstKeptEntryId", (str,)),
@@ -403,7 +403,7 @@ class PiReading(Reading):
             )
             if isinstance(value.get(key), kinds) and not isinstance(value[key], bool)
         }  # fmt: skip
-        return told
+        return fields
 
     def _take_header(self, line: int, value: Json) -> None:
         if self.header_at is not None:
@@ -425,11 +425,11 @@ class PiReading(Reading):
         if self.header_at is None:
             self.warnings.add(0, "no header")
         super().finish()
-        for told in self.told.values():
-            number = told.pop("firstKeptEntryIndex", None)
+        for fields in self.boundary_bodies.values():
+            number = fields.pop("firstKeptEntryIndex", None)
             kept = self.entry_at_index(number) if number is not None else None
             if kept is not None:
-                told.setdefault("firstKeptEntryId", kept)
+                fields.setdefault("firstKeptEntryId", kept)
 
     def header(self) -> Header:
         raw = self.raw_header
@@ -456,7 +456,7 @@ class PiReading(Reading):
 
 
 class ClaudeReading(Reading):
-    """Entries of Claude Code. There is no header line, unless an extraction wrote one; sidechains are told by a flag."""
+    """Entries of Claude Code. There is no header line, unless an extraction wrote one; sidechains have a flag."""
 
     def __init__(self, path: Path, warnings: Warnings) -> None:
         super().__init__(path, warnings)
@@ -528,19 +528,19 @@ class ClaudeReading(Reading):
         return (role if type(role) is str else None), False
 
     def _take_compaction(self, position: int, value: Json, compacted: bool) -> None:
-        said = message_text(value.get("message")) if not compacted else None
+        summary = message_text(value.get("message")) if not compacted else None
         above = self.parents[position]
-        if not compacted and above in self.told:
-            self.told[above]["summary"] = said
+        if not compacted and above in self.boundary_bodies:
+            self.boundary_bodies[above]["summary"] = summary
             return
-        told: Json = {"compaction": True}
-        if said:
-            told["summary"] = said
+        fields: Json = {"compaction": True}
+        if summary:
+            fields["summary"] = summary
         about = value.get("compactMetadata")
         tokens = about.get("preTokens") if type(about) is dict else None
         if isinstance(tokens, int) and not isinstance(tokens, bool):
-            told["tokensBefore"] = tokens
-        self.told[position] = told
+            fields["tokensBefore"] = tokens
+        self.boundary_bodies[position] = fields
 
     def _notice(self, value: Json, kind: str, content: bool, sidechain: bool, at: datetime | None) -> None:
         if content:
@@ -553,15 +553,15 @@ class ClaudeReading(Reading):
         elif kind == "custom-title":
             self.name = text_in(value, "customTitle") or self.name
         elif kind == "summary":
-            leaf, said = text_in(value, "leafUuid"), text_in(value, "summary")
-            if leaf and said:
-                self._summaries[leaf] = said
+            leaf, summary = text_in(value, "leafUuid"), text_in(value, "summary")
+            if leaf and summary:
+                self._summaries[leaf] = summary
 
     def finish(self) -> None:
         super().finish()
         if self.name is None:
             # a summary may be about another session: it counts where the entry it names is here
-            here = [said for leaf, said in self._summaries.items() if leaf in self.positions]
+            here = [summary for leaf, summary in self._summaries.items() if leaf in self.positions]
             self.name = here[-1] if here else None
 
     def header(self) -> Header:
@@ -596,8 +596,8 @@ def session_id_in(path: str) -> str:
 
 def text_in(value: Json, key: str) -> str | None:
     """The text of a field, or None for what is none or empty."""
-    said = value.get(key)
-    return said if type(said) is str and said else None
+    found = value.get(key)
+    return found if type(found) is str and found else None
 
 
 def message_text(message: Any) -> str | None:
@@ -609,10 +609,10 @@ def message_text(message: Any) -> str | None:
         return content
     if not isinstance(content, list):
         return None
-    said = [
+    parts = [
         block["text"] for block in content if isinstance(block, dict) and isinstance(block.get("text"), str)
     ]
-    return "\n".join(said) if said else None
+    return "\n".join(parts) if parts else None
 
 
 _CLAUDE_SIGNS = frozenset({"uuid", "parentUuid", "leafUuid", "sessionId", "_type"})
@@ -620,7 +620,7 @@ _LOOKED_AT = 100
 
 
 def format_of(file: BinaryIO) -> Format:
-    """Who wrote a file, by the first object in it that tells; pi where none does. The file is rewound."""
+    """Who wrote a file, by the first object in it that shows it; pi where none does. The file is rewound."""
     try:
         for _, _, _, value in Lines(islice(file, _LOOKED_AT), 0, Warnings(), None):
             if value.get("type") == "session" or "parentId" in value:

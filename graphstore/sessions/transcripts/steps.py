@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Message:
     """A text of the user or of the assistant, in the speaker's words alone."""
 
     who: Literal["user", "assistant"]
@@ -69,7 +69,7 @@ class Took:
     in_parts: bool = False
 
     def goes_on(self, before: Took) -> bool:
-        """Whether it may be a part of the same message as the one before it: without an id, what both took in tells."""
+        """Whether it may be a part of the same message as the one before it: without an id, by the tokens that both took."""
         if not (self.in_parts and before.in_parts) or self.message is not None or before.message is not None:
             return False
         return (self.tokens_input, self.cache_read, self.cache_write) == (
@@ -119,7 +119,7 @@ class Spending:
             yield provider, model, list(messages.values())
 
 
-Step = Said | Call | Answered | Ran | Took | Stopped | Summed
+Step = Message | Call | Answered | Ran | Took | Stopped | Summed
 
 _STOPS: Mapping[str, Literal["done", "tool", "length", "aborted", "error"]] = {
     "stop": "done", "end": "done", "end_turn": "done", "stop_sequence": "done", "tooluse": "tool", "tool_use": "tool",
@@ -221,9 +221,9 @@ def _by_user(body: Mapping[str, Any], message: Mapping[str, Any]) -> Iterator[St
         return
     if _INTERRUPTED.search(text):
         yield Stopped("aborted")
-    said = "" if body.get("isMeta") is True else own_words(text)
-    if said:
-        yield Said("user", said)
+    words = "" if body.get("isMeta") is True else own_words(text)
+    if words:
+        yield Message("user", words)
 
 
 def _by_assistant(body: Mapping[str, Any], message: Mapping[str, Any]) -> Iterator[Step]:
@@ -234,12 +234,12 @@ def _by_assistant(body: Mapping[str, Any], message: Mapping[str, Any]) -> Iterat
         if isinstance(part, dict) and part.get("type") in ("toolCall", "tool_use"):
             given = part.get("arguments", part.get("input"))
             yield Call(_text(part.get("id")), _text(part.get("name")), _object(given), model, folder)
-    said = plain(content).strip()
+    words = plain(content).strip()
     if body.get("isApiErrorMessage") is True:
-        yield Stopped("error", said)
+        yield Stopped("error", words)
         return
-    if said:
-        yield Said("assistant", said)
+    if words:
+        yield Message("assistant", words)
     took = _took(body, message)
     if took is not None:
         yield took
@@ -267,7 +267,7 @@ def _took(body: Mapping[str, Any], message: Mapping[str, Any]) -> Took | None:
 
 
 def _cost(cost: Any) -> float | None:
-    """The total that is said, or that of the parts; None when nothing is said."""
+    """The stated total, or the sum of the parts; None when neither is there."""
     if isinstance(cost, dict):
         parts = [cost["total"]] if "total" in cost else list(cost.values())
         return math.fsum(map(_amount, parts)) if parts else None

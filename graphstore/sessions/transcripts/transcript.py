@@ -247,7 +247,7 @@ class Transcript:
 def read(
     path: str | Path, *, parent: str | Path | None = None, progress: Progress | None = None
 ) -> Transcript:
-    """The session in a file. Damage is kept or told in `warnings`, never raised.
+    """The session in a file. Damage is kept or reported in `warnings`, never raised.
 
     `parent` is the path of the parent's file, where it is neither where the header says nor beside this one. `progress` is called with bytes done and
     in all. Raises InvalidError when there is no such file.
@@ -302,7 +302,7 @@ def _copied(reading: Reading, header: Header, parent: Reading | None) -> int:
         return 0
     if parent is not None:
         shared = _shared(reading.entries, parent)
-        # without ids of their own, entries are told by their bytes, which an old fork may have written anew
+        # without ids of their own, entries are known by their bytes, which an old fork may have written anew
         if shared or header.version not in (1, None):
             return shared
     if header.timestamp is None or header.format != "pi":
@@ -350,12 +350,12 @@ class _Cutting:
 
     def found(self) -> Iterator[Boundary]:
         t, before = self.t, -1
-        fork, told_of = self.forks, self.reading.told
+        fork, bodies = self.forks, self.reading.boundary_bodies
         for at, content in enumerate(self.entries.content):
             if not content:
                 continue
-            jump, gap, told = self._jump(at), self._gap(at), told_of.get(at)
-            if jump is None and gap is None and told is None and not fork:
+            jump, gap, body = self._jump(at), self._gap(at), bodies.get(at)
+            if jump is None and gap is None and body is None and not fork:
                 before = at
                 continue
             entry = self.entries[at]
@@ -364,12 +364,12 @@ class _Cutting:
             if first:
                 fork = False
                 yield self._fork(entry, jump, gap)
-            if told is not None and entry.type == "branch_summary":
-                yield self._branch(entry, told, before, copied)
+            if body is not None and entry.type == "branch_summary":
+                yield self._branch(entry, body, before, copied)
             if jump is not None and not first:
                 yield self._made("tree_jump", entry, self._id(jump), {**self._point(at), **copied})
-            if told is not None and entry.type != "branch_summary":
-                yield self._made("compaction", entry, self._id(before), {**_compaction(told), **copied})
+            if body is not None and entry.type != "branch_summary":
+                yield self._made("compaction", entry, self._id(before), {**_compaction(body), **copied})
             if gap is not None and not first:
                 yield self._made("resume", entry, self._id(before), {"gap_minutes": gap, **copied})
             before = at
@@ -404,10 +404,10 @@ class _Cutting:
             return None
         if above >= 0 and entries.sidechain[above]:
             return None
-        told = self.reading.told.get(at)
+        body = self.reading.boundary_bodies.get(at)
         if "branch_summary" in (entries.type(at), entries.type(leaf)):
             return None
-        if told is not None and "compaction" in told:
+        if body is not None and "compaction" in body:
             return None  # Claude Code begins a new chain there of its own accord
         return leaf
 
@@ -444,9 +444,9 @@ class _Cutting:
             metadata |= self._point(entry.position)
         return self._made("fork", entry, t.last_shared, metadata)
 
-    def _branch(self, entry: Entry, told: Json, before: int, copied: Json) -> Boundary:
+    def _branch(self, entry: Entry, body: Json, before: int, copied: Json) -> Boundary:
         above = self.nearest[entry.position]
-        left = told.get("fromId")
+        left = body.get("fromId")
         # older files say here where the branch begins, not which leaf it left
         if left in (None, "", "root", entry.parent_id, self._id(above)):
             left = self._id(before)
@@ -455,8 +455,8 @@ class _Cutting:
             if position is not None and not self.entries.content[position]:
                 left = self._id(self.nearest[position])
         metadata = {**self._point(entry.position), **copied}
-        if "summary" in told:
-            metadata["summary"] = told["summary"]
+        if "summary" in body:
+            metadata["summary"] = body["summary"]
         return self._made("branch", entry, left, metadata)
 
 
@@ -468,8 +468,8 @@ _COMPACTION = {
 }
 
 
-def _compaction(told: Json) -> Json:
-    return {name: told[key] for key, name in _COMPACTION.items() if key in told}
+def _compaction(body: Json) -> Json:
+    return {name: body[key] for key, name in _COMPACTION.items() if key in body}
 
 
 def segments(t: Transcript) -> list[Segment]:
