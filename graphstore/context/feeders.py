@@ -1,4 +1,4 @@
-"""The room of what fills memory by itself: conversations in pairs, the files an agent lives by, and services that know more than was said.
+"""The room of what fills memory by itself: conversations in pairs, the files an agent lives by, and services that know more.
 
 Each writes only what is new or changed, and none loses what it was given: what cannot be written now waits, what need not be written is counted.
 """
@@ -41,8 +41,8 @@ EVERY = timedelta(minutes=5)
 
 
 @dataclass(slots=True)
-class _Said:
-    """A question and its answer, as far as they were heard."""
+class _Exchange:
+    """A question and its answer, as far as they have come."""
 
     user: str | None
     thread: str | None
@@ -52,14 +52,14 @@ class _Said:
 
     @property
     def parts(self) -> list[tuple[str, str]]:
-        said = (("Q", self.question), ("A", self.answer))
-        return [(letter, text) for letter, text in said if text is not None]
+        parts = (("Q", self.question), ("A", self.answer))
+        return [(letter, text) for letter, text in parts if text is not None]
 
 
 class AutoIndexer:
     """Remembers conversations: a question and its answer are one chunk of the layer `conversation`.
 
-    Chunks are written together, in one transaction, when `batch` of them wait or the first has waited for `interval`; whoever runs the agent calls `tick` now
+    Chunks are written together, in one transaction, when `batch` of them wait or the first has waited for `interval`; the host of the agent calls `tick` now
     and then. What is not worth it is skipped, and counted in `skipped` by reason. `close` writes what waits; a block (`with`) closes it. When writing
     fails the error is raised, and what waits goes on waiting. Any thread may talk or tick. `clock`: the time, by default that of the store.
     """
@@ -79,8 +79,8 @@ class AutoIndexer:
         self._interval = microseconds(interval, "interval")
         self._patience = microseconds(patience, "patience")
         self._clock = clock
-        self._open: dict[tuple[str | None, str | None], _Said] = {}  # questions that wait for an answer
-        self._waiting: list[_Said] = []
+        self._open: dict[tuple[str | None, str | None], _Exchange] = {}  # questions that wait for an answer
+        self._waiting: list[_Exchange] = []
         self._since: Instant = 0  # when the first of those that wait came
         self._lock = threading.Lock()  # for what waits; never held while it is written
         self.skipped: Counter[Reason] = Counter()
@@ -96,11 +96,11 @@ class AutoIndexer:
         self, text: str, *, user: str | None = None, thread: str | None = None, at: TimeLike | None = None
     ) -> None:
         """Hear a question. It waits for the answer in its thread; the next question there, or `patience`, ends that."""
-        said = self._heard(user, thread, at)
-        said.question = text_of("question", text, empty=True)
+        exchange = self._exchange(user, thread, at)
+        exchange.question = text_of("question", text, empty=True)
         with self._lock:
             before = self._open.pop((user, thread), None)
-            self._open[user, thread] = said
+            self._open[user, thread] = exchange
         if before is not None:
             self._take(before)
 
@@ -108,11 +108,11 @@ class AutoIndexer:
         self, text: str, *, user: str | None = None, thread: str | None = None, at: TimeLike | None = None
     ) -> None:
         """Hear an answer: to the question that is open in its thread, or one that stands alone."""
-        said = self._heard(user, thread, at)
+        exchange = self._exchange(user, thread, at)
         answered = text_of("answer", text, empty=True)
-        said = self._open.pop((user, thread), said)
-        said.answer = answered
-        self._take(said)
+        exchange = self._open.pop((user, thread), exchange)
+        exchange.answer = answered
+        self._take(exchange)
 
     def add(
         self,
@@ -124,19 +124,19 @@ class AutoIndexer:
         at: TimeLike | None = None,
     ) -> None:
         """Hear a question and its answer at once."""
-        said = self._heard(user, thread, at)
-        said.question = text_of("question", question, empty=True)
-        said.answer = text_of("answer", answer, empty=True)
-        self._take(said)
+        exchange = self._exchange(user, thread, at)
+        exchange.question = text_of("question", question, empty=True)
+        exchange.answer = text_of("answer", answer, empty=True)
+        self._take(exchange)
 
     def tick(self, now: TimeLike | None = None) -> int:
         """Write what has waited long enough by `now` (default: the clock's). Gives how many chunks were written."""
         at = self._now() if now is None else instant(now, "now")
         with self._lock:
-            left = [key for key, said in self._open.items() if at - said.at >= self._patience]
+            left = [key for key, exchange in self._open.items() if at - exchange.at >= self._patience]
             alone = [self._open.pop(key) for key in left]
-        for said in alone:
-            self._take(said, at)
+        for exchange in alone:
+            self._take(exchange, at)
         return self.flush() if self._waiting and at - self._since >= self._interval else 0
 
     def flush(self) -> int:
@@ -157,8 +157,8 @@ class AutoIndexer:
         """Write all that waits, questions without an answer too. Gives how many chunks were written."""
         with self._lock:
             alone, self._open = list(self._open.values()), {}
-        for said in alone:
-            self._keep(said, self._now())
+        for exchange in alone:
+            self._keep(exchange, self._now())
         return self.flush()
 
     def __enter__(self) -> Self:
@@ -169,48 +169,48 @@ class AutoIndexer:
     ) -> None:
         self.close()
 
-    def _heard(self, user: str | None, thread: str | None, at: TimeLike | None) -> _Said:
+    def _exchange(self, user: str | None, thread: str | None, at: TimeLike | None) -> _Exchange:
         optional_text("user", user), optional_text("thread", thread)
-        return _Said(user, thread, self._now() if at is None else instant(at, "at"))
+        return _Exchange(user, thread, self._now() if at is None else instant(at, "at"))
 
     def _now(self) -> Instant:
         return (
             self._memory._store._now() if self._clock is None else instant(self._clock(), "the clock's time")
         )
 
-    def _take(self, said: _Said, now: Instant | None = None) -> None:
-        self._keep(said, self._now() if now is None else now)
+    def _take(self, exchange: _Exchange, now: Instant | None = None) -> None:
+        self._keep(exchange, self._now() if now is None else now)
         if len(self._waiting) >= self._batch:
             self.flush()
 
-    def _keep(self, said: _Said, now: Instant) -> None:
+    def _keep(self, exchange: _Exchange, now: Instant) -> None:
         """Let it wait, if it is worth it. Calls and errors are left out of a pair; what is merely short stays where the other part is worth it."""
-        reasons = {letter: why_skipped(text, self._least) for letter, text in said.parts}
+        reasons = {letter: why_skipped(text, self._least) for letter, text in exchange.parts}
         worthless = None not in reasons.values()
         for letter, reason in reasons.items():
             if reason and (worthless or reason in ("blank", "tool_call", "error")):
                 with self._lock:
                     self.skipped[reason] += 1
                 if letter == "Q":
-                    said.question = None
+                    exchange.question = None
                 else:
-                    said.answer = None
-        if not said.parts:
+                    exchange.answer = None
+        if not exchange.parts:
             return
         with self._lock:
             if not self._waiting:
                 self._since = now
-            self._waiting.append(said)
+            self._waiting.append(exchange)
 
 
-def _chunk(said: _Said) -> Json:
+def _chunk(exchange: _Exchange) -> Json:
     return {
-        "text": "\n".join(f"{letter}: {text}" for letter, text in said.parts),
+        "text": "\n".join(f"{letter}: {text}" for letter, text in exchange.parts),
         "layer": "conversation",
-        "source": said.thread,
-        "user": said.user,
-        "thread": said.thread,
-        "valid_from": moment(said.at),
+        "source": exchange.thread,
+        "user": exchange.user,
+        "thread": exchange.thread,
+        "valid_from": moment(exchange.at),
     }
 
 
@@ -253,7 +253,7 @@ def sections(text: str) -> list[Section]:
             found.append(((header["title"] or "").strip(), []))
         found[-1][1].append(line.rstrip())
     parts = ((title, "\n".join(lines).strip("\n")) for title, lines in found)
-    return [Section(title, said) for title, said in parts if said.strip()]
+    return [Section(title, text) for title, text in parts if text.strip()]
 
 
 class SoulIndexed(Value):
@@ -268,8 +268,8 @@ class SoulIndexed(Value):
 
     def __str__(self) -> str:
         counts = (("new", self.new), ("revised", self.revised), ("ended", self.ended), ("unchanged", self.unchanged))  # fmt: skip
-        told = ", ".join(f"{len(ids):,} {word}" for word, ids in counts if ids) or "nothing"
-        return "\n".join([f"{told} in {', '.join(self.files) or 'no file'}", *self.problems])
+        counted = ", ".join(f"{len(ids):,} {word}" for word, ids in counts if ids) or "nothing"
+        return "\n".join([f"{counted} in {', '.join(self.files) or 'no file'}", *self.problems])
 
 
 class SoulFileIndexer:
@@ -409,7 +409,7 @@ _PAGES = 1_000
 class Sync:
     """Keeps a layer in step with a service. How far it is, is kept in the store, in the same transaction as what was fetched: fetched again, it is the same.
 
-    A source that fails is told of in `failures` (how often in a row) and in what `run` gives; the next time is another try.
+    A source that fails is counted in `failures` (how often in a row) and in what `run` gives; the next time is another try.
     """
 
     def __init__(
@@ -450,7 +450,7 @@ class Sync:
         return self.run()
 
     def run(self) -> Synced:
-        """Fetch what is new, page by page, each a transaction. What the source raises is told; what was written before stays."""
+        """Fetch what is new, page by page, each a transaction. What the source raises is reported; what was written before stays."""
         run = _Run()
         error: str | None = None
         for _ in range(_PAGES):

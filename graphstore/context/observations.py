@@ -28,7 +28,7 @@ _FENCE = re.compile(r"\s*(?:```|~~~)\w*\s*")
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """One observation. `priority` is None where nobody said it, `date` where it stands under none; `details` keep their indentation."""
+    """One observation. `priority` is None where none is written, `date` where it is under none; `details` keep their indentation."""
 
     text: str
     priority: Priority | None = None
@@ -71,24 +71,24 @@ def parse(text: str) -> Parsed:
     warnings: list[Warning] = []
     date: Instant | None = None
     for number, line in enumerate(_unfenced(text.splitlines()), 1):
-        said = line.rstrip()
-        if not said.strip() or _FENCE.fullmatch(said):
+        entry = line.rstrip()
+        if not entry.strip() or _FENCE.fullmatch(entry):
             continue
         reason: str | None = None
-        if heading := _HEADING.fullmatch(said):
+        if heading := _HEADING.fullmatch(entry):
             try:
                 date = instant(heading["date"], "the date of a section")
                 continue
             except InvalidError as error:
                 date, reason = None, str(error)
-                found.append(Observation(said.strip()))
-        elif found and (said[0] == "\t" or said.startswith("  ")):
-            found[-1] = replace(found[-1], details=(*found[-1].details, said.expandtabs(4)))
+                found.append(Observation(entry.strip()))
+        elif found and (entry[0] == "\t" or entry.startswith("  ")):
+            found[-1] = replace(found[-1], details=(*found[-1].details, entry.expandtabs(4)))
         else:
-            observation, reason = _item(said, date)
+            observation, reason = _item(entry, date)
             found.append(observation)
         if reason:
-            warnings.append(Warning(number, f"{reason} It is kept as text: {said.strip()[:80]!r}"))
+            warnings.append(Warning(number, f"{reason} It is kept as text: {entry.strip()[:80]!r}"))
     return Parsed(tuple(found), tuple(warnings))
 
 
@@ -100,15 +100,15 @@ def _unfenced(lines: list[str]) -> list[str]:
     return lines
 
 
-def _item(said: str, date: Instant | None) -> tuple[Observation, str | None]:
+def _item(entry: str, date: Instant | None) -> tuple[Observation, str | None]:
     """One line, and what is wrong with it."""
-    item = _ITEM.fullmatch(said)
+    item = _ITEM.fullmatch(entry)
     if item is None:
-        bullet = _BULLET.fullmatch(said)
+        bullet = _BULLET.fullmatch(entry)
         reason = "no priority." if bullet else "no heading with a date and no item."
-        return Observation((bullet["text"] if bullet else said).strip(), date=date), reason
+        return Observation((bullet["text"] if bullet else entry).strip(), date=date), reason
     word = item["word"].upper()
-    plain = _BULLET.fullmatch(said)
+    plain = _BULLET.fullmatch(entry)
     assert plain is not None
     as_text = Observation(plain["text"].strip(), date=date)
     priority = next((each for each in PRIORITIES if each == word), None)

@@ -1,7 +1,7 @@
 """The room of what is noticed in conversations: messages queue up by user and thread, and are compressed into observations when there are enough.
 
 A queue is a node, a batch, that is `derived_from` the messages in it, which are events, and what was noticed is `derived_from` the batch. So what is queued
-outlives any process, each observation leads back to what was said and rests on it, and nothing is deleted: an observation that says it better supersedes.
+outlives any process, each observation leads back to its messages and rests on them, and nothing is deleted: a better observation supersedes.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Observed(Value):
 
 @registry.read("observer")
 def queue(view: Reader, user: str, thread: str | None = None) -> list[Message]:
-    """The messages that wait to be compressed at the view's coordinate, by when they were said."""
+    """The messages that wait to be compressed at the view's coordinate, by when they were sent."""
     text_of("user", user), optional_text("thread", thread)
     with view.reading() as sight:
         return _open(sight, user, thread)[1]
@@ -86,26 +86,26 @@ def queue(view: Reader, user: str, thread: str | None = None) -> list[Message]:
 
 @registry.read("observer")
 def messages(view: Reader, user: str, thread: str | None = None, limit: int = 20) -> list[Message]:
-    """The latest messages of a user's thread, compressed ones too, the oldest of them first: those the observer was told of, and those on the timeline.
+    """The latest messages of a user's thread, compressed ones too, the oldest of them first: those the observer got, and those on the timeline.
 
-    Of the timeline: what is authorized and was said in the thread, but for what is told to belong to another user; without a thread what the user said in any.
+    Of the timeline: what is authorized and was sent in the thread, except what is recorded for another user; without a thread what the user sent in any.
     """
     text_of("user", user), optional_text("thread", thread)
     at_least_one("limit", limit)
     with view.reading():
-        told = {message.id: message for message in _on_timeline(view, user, thread, limit)}
-        told |= {message.id: message for message in _observed(view, user, thread, limit)}
-    found = sorted(told.values(), key=lambda message: (message.occurred_at, message.id))
+        messages = {message.id: message for message in _on_timeline(view, user, thread, limit)}
+        messages |= {message.id: message for message in _observed(view, user, thread, limit)}
+    found = sorted(messages.values(), key=lambda message: (message.occurred_at, message.id))
     return found[-limit:]
 
 
 def _on_timeline(view: Reader, user: str, thread: str | None, limit: int) -> list[Message]:
-    said: dict[str, Any] = {"thread": thread} if thread else {"sender": user}
+    where: dict[str, Any] = {"thread": thread} if thread else {"sender": user}
     here = view.as_of() if isinstance(view, GraphStore) else view
     found: list[Message] = []
     cursor: str | None = None
     while len(found) < limit:
-        page = timeline.messages(here, **said, authorized=True, limit=max(limit, 50), cursor=cursor)
+        page = timeline.messages(here, **where, authorized=True, limit=max(limit, 50), cursor=cursor)
         found += [
             message_of(event)
             for event in page
@@ -118,7 +118,7 @@ def _on_timeline(view: Reader, user: str, thread: str | None, limit: int) -> lis
 
 
 def _observed(view: Reader, user: str, thread: str | None, limit: int) -> list[Message]:
-    """The latest messages that the observer was told of."""
+    """The latest messages that the observer got."""
     found: list[Message] = []
     with view.reading() as sight:
         number = _Batch.latest(sight, user, thread).number
@@ -199,19 +199,19 @@ def _open(sight: Sight, user: str, thread: str | None) -> tuple[_Batch, list[Mes
 
 
 def _messages(sight: Sight, batch: int) -> list[Message]:
-    """The messages of a batch that stand, by when they were said, then as they were told."""
+    """The messages of a batch that stand, by when they were sent, then as they were recorded."""
     found = []
     for row in sight.links_around(batch, "out", _JOINED):
         ent = sight.edge(row).target
-        said = sight.find(ent) if sight.is_event(ent) else -1
-        if said >= 0 and not sight.is_superseded(ent):
-            event = sight.event(said, "stands")
+        version = sight.find(ent) if sight.is_event(ent) else -1
+        if version >= 0 and not sight.is_superseded(ent):
+            event = sight.event(version, "stands")
             found.append((event.occurred_at, ent, message_of(event, sight.link(row).metadata.get("sender"))))
     return [message for *_, message in sorted(found, key=lambda each: each[:2])]
 
 
 def message_of(event: Event, sender: str | None = None) -> Message:
-    """A message of the timeline, said by whoever it names, unless the observer was told otherwise."""
+    """A message of the timeline, sent by the user it names, unless the observer recorded another."""
     who = sender or event.sender_name or event.sender or event.metadata.get("sender") or event.agent
     who = who or ("system" if event.type == "SYSTEM" else None)
     return Message(id=event.id, text=_words(event), sender=who, occurred_at=event.occurred_at)
@@ -257,7 +257,7 @@ class Observer:
             )
         self._failed: set[tuple[str, str | None]] = set()  # threads whose compression failed last
 
-    @registry.of("observer", "write", lambda store, **said: Observer(store, **said), _SETTINGS)
+    @registry.of("observer", "write", lambda store, **settings: Observer(store, **settings), _SETTINGS)
     def enqueue(
         self,
         message: str | Event | Recorded,
@@ -287,7 +287,7 @@ class Observer:
                 return 0
             batch = self._batch(sight, user, thread)
             ent = sight.entity(batch)
-            # from when it was said, so that the queue of the past is as it was
+            # from when it was sent, so that the queue of the past is as it was
             since = max(event.occurred_at, self._store.history(batch)[0].valid_from)
             metadata = {"sender": sender} if sender else None
             self._store.link(batch, _OF, event.id, created_by="observer", metadata=metadata, valid_from=since)
@@ -327,9 +327,9 @@ class Observer:
         name = _place(user, thread, latest.number + 1).id()
         return self._store.add_node(BATCH, content, id=name, scope=user).id
 
-    @registry.of("observer", "write", lambda store, **said: Observer(store, **said), _SETTINGS)
+    @registry.of("observer", "write", lambda store, **settings: Observer(store, **settings), _SETTINGS)
     def observe(self, user: str, thread: str | None = None) -> Observed:
-        """Compress what waits in a thread now, however little. What the compressor raises is told in `error`, and all of it waits still."""
+        """Compress what waits in a thread now, however little. What the compressor raises is reported in `error`, and all of it waits still."""
         self._refuse_in_transaction("observe()")
         text_of("user", user), optional_text("thread", thread)
         with self._store.reading() as sight:
@@ -378,14 +378,14 @@ class Observer:
         return _read(self._compress(tuple(waiting)))
 
     def _move(self, sight: Sight, ent: int, batch: int, user: str, thread: str | None) -> None:
-        """What came while the others were compressed, or is yet to be said, waits in the next batch."""
+        """What came while the others were compressed, or is still to come, waits in the next batch."""
         for edge in list(sight.edges(ent, "into", _JOINED)):
             if edge.source == batch:
                 sender = sight.link(sight.believed_link(edge.link)[0]).metadata.get("sender")
                 self._store.unlink(edge.id, reason="came while the batch was compressed")
                 self._join(sight.event_and_links(ent), user, thread, sender)
 
-    @registry.of("observer", "write", lambda store, **said: Observer(store, **said), _SETTINGS)
+    @registry.of("observer", "write", lambda store, **settings: Observer(store, **settings), _SETTINGS)
     def tick(self) -> list[Observed]:
         """Compress every queue that is long enough, those that an earlier process left too."""
         contents = [row.content or {} for row in self._store.scan(BATCH, content=True)]
@@ -399,7 +399,7 @@ class Observer:
         ]
 
     def reflect(self, user: str, thread: str | None = None) -> Observed:
-        """Have what was noticed said better: what the new observations name, they supersede. Raises InvalidError without a `reflect`."""
+        """Rewrite the observations: what the new ones name, they supersede. Raises InvalidError without a `reflect`."""
         registry.only_here(self._store, "reflect()", "Run the observer where the store is.")
         self._refuse_in_transaction("reflect()")
         if self._reflect is None:
@@ -441,8 +441,8 @@ class _Writing:
                 self.store.link(node.id, _OF, self.batch, created_by="observer")
         superseded = [
             old
-            for node, said in zip(nodes, found, strict=True)
-            for name in said.supersedes
+            for node, observation in zip(nodes, found, strict=True)
+            for name in observation.supersedes
             for old in self._supersede(name, node)
         ]
         return Observed(
@@ -450,18 +450,18 @@ class _Writing:
             warnings=tuple(self.warnings), error=None,
         )  # fmt: skip
 
-    def _chunk(self, said: Observation) -> dict[str, Any]:
-        metadata: dict[str, Any] = {"priority": said.priority} if said.priority else {}
-        if said.details:
-            metadata["details"] = [detail.strip() for detail in said.details]
+    def _chunk(self, observation: Observation) -> dict[str, Any]:
+        metadata: dict[str, Any] = {"priority": observation.priority} if observation.priority else {}
+        if observation.details:
+            metadata["details"] = [detail.strip() for detail in observation.details]
         return {
-            "text": said.whole,
+            "text": observation.whole,
             "layer": _LAYER.name,
             "source": self.batch or "reflection",
             "user": self.user,
             "thread": self.thread,
-            "valid_from": self.at if said.date is None else moment(said.date),
-            "tags": said.tags,
+            "valid_from": self.at if observation.date is None else moment(observation.date),
+            "tags": observation.tags,
             "metadata": metadata,
         }
 

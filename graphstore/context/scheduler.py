@@ -1,6 +1,6 @@
-"""What a store that is open for long does by itself: memory lets go once a day, what was said is compressed, files and services are read again.
+"""What a store that is open for long does by itself: memory lets go once a day, messages are compressed, files and services are read again.
 
-Each tick has its time by the store's clock. Nothing here sleeps or starts a thread: whoever holds the store calls.
+Each tick has its time by the store's clock. Nothing here sleeps or starts a thread: the owner of the store calls it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The room of what an agent is told before it answers: seven sections, of which the first four stay the same, byte for byte, until what they say changes.
+"""The context of an agent before it answers: seven sections, of which the first four stay the same, byte for byte, until their content changes.
 
-Whoever caches prompts keeps these four. Nothing in them depends on the clock or the question; every fact says since when it holds; and where there is no
+A prompt cache keeps these four. Nothing in them depends on the clock or the question; every fact says since when it holds; and where there is no
 room for all of it, the last sections give way first, and the answer says what was left out.
 """
 
@@ -50,7 +50,7 @@ def estimate(text: str) -> int:
 
 
 class Section(Value):
-    """One section: its text with the heading ("" when it has nothing to say), and the ids of what it tells."""
+    """One section: its text with the heading ("" when it is empty), and the ids of what it holds."""
 
     name: Name
     text: str
@@ -66,7 +66,7 @@ class LeftOut(Value):
 
 
 class Context(Value):
-    """What an agent is told. `stable_prefix` is the beginning of `text`: its first four sections. `tokens` are those of `text`; `note` says how memory was searched."""
+    """The context of an agent. `stable_prefix` is the beginning of `text`: its first four sections. `tokens` are those of `text`; `note` says how memory was searched."""
 
     text: str
     sections: tuple[Section, ...]
@@ -81,7 +81,7 @@ class Context(Value):
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """What is told or left out as a whole. `under`: the heading it stands below; `weight`: the lower is left out first, in its section."""
+    """What is included or left out as a whole. `under`: the heading it stands below; `weight`: the lower is left out first, in its section."""
 
     section: Name
     text: str
@@ -109,8 +109,8 @@ def context(
     """What an agent that answers `user` in `thread` should know at the view's coordinate, in at most `budget_tokens` (None: all of it).
 
     The sections, in this order: `identity` (the caller's words), the bootstrap files, working memory, observations by date, `skills` (the caller's words),
-    the `k` chunks of all layers that `query` calls to mind and that are not told above (by meaning too when `memory` has an embedder), and the `recent` latest
-    messages (`conversation`, else those of the timeline in that thread, and those that the observer was told of). Parts are left out whole, from the last section on: of a conversation the oldest
+    the `k` chunks of all layers that `query` calls to mind and that are not in the sections above (by meaning too when `memory` has an embedder), and the `recent` latest
+    messages (`conversation`, else those of the timeline in that thread, and those that the observer got). Parts are left out whole, from the last section on: of a conversation the oldest
     first, of memory the worst match, of observations the least important and of these the oldest. `tokens` counts; it must count no less for a longer text.
     Raises InvalidError for a budget or a number out of range.
     """
@@ -127,10 +127,10 @@ def context(
         *_observations(here, user),
         *_words("skills", skills),
     ]
-    told = {part.id for part in parts if part.id}
-    hits, note = _recalled(here, query, user, k, told, memory)
-    said = observer.messages(here, user, thread, recent) if conversation is None else conversation
-    parts += [*hits, *_conversation(said, recent)]
+    included = {part.id for part in parts if part.id}
+    hits, note = _recalled(here, query, user, k, included, memory)
+    latest = observer.messages(here, user, thread, recent) if conversation is None else conversation
+    parts += [*hits, *_conversation(latest, recent)]
     kept, text = _fitting(parts, most, tokens)
     sections = tuple(_sections(kept))
     return Context(
@@ -146,13 +146,13 @@ def context(
 # ---- the parts --------------------------------------------------------------------------------
 
 
-def _words(section: Name, said: Texts) -> Iterator[_Part]:
+def _words(section: Name, texts: Texts) -> Iterator[_Part]:
     """What the caller says: a text, several, or names with what they mean."""
-    if isinstance(said, str):
-        said = (said,)
-    elif isinstance(said, Mapping):
-        said = [f"- {name}: {meaning}" for name, meaning in said.items()]
-    for place, text in enumerate(said):
+    if isinstance(texts, str):
+        texts = (texts,)
+    elif isinstance(texts, Mapping):
+        texts = [f"- {name}: {meaning}" for name, meaning in texts.items()]
+    for place, text in enumerate(texts):
         if text_of(section, text, empty=True).strip():
             yield _Part(section, text.strip("\n"), None, (-place,))
 
@@ -184,13 +184,13 @@ def _observations(view: Reader, user: str) -> Iterator[_Part]:
 
 
 def _recalled(
-    view: Reader, query: str, user: str, k: int, told: set[str], memory: Memory | None
+    view: Reader, query: str, user: str, k: int, included: set[str], memory: Memory | None
 ) -> tuple[list[_Part], str]:
     if not query.strip():
         return [], "nothing was asked, so memory was not searched"
-    # one question, for an embedder may take its time: what is told above may be among the best
-    found = recollect(view, query, k + min(len(told), 2 * k), user=user, memory=memory)
-    hits = [hit for hit in found.hits if hit.node.id not in told][:k]
+    # one question, for an embedder may take its time: what is above may be among the best
+    found = recollect(view, query, k + min(len(included), 2 * k), user=user, memory=memory)
+    hits = [hit for hit in found.hits if hit.node.id not in included][:k]
     return [_hit(place, hit) for place, hit in enumerate(hits)], found.note
 
 
@@ -202,9 +202,9 @@ def _hit(place: int, hit: MemoryHit) -> _Part:
     return _Part("memory", text, node.id, (-place,))
 
 
-def _conversation(said: Messages, recent: int) -> list[_Part]:
+def _conversation(messages: Messages, recent: int) -> list[_Part]:
     parts = []
-    for place, message in enumerate(list(said)[-recent:]):
+    for place, message in enumerate(list(messages)[-recent:]):
         name: str | None = None
         if isinstance(message, Message):
             text, name = _set_in(str(message)), message.id
@@ -280,8 +280,8 @@ def _counted(text: str, tokens: Callable[[str], int]) -> int:
 def _text(parts: Sequence[_Part], kept: Sequence[_Part]) -> str:
     """The sections, and at the end what is missing in them."""
     missing = ", ".join(f"{_TITLES[one.section]} {one.count:,}" for one in _left_out(parts, kept))
-    said = _joined(tuple(_sections(kept)))
-    return f"{said}(Left out for want of room: {missing}.)\n" if missing else said
+    joined = _joined(tuple(_sections(kept)))
+    return f"{joined}(Left out for want of room: {missing}.)\n" if missing else joined
 
 
 def _sections(parts: Sequence[_Part]) -> Iterator[Section]:

@@ -1,6 +1,6 @@
-"""What is said and need not be remembered: greetings, a bare yes or no, calls of tools, a line that only says something failed, next to nothing.
+"""Messages that need not be remembered: greetings, a bare yes or no, calls of tools, a line that only says something failed, next to nothing.
 
-Each is told from the text alone, in a handful of languages; whatever is not surely one of these is worth keeping.
+Each is recognized by the text alone, in a handful of languages; whatever is not surely one of these is worth keeping.
 """
 
 from __future__ import annotations
@@ -80,25 +80,25 @@ def why_skipped(text: str, least: int = LEAST) -> Reason | None:
     >>> why_skipped("The deploy of Tuesday broke the login.") is None
     True
     """
-    said = text.strip()
-    if not said:
+    text = text.strip()
+    if not text:
         return "blank"
-    if _is_call(said):
+    if _is_call(text):
         return "tool_call"
-    if len(said) <= _LONGEST_ERROR and "\n" not in said and not said.endswith("?") and _ERROR.match(said):
+    if len(text) <= _LONGEST_ERROR and "\n" not in text and not text.endswith("?") and _ERROR.match(text):
         return "error"
-    if len(said) <= _LONGEST:
-        plain = " ".join(words(said))
+    if len(text) <= _LONGEST:
+        plain = " ".join(words(text))
         if _GREETING.fullmatch(plain):
             return "greeting"
         if _ANSWER.fullmatch(plain):
             return "yes_no"
-    return "short" if len(said) < least else None
+    return "short" if len(text) < least else None
 
 
-def _is_call(said: str) -> bool:
-    fenced = _FENCED.fullmatch(said)
-    inner = (fenced[1] if fenced else said).strip()
+def _is_call(text: str) -> bool:
+    fenced = _FENCED.fullmatch(text)
+    inner = (fenced[1] if fenced else text).strip()
     if _CALL_TAG.match(inner) or _CALL_BEGINS.match(inner):
         return True
     if inner[:1] not in ("{", "["):

@@ -52,20 +52,20 @@ def get(view: Reader, user: str, thread: str | None = None) -> Node | None:
 @registry.write("working")
 def set(store: GraphStore, user: str, thread: str | None, text: str) -> Node:
     """Hold this text in the scratchpad of a thread, or of a user (`thread=None`), from now on. The same text again writes nothing."""
-    said = text_of("text", text)
+    text = text_of("text", text)
     content = {"user": text_of("user", user)} | ({"thread": text_of("thread", thread)} if thread else {})
     return keep(
-        store, _pad(user, thread), content, text=said, key=_KEY, scope=_scope(user, thread), trigger=PAD
+        store, _pad(user, thread), content, text=text, key=_KEY, scope=_scope(user, thread), trigger=PAD
     ).node
 
 
 @registry.write("working")
 def append(store: GraphStore, user: str, thread: str | None, text: str) -> Node:
     """Add a line to a scratchpad. A thread that has none begins with what is seen in it, that of its user, so that nothing vanishes."""
-    said = text_of("text", text)
+    text = text_of("text", text)
     with store._verb():
         before = get(store, user, thread)
-        return set(store, user, thread, said if before is None else f"{before.text}\n{said}")
+        return set(store, user, thread, text if before is None else f"{before.text}\n{text}")
 
 
 @registry.write("working")
@@ -104,8 +104,8 @@ class Expertise(Value):
     window: timedelta
 
     def __str__(self) -> str:
-        told = f"{self.outcomes:,} {'outcome' if self.outcomes == 1 else 'outcomes'}"
-        return f"{self.domain}: {self.score:.2f}, {self.direction} ({self.trend:+.2f} in {self.window.days} days), {told}"
+        counted = f"{self.outcomes:,} {'outcome' if self.outcomes == 1 else 'outcomes'}"
+        return f"{self.domain}: {self.score:.2f}, {self.direction} ({self.trend:+.2f} in {self.window.days} days), {counted}"
 
 
 class ExpertiseTracker:
@@ -113,7 +113,7 @@ class ExpertiseTracker:
 
     The score is (d · 0.5 + Σ w · v · 2^(−age / half-life)) / (d + Σ w · 2^(−age / half-life)) over the outcomes up to the coordinate's valid time, with w the
     weight of an outcome, v its worth (success 1, partial 0.5, failure 0) and d = 2. So it begins at 0.5, comes near to 0 or 1 only with many
-    outcomes of one kind, and falls back to the middle when nothing is heard. The trend is the score less that of a window ago, as known now.
+    outcomes of one kind, and falls back to the middle when there are none. The trend is the score less that of a window ago, as known now.
     """
 
     def __init__(
@@ -153,7 +153,7 @@ class ExpertiseTracker:
             raise InvalidError.choice("outcome", outcome, WORTH)
         if isinstance(weight, bool) or not isinstance(weight, (int, float)) or not 0 < weight < 1e9:
             raise InvalidError(f"weight {weight!r} is out of range. Give a number above 0.")
-        said: dict[str, Any] = {"domain": name, "outcome": outcome, "weight": weight}
+        recorded: dict[str, Any] = {"domain": name, "outcome": outcome, "weight": weight}
         since = None if occurred_at is None else store._time(occurred_at, "occurred_at")
         with store._verb():
             about = keep(store, Place(DOMAIN, (name,)), {"domain": name}, text=name, since=since).node
@@ -164,7 +164,7 @@ class ExpertiseTracker:
                 occurred_at=occurred_at,
                 agent=self.agent,
                 related_to=about.id,
-                metadata=said,
+                metadata=recorded,
             )
 
     def score(self, view: Reader, domain: str) -> Expertise:
@@ -244,7 +244,7 @@ def expertise(
     window: timedelta = WINDOW,
     agent: str | None = None,
 ) -> Expertise:
-    """How well it goes in a domain, as `ExpertiseTracker.score` tells."""
+    """How well it goes in a domain, as `ExpertiseTracker.score` returns it."""
     return ExpertiseTracker(half_life=half_life, window=window, agent=agent).score(view, domain)
 
 
@@ -252,5 +252,5 @@ def expertise(
 def expertises(
     view: Reader, *, half_life: timedelta = HALF_LIFE, window: timedelta = WINDOW, agent: str | None = None
 ) -> list[Expertise]:
-    """How well it goes in each domain, as `ExpertiseTracker.scores` tells."""
+    """How well it goes in each domain, as `ExpertiseTracker.scores` returns it."""
     return ExpertiseTracker(half_life=half_life, window=window, agent=agent).scores(view)

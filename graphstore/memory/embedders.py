@@ -42,7 +42,7 @@ def wordllama() -> Embedder:
     """
     with _root_logger_as_it_is():
         package = _extra("wordllama")
-    # its tokenizer lies beside the weights, under a name that only a cache folder is searched by
+    # its tokenizer is beside the weights, under a name that only a cache folder is searched by
     here = Path(package.__file__).parent
     model = package.WordLlama.load(dim=256, cache_dir=here, disable_download=True)
     return _Ready("wordllama/l2_supercat_256", 256, 256, model.embed)
@@ -84,8 +84,8 @@ def openai(
 
     def embed(texts: list[str]) -> list[list[float]]:
         # an empty text is refused by the service
-        said = [text if text.strip() else " . " for text in texts]
-        found = client.embeddings.create(model=model, input=said, encoding_format="float", **cut)
+        inputs = [text if text.strip() else " . " for text in texts]
+        found = client.embeddings.create(model=model, input=inputs, encoding_format="float", **cut)
         return [each.embedding for each in sorted(found.data, key=lambda each: each.index)]
 
     return _Ready(f"openai/{model}" + (f"/{dimension}" if dimension else ""), dimension, 256, embed)

@@ -38,7 +38,7 @@ class Due(Value):
     cap: int
 
     def __str__(self) -> str:
-        return _told(self, "to go")
+        return _counted(self, "to go")
 
 
 class Pruned(Due):
@@ -47,14 +47,14 @@ class Pruned(Due):
     stats: MemoryStats
 
     def __str__(self) -> str:
-        return _told(self, "gone")
+        return _counted(self, "gone")
 
 
 @registry.read("lifecycle")
 def due(store: GraphStore, now: TimeLike | None = None) -> Due:
     """What `run` would evict at `now` (default: the store's now), with nothing done.
 
-    A chunk's time counts from when it was first told, also on a branch. The cap counts every chunk of the trunk whose content is kept, superseded ones too,
+    A chunk's time counts from when it was first recorded, also on a branch. The cap counts every chunk of the trunk whose content is kept, superseded ones too,
     and takes the oldest that are not permanent; what is of no layer is not counted and never goes.
     """
     memory = Memory(store)
@@ -124,7 +124,7 @@ def run(store: GraphStore, now: TimeLike | None = None) -> Pruned:
     return Pruned.made({**found.__dict__, "stats": Memory(store).stats()})
 
 
-def _told(found: Due, word: str) -> str:
+def _counted(found: Due, word: str) -> str:
     total = len(found.expired) + len(found.capped)
     old = f" And {plural(len(found.events), 'event')} past the retention." if found.events else ""
     if not total:

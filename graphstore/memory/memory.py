@@ -84,7 +84,7 @@ class Recollection(Recalled):
 
 
 class LayerStats(Value):
-    """What stands of one layer: how many chunks, the bytes of their texts, when the oldest was told, how many expire within a day."""
+    """What stands of one layer: how many chunks, the bytes of their texts, when the oldest was recorded, how many expire within a day."""
 
     layer: str | None
     chunks: int
@@ -123,11 +123,11 @@ class _Chunk:
     @property
     def content(self) -> Json:
         """What is known beside the text."""
-        said = {"user": self.user or None, "thread": self.thread, "metadata": self.metadata or None}
-        return {name: value for name, value in said.items() if value is not None}
+        values = {"user": self.user or None, "thread": self.thread, "metadata": self.metadata or None}
+        return {name: value for name, value in values.items() if value is not None}
 
     def id(self, again: int) -> str:
-        """16 hex characters of what was said, where and by whom; `again`: how often it had ceased to hold before."""
+        """16 hex characters of the text, where and by whom; `again`: how often it had ceased to hold before."""
         parts = (self.source, self.user, self.thread or "", self.key or "", str(again), self.text)
         return blake2b("\x1f".join(parts).encode(), digest_size=8).hexdigest()
 
@@ -169,9 +169,9 @@ def set_cap(store: GraphStore, cap: int) -> None:
 class Memory:
     """The layered memory of a store. Make as many as you like: all there is to know is in the store.
 
-    `embed` turns a list of texts into an array (n, d): then texts are recalled by meaning too. It may tell its `model`, its `dimension` and how many texts it
+    `embed` turns a list of texts into an array (n, d): then texts are recalled by meaning too. It may name its `model`, its `dimension` and how many texts it
     likes at once, `batch`; without a model it goes by its name. `layers`: layers of your own, kept in the store as by `define_layer`. `cap`: how many chunks are
-    kept at most, kept in the store too (50,000 unless it was said).
+    kept at most, kept in the store too (50,000 by default).
     """
 
     def __init__(
@@ -282,7 +282,7 @@ class Memory:
         return nodes
 
     def _prepare(self, meanings: Meanings, texts: list[str]) -> None:
-        """Embed before anything is written. What is told is kept all the same when the embedder fails: it is found by its words until it has a vector."""
+        """Embed before anything is written. The texts are kept all the same when the embedder fails: it is found by its words until it has a vector."""
         try:
             meanings.prepare(texts)
         except GraphStoreError:
@@ -297,7 +297,7 @@ class Memory:
     def reembed(self, progress: Callable[[int, int], None] | None = None) -> int:
         """Embed every chunk that has no vector of this embedder's model yet, and remove the vectors of other models. Gives how many.
 
-        Each batch is kept when it is done, so it may be interrupted and goes on where it was. `progress` is told (done, total). Raises what the embedder raises.
+        Each batch is kept when it is done, so it may be interrupted and goes on where it was. `progress` is called with (done, total). Raises what the embedder raises.
         """
         self._store._writable()
         if self._meanings is None:
@@ -383,8 +383,8 @@ class Memory:
                 layer = tables.of_scope(layers, row.scope)
                 found.setdefault(layer.name if layer else None, []).append(row)
             soon = sight.tx + SOON
-        told = tuple(_layer_stats(layers.get(name or ""), name, rows, soon) for name, rows in found.items())
-        return MemoryStats(layers=told, chunks=sum(layer.chunks for layer in told), cap=self.cap)
+        stats = tuple(_layer_stats(layers.get(name or ""), name, rows, soon) for name, rows in found.items())
+        return MemoryStats(layers=stats, chunks=sum(layer.chunks for layer in stats), cap=self.cap)
 
 
 @registry.read("memory")
@@ -419,7 +419,7 @@ class _Question:
         try:
             vector = meanings.vectors([text_of("text", text, empty=True)])[0]
             if 0 < meanings.lacking() <= meanings.batch:
-                meanings.fill()  # a few that were told otherwise
+                meanings.fill()  # a few that were recorded otherwise
             self.vector = vector
         except GraphStoreError:
             raise
@@ -498,8 +498,8 @@ def _scopes(
 
 def _thread(sight: Sight, ent: int) -> str | None:
     body = sight.body_of(sight.find(ent), holding=b'"thread":')
-    said: str | None = body.get("content", {}).get("thread")
-    return said
+    thread: str | None = body.get("content", {}).get("thread")
+    return thread
 
 
 def _chunk(layers: Mapping[str, Layer], asked: Mapping[str, Any]) -> _Chunk:

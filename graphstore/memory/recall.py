@@ -54,7 +54,7 @@ class Hit(Value):
 
     def __str__(self) -> str:
         way = " ".join(_step(link, here) for link, here in zip(self.path, self._way(), strict=True))
-        return f"{_told(self.node)}{f'  [{self.seed} {way}]' if way else ''}"
+        return f"{_shown(self.node)}{f'  [{self.seed} {way}]' if way else ''}"
 
     def _way(self) -> Iterator[str]:
         here = self.seed
@@ -165,7 +165,7 @@ def recall(
 
 @registry.read("recall")
 def mentions(view: Reader, text: str, k: int = 10, *, kinds: Iterable[str] | str = ()) -> Recalled:
-    """The `k` things that say a text best among all that was told by the view's tx, whatever became of them: each once, as the version says it
+    """The `k` things that say a text best among all recorded by the view's tx, whatever became of them: each once, as the version says it
     that says it best. So what was superseded, retracted or has not begun is found too, by words it has no more.
 
     `kinds`: only these node kinds or event types. Nothing is counted as looked up. Raises InvalidError for a number out of range.
@@ -183,7 +183,7 @@ def mentions(view: Reader, text: str, k: int = 10, *, kinds: Iterable[str] | str
             _mention(sight, ent, number, score, rank)
             for rank, (ent, (number, score)) in enumerate(best.items(), 1)
         )
-    return Recalled(text=text, hits=hits, note="full-text over all that was ever told")
+    return Recalled(text=text, hits=hits, note="full-text over all that was ever recorded")
 
 
 def _mention(sight: Sight, ent: int, number: int, score: float, rank: int) -> Hit:
@@ -357,13 +357,13 @@ def _note(text: str, found: Found, lens: Lens | None) -> str:
     return note if found.matches or words(text) else f"{note}; {text!r} holds no word"
 
 
-def _told(thing: Node | Event) -> str:
+def _shown(thing: Node | Event) -> str:
     kind = thing.type if isinstance(thing, Event) else thing.kind
-    said = thing.description if isinstance(thing, Event) else thing.text or _said(thing.content)
-    return f"{thing.id} {kind}: {said}" if len(said) <= _LINE else f"{thing.id} {kind}: {said[: _LINE - 1]}…"
+    text = thing.description if isinstance(thing, Event) else thing.text or _fields(thing.content)
+    return f"{thing.id} {kind}: {text}" if len(text) <= _LINE else f"{thing.id} {kind}: {text[: _LINE - 1]}…"
 
 
-def _said(content: Mapping[str, object]) -> str:
+def _fields(content: Mapping[str, object]) -> str:
     return ", ".join(f"{name} {value}" for name, value in content.items())
 
 
