@@ -75,7 +75,7 @@ class Door(TyperGroup):
         except BrokenPipeError:
             raise
         except (GraphStoreError, OSError) as error:
-            typer.echo(f"error: {error}", err=True)
+            common.say(f"error: {error}", err=True)
             raise typer.Exit(1) from None
         except KeyboardInterrupt:
             typer.echo("interrupted; what was committed is kept.", err=True)

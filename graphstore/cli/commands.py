@@ -39,7 +39,7 @@ def _or(nothing: str) -> Callable[[Asked, Any], object]:
 
 def _as_it_is(text: Callable[[Any], str]) -> Callable[[Asked, Any], None]:
     """Text with no line folded and no bracket taken for a mark: an agent reads it."""
-    return lambda asked, found: typer.echo(text(found))
+    return lambda asked, found: common.say(text(found))
 
 
 def _node(word: str) -> Callable[[Asked, Any], str]:
@@ -106,7 +106,7 @@ def _query(asked: Asked) -> Any:
     text, given = sys.stdin.read() if cypher == "-" else cypher, common.parameters(params or ())
     found = asked.store.query_tables(text, **given) if tables else asked.view.query(text, **given)
     for warning in found.warnings:
-        typer.echo(f"warning: {warning}", err=True)
+        common.say(f"warning: {warning}", err=True)
     columns, rows = found.columns, found.tuples()
     listed = [dict(zip(columns, row, strict=True)) for row in rows]
 
@@ -163,7 +163,7 @@ def _check_cursor(values: Values) -> None:
 def _messages(asked: Asked, page: Any) -> None:
     _tell("timeline")(asked, page["events"])
     if page["cursor"] is not None:
-        typer.echo(f"more: --cursor {page['cursor']}")
+        common.say(f"more: --cursor {page['cursor']}")
 
 
 def _changes(asked: Asked) -> Any:
@@ -214,10 +214,10 @@ def _context(asked: Asked) -> Any:
 
     embedder = asked.take("embedder")
     found = asked.call(memory=Memory(asked.store, embedder) if embedder else None)
-    typer.echo(f"note: {found.note}", err=True)
+    common.say(f"note: {found.note}", err=True)
     if found.left_out:
         missing = ", ".join(f"{one.section} {one.count:,}" for one in found.left_out)
-        typer.echo(f"note: left out for want of room: {missing}", err=True)
+        common.say(f"note: left out for want of room: {missing}", err=True)
     return found
 
 

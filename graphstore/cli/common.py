@@ -96,7 +96,7 @@ def open_store(
             yield store if name is None else store.on(name)
     finally:
         for notice in store.notices:
-            typer.echo(f"note: {notice}", err=True)
+            say(f"note: {notice}", err=True)
 
 
 def _opened(path: Path, author: str | None, read_only: bool, create: bool) -> "GraphStore":
@@ -149,6 +149,13 @@ def with_as_of(command: Callable[..., None]) -> Callable[..., None]:
 def view_at(store: "GraphStore", valid: str | None, tx: str | None) -> "View":
     """The view asked for, of a command that reads once and ends."""
     return store._read_once(valid, tx)
+
+
+def say(text: str, err: bool = False) -> None:
+    """Print a line for a person, who may be at a terminal that would obey what is in it."""
+    from graphstore.values.text import clean
+
+    typer.echo(clean(text), err=err)
 
 
 def answer(value: object, as_json: bool, words: str | None = None) -> None:

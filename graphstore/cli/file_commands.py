@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from graphstore.cli import common
 from graphstore.cli.common import (
     DumpFormat,
     Json,
@@ -71,7 +72,7 @@ def export(
 
             done = export_pi_brain(view_at(opened, valid, tx), dump)
             for warning in done.warnings:
-                typer.echo(f"left out: {warning}", err=True)
+                common.say(f"left out: {warning}", err=True)
             answer(
                 {"exported": str(dump), **done.model_dump()},
                 as_json,

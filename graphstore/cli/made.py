@@ -263,7 +263,7 @@ class Asked:
         for name, heading in _BESIDE.items():
             of = getattr(found, name, ())
             for each in of if isinstance(of, list | tuple) else ():
-                typer.echo(f"{heading}: {each}", err=True)
+                common.say(f"{heading}: {each}", err=True)
         words = found if self.as_json else self.shown(found)
         if words is not None or self.as_json:
             common.answer(words, self.as_json)

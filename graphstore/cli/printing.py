@@ -35,6 +35,7 @@ from graphstore.values.models import (
     Version,
 )
 from graphstore.values.period import when
+from graphstore.values.text import clean
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -44,11 +45,8 @@ DRAWN = 1000
 """Rows of a table that are formatted to fit a terminal: a million would take minutes and gigabytes."""
 WIDEST = 60
 """Columns that a narrower cell is filled up to, in lines that are not formatted."""
-# a description comes from anywhere, a web page's error among them; lines and tabs are no harm
-_OBEYED = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]|\r(?!\n)")
 # an underscore within a word is one in Markdown too
 _MARKDOWN = re.compile(r"[\\|`*\[\]~$]|(?<![^\W_])_|_(?![^\W_])")
-_PICTURES = {code: chr(0x2400 + code) for code in range(0x20)} | {0x7F: "\N{SYMBOL FOR DELETE}"}
 
 
 # ---- for other programs -----------------------------------------------------------------------
@@ -87,7 +85,7 @@ def markdown_text(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> s
 
 
 def _literal(text: str) -> str:
-    escaped = _MARKDOWN.sub(r"\\\g<0>", harmless(text)).replace("&", "&amp;").replace("<", "&lt;")
+    escaped = _MARKDOWN.sub(r"\\\g<0>", clean(text)).replace("&", "&amp;").replace("<", "&lt;")
     return "<br>".join(escaped.splitlines())
 
 
@@ -125,15 +123,10 @@ def console() -> Console:
 
     class Plain(Console):
         def print(self, *values: Any, **how: Any) -> None:
-            super().print(*(harmless(one) if isinstance(one, str) else one for one in values), **how)
+            super().print(*(clean(one) if isinstance(one, str) else one for one in values), **how)
 
     width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 200
     return Plain(markup=False, emoji=False, highlight=False, width=width)
-
-
-def harmless(text: str) -> str:
-    """Text in which what a terminal would obey is to be seen: an escape as ␛."""
-    return _OBEYED.sub(lambda found: _PICTURES.get(ord(found[0]), "\N{REPLACEMENT CHARACTER}"), text)
 
 
 def label(thing: Node | Event | Version) -> str:
@@ -177,13 +170,13 @@ def grid(
     from rich.text import Text
 
     out = out or console()
-    rows = [[harmless(each) for each in row] for row in cells]
+    rows = [[clean(each) for each in row] for row in cells]
     if len(rows) > DRAWN or not out.is_terminal:
-        out.file.writelines(_lines([harmless(name) for name in columns], rows, indent))
+        out.file.writelines(_lines([clean(name) for name in columns], rows, indent))
         return
     drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
     for name in columns:
-        drawn.add_column(Text(harmless(name)), overflow="fold")
+        drawn.add_column(Text(clean(name)), overflow="fold")
     for row in rows:
         drawn.add_row(*map(Text, row))
     out.print(Padding(drawn, (0, 0, 0, indent), expand=False))

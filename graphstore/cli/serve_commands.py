@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from graphstore.cli import common
 from graphstore.cli.common import CHOSEN, Embed, Store, Tx, Valid, embedder, function, open_store
 
 
@@ -95,7 +96,7 @@ def serve(
         listening=run.Listening(host, port, tuple(allow_host or ()), tuple(allow_origin or ())),
         read_only=read_only,
         prepared=prepared,
-        report=typer.echo,
+        report=common.say,
         driver=os.environ.get("GRAPHSTORE_DRIVER", "kuzu"),
     )
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import inspect
-import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -29,6 +28,7 @@ from graphstore.errors import InvalidError, NotFoundError
 from graphstore.mcp.answers import Answer, At, at
 from graphstore.store.store import GraphStore
 from graphstore.values.period import Instant, instant, moment, when
+from graphstore.values.text import clean, line
 
 A = TypeVar("A", bound=Answer)
 T = TypeVar("T")
@@ -39,7 +39,6 @@ LEAST_BUDGET = 100
 QUERY_SECONDS = 10.0
 _FOR_THE_CURSOR = 60  # tokens
 _WIRE: dict[str, Any] = {"mode": "json", "exclude_none": True, "by_alias": True}
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
 
 Valid = Annotated[
     str | None,
@@ -252,7 +251,8 @@ class Shown(Protocol):
 def result(answer: Shown) -> CallToolResult:
     """An answer as a tool returns it: structured, and as text."""
     return CallToolResult(
-        content=[TextContent(type="text", text=answer.text())], structured_content=answer.model_dump(**_WIRE)
+        content=[TextContent(type="text", text=clean(answer.text()))],
+        structured_content=answer.model_dump(**_WIRE),
     )
 
 
@@ -310,5 +310,5 @@ def who(context: Context | None) -> str:
     if context is None:
         return "agent"
     params = context.session.client_params
-    name = "" if params is None else _CONTROL.sub(" ", params.client_info.name).strip()
+    name = "" if params is None else line(params.client_info.name)
     return name or "agent"

@@ -20,6 +20,7 @@ from graphstore.core.read.view import View
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
 from graphstore.mcp.desk import Desk, digest, who
 from graphstore.values.models import UPRIGHT, Link, Node
+from graphstore.values.text import clean_json
 
 _DELETED = "deleted by an agent"
 _OBSERVATIONS = "observations"
@@ -65,7 +66,8 @@ class _Reply(BaseModel):
     def text(self) -> str:
         """Its fields as JSON; of a single field its value."""
         fields: Any = self.model_dump(mode="json", by_alias=True)
-        return orjson.dumps(next(iter(fields.values())) if len(fields) == 1 else fields, option=orjson.OPT_INDENT_2).decode()  # fmt: skip
+        only = next(iter(fields.values())) if len(fields) == 1 else fields
+        return clean_json(orjson.dumps(only, option=orjson.OPT_INDENT_2).decode())
 
 
 class Entities(_Reply):

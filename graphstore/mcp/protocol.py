@@ -43,6 +43,7 @@ from graphstore.mcp.read_tools import Reads
 from graphstore.mcp.shapes import shaped
 from graphstore.mcp.write_tools import Writes
 from graphstore.store.store import GraphStore
+from graphstore.values.text import clean, clean_json
 
 __all__ = ["INSTRUCTIONS", "PROFILES", "Profile", "Server", "server"]
 
@@ -212,10 +213,10 @@ class Server(MCPServer[Any]):
         """Call a tool. Raises ToolError, whose text is for the agent."""
         known = await self._known_arguments()
         if name not in known:
-            raise ToolError(refusals.unknown_tool(name, list(known), self._withheld))
+            raise ToolError(clean(refusals.unknown_tool(name, list(known), self._withheld)))
         for given in arguments:
             if given not in known[name]:
-                raise ToolError(refusals.unknown_argument(name, given, known[name]))
+                raise ToolError(clean(refusals.unknown_argument(name, given, known[name])))
         try:
             return await super().call_tool(name, arguments, context)
         except ToolError as error:
@@ -233,7 +234,7 @@ def _resources(made: Server, desk: Desk) -> None:
     @made.resource("graphstore://schema", name="schema", title="Schema", mime_type="application/json")
     def schema() -> str:
         """The kinds of nodes, events and links there are, and the graph as Cypher sees it."""
-        return graph.schema(budget_tokens=_RESOURCE_TOKENS).model_dump_json(exclude_none=True)
+        return clean_json(graph.schema(budget_tokens=_RESOURCE_TOKENS).model_dump_json(exclude_none=True))
 
     @made.resource(
         "graphstore://node/{id}",
@@ -245,7 +246,9 @@ def _resources(made: Server, desk: Desk) -> None:
     def node(id: str) -> str:
         """One node or event in full, as `get` returns it."""
         try:
-            return reads.get(id, budget_tokens=_RESOURCE_TOKENS).model_dump_json(exclude_none=True)
+            return clean_json(
+                reads.get(id, budget_tokens=_RESOURCE_TOKENS).model_dump_json(exclude_none=True)
+            )
         except NotFoundError as error:
             raise ResourceNotFoundError(refusals.words("get", {"id": id}, error)) from error
         except GraphStoreError as error:

@@ -20,6 +20,7 @@ from graphstore.errors import (
     NotFoundError,
     QueryError,
 )
+from graphstore.values.text import clean
 
 log = logging.getLogger(__name__)
 
@@ -63,7 +64,7 @@ def words(
 ) -> str:
     """The message for the agent: the error, and the next call where the tools for it are `known`."""
     if isinstance(error, ValidationError):
-        return _of_arguments(tool, error)
+        return clean(_of_arguments(tool, error))
     if not isinstance(error, GraphStoreError):
         log.error("tool %s failed", tool, exc_info=error)
         return f"{tool} failed unexpectedly: {type(error).__name__}. Nothing was written. This is a fault of the server, not of the call; its log has the details."
@@ -71,7 +72,7 @@ def words(
     for pattern, tools in _AS_TOOLS:
         text = pattern.sub(tools, text)
     following = _next(tool, arguments, error, str(error)) if "search" in known else ""
-    return _short_enough(f"{text} Next: {following}" if following else text, arguments)
+    return clean(_short_enough(f"{text} Next: {following}" if following else text, arguments))
 
 
 def _short_enough(text: str, arguments: Mapping[str, Any]) -> str:

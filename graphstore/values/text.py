@@ -1,7 +1,9 @@
-"""Short texts of values: one line, truncated, without characters that could disturb the text around it."""
+"""Text as a person may read it: cleaned of what a terminal or a page would obey, and truncated to a line. Programs get the data as it is."""
 
 from __future__ import annotations
 
+import json
+import re
 import unicodedata
 from collections.abc import Mapping
 from typing import Any
@@ -9,18 +11,82 @@ from typing import Any
 LINE = 60
 """Columns of a line of text that is cut."""
 _READ = 4  # characters looked at for each column shown: enough for marks that take no column
-_JOINERS = "\u200c\u200d"  # they hold letters and emoji together, and turn no text round
+_JOINERS = "\u200c\u200d"  # they hold letters and emoji together
+# beside ASCII, or beside one another, they only hide something
+_LOOSE = re.compile(rf"(?<![^\x00-\x7f{_JOINERS}])[{_JOINERS}]|[{_JOINERS}](?![^\x00-\x7f{_JOINERS}])")
+# fillers and variation selectors that take no place on a screen, though they are letters and marks
+_UNSEEN = frozenset({0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x3164, 0xFFA0, *range(0xE0100, 0xE01F0)})
+
+
+class _Shown(dict[int, str]):
+    """What is shown for a character, by its number."""
+
+    def __missing__(self, code: int) -> str:
+        self[code] = shown = _shown(code)
+        return shown
+
+
+def _shown(code: int) -> str:
+    char = chr(code)
+    if code in _UNSEEN:
+        return ""
+    if char in "\n\t" or char in _JOINERS or char.isprintable():
+        return char
+    if code < 0x20:
+        return chr(0x2400 + code)  # its picture: ␛
+    if code == 0x7F:
+        return "\N{SYMBOL FOR DELETE}"
+    match unicodedata.category(char):
+        case "Cf":
+            return ""
+        case "Zs":
+            return " "
+        case "Zl" | "Zp":
+            return "\n"
+        case _:
+            return "\N{REPLACEMENT CHARACTER}"
+
+
+_SHOWN = _Shown()
+
+
+def clean(text: str) -> str:
+    """The text with nothing that is obeyed, hidden or reorders what stands beside it; newlines and tabs stay.
+
+    A control character becomes its picture (␛), what directs the order of the text, has no width or is a tag is left out, what is no
+    character becomes "�".
+    """
+    if text.isascii() and text.isprintable():
+        return text  # as most are
+    return _LOOSE.sub("", text.replace("\r\n", "\n").translate(_SHOWN))
+
+
+class _Escaped(dict[int, str]):
+    """What JSON has for a character, by its number."""
+
+    def __missing__(self, code: int) -> str:
+        char = chr(code)
+        self[code] = escaped = char if char == "\n" or clean(char) == char else json.dumps(char)[1:-1]
+        return escaped
+
+
+_ESCAPED = _Escaped()
+
+
+def clean_json(text: str) -> str:
+    """A JSON document in which what `clean` would change is escaped, as `\\u202e`: the data stays the same."""
+    return text if text.isascii() and text.isprintable() else text.translate(_ESCAPED)
 
 
 def line(text: str, most: int = LINE) -> str:
     """`text` as one line of at most `most` columns, cut with "…". Wide characters take two columns, combining marks none.
 
-    Control characters and those that reorder the text around them are left out; what no XML may hold becomes "�".
+    It is `clean`.
     """
     if len(text) <= most and text.isascii() and text.isprintable() and "  " not in text:
         return text.strip()  # as most are
     head = text[: most * _READ]
-    shown = "".join(_plain(char) for char in " ".join(head.split()))
+    shown = clean(" ".join(head.split()))
     whole = len(head) == len(text)
     used = fits = 0
     for place, char in enumerate(shown):
@@ -30,12 +96,6 @@ def line(text: str, most: int = LINE) -> str:
     if whole and used <= most:
         return shown
     return shown[:fits].rstrip(_JOINERS + " ") + "…"
-
-
-def _plain(char: str) -> str:
-    if char in _JOINERS or char.isprintable():
-        return char
-    return "" if unicodedata.category(char) in ("Cc", "Cf") else "�"
 
 
 def _columns(char: str) -> int:

@@ -12,12 +12,12 @@ from typing import Any
 import typer
 from pydantic import BaseModel
 
-from graphstore.cli import printing
+from graphstore.cli import common, printing
 from graphstore.core.tables.result import Entity, Result
 from graphstore.errors import ConflictError, InvalidError
 from graphstore.memory.recall import Recalled
 from graphstore.values.models import Chain, Inspection, Link, Node, Supersession, ViewDiff
-from graphstore.values.text import line
+from graphstore.values.text import clean, line
 
 MOST_ROWS = 50
 """Rows of a table that a terminal is shown."""
@@ -236,13 +236,13 @@ class Output:
         if self.terminal:
             printing.console().print(text, style="dim", soft_wrap=True)
         else:
-            typer.echo(text, err=True)
+            common.say(text, err=True)
 
     def error(self, error: BaseException) -> None:
         """What was refused, in one line."""
         message = next(iter(str(error).strip().splitlines()), "") or type(error).__name__
         coloured = self.terminal and not os.environ.get("NO_COLOR")
-        typer.secho(f"error: {printing.harmless(message)}", fg="red" if coloured else None, err=True)
+        typer.secho(f"error: {clean(message)}", fg="red" if coloured else None, err=True)
 
 
 def _short(value: object) -> str:

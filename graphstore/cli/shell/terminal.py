@@ -19,7 +19,7 @@ from graphstore.cli.shell.shell import COMMANDS, TRUNK, UNLISTED, Leave, Shell
 from graphstore.core.tables.guard import pieces
 from graphstore.errors import EngineError, GraphStoreError
 from graphstore.values.period import when
-from graphstore.values.text import line
+from graphstore.values.text import clean, line
 
 try:
     from prompt_toolkit import PromptSession
@@ -213,7 +213,9 @@ class _Completing(Completer):
         except (GraphStoreError, OSError):
             return  # the next statement says why
         for one in offered:
-            yield Completion(one.text, -one.replaced, display_meta=line(one.says, _SAYS))
+            yield Completion(
+                one.text, -one.replaced, display=clean(one.text), display_meta=line(one.says, _SAYS)
+            )
 
     def _names(self, vocabulary: Vocabulary) -> Names:
         shell = self._shell
