@@ -509,10 +509,10 @@ def test_a_result_shows_itself_as_a_table() -> None:
     )
 
     assert repr(result) == (
-        "id    until                 deep\n"
-        "────  ────────────────────  ──────────────\n"
-        "ann   null                  {a: [1, true]}\n"
-        "bo b  2026-03-01T00:00:00Z  T {x: 1.5}"
+        "id    until       deep\n"
+        "────  ──────────  ──────────────\n"
+        "ann   null        {a: [1, true]}\n"
+        "bo b  2026-03-01  T {x: 1.5}"
     )
 
 
