@@ -17,6 +17,7 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 
 from graphstore.errors import InvalidError
 from graphstore.values.event_fields import SPAN_IDS
+from graphstore.values.inputs import brief
 from graphstore.values.models import Json
 
 _HEX = re.compile(r"(?:[0-9a-fA-F]{2})*\Z")
@@ -65,7 +66,7 @@ def from_json(found: Any, message: Message, where: str, unknown: Callable[[str],
     Raises InvalidError with the place of a value that does not fit its field.
     """
     if not isinstance(found, dict):
-        raise InvalidError(f"{where} is {_short(found)}, no object")
+        raise InvalidError(f"{where} is {brief(found)}, no object")
     message.SetInParent()  # set, even if empty
     fields = {field.json_name: field for field in message.DESCRIPTOR.fields}
     for name, value in found.items():
@@ -83,7 +84,7 @@ def _fill(
     try:
         if _repeated(field):
             if not isinstance(value, list):
-                raise InvalidError(f"{place} is {_short(value)}, no list")
+                raise InvalidError(f"{place} is {brief(value)}, no list")
             several = getattr(message, field.name)
             for number, each in enumerate(value):
                 if field.message_type is not None:
@@ -97,7 +98,7 @@ def _fill(
     except (TypeError, ValueError) as error:
         if isinstance(error, InvalidError):
             raise
-        raise InvalidError(f"{place} is {_short(value)}: {error}") from None
+        raise InvalidError(f"{place} is {brief(value)}: {error}") from None
 
 
 def _read(field: FieldDescriptor, value: Any, place: str) -> Any:
@@ -106,7 +107,7 @@ def _read(field: FieldDescriptor, value: Any, place: str) -> Any:
         if field.name not in SPAN_IDS:
             return _bytes(value, place)
         if not _HEX.match(value):
-            raise InvalidError(f"{place} is {_short(value)}, no hex: ids are hex in OTLP/JSON, not base64")
+            raise InvalidError(f"{place} is {brief(value)}, no hex: ids are hex in OTLP/JSON, not base64")
         return bytes.fromhex(value)
     if field.enum_type is not None and isinstance(value, str):
         known = field.enum_type.values_by_name
@@ -126,7 +127,7 @@ def _read(field: FieldDescriptor, value: Any, place: str) -> Any:
             return int(value)
         if isinstance(value, (int, float)) and not isinstance(value, bool) and value == int(value):
             return int(value)
-    raise InvalidError(f"{place} is {_short(value)}, which does not fit the field")
+    raise InvalidError(f"{place} is {brief(value)}, which does not fit the field")
 
 
 def _bytes(value: str, place: str) -> bytes:
@@ -134,7 +135,7 @@ def _bytes(value: str, place: str) -> bytes:
     try:
         return base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
     except ValueError:
-        raise InvalidError(f"{place} is {_short(value)}, no base64") from None
+        raise InvalidError(f"{place} is {brief(value)}, no base64") from None
 
 
 def unknown_fields(message: Message, where: str) -> Iterator[str]:
@@ -153,8 +154,3 @@ def unknown_fields(message: Message, where: str) -> Iterator[str]:
 def _repeated(field: FieldDescriptor) -> bool:
     several: bool | None = getattr(field, "is_repeated", None)  # older runtimes have a label instead
     return field.label == FieldDescriptor.LABEL_REPEATED if several is None else several
-
-
-def _short(value: Any) -> str:
-    shown = repr(value)
-    return shown if len(shown) <= 60 else f"{shown[:57]}…"

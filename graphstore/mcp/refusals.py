@@ -20,6 +20,7 @@ from graphstore.errors import (
     NotFoundError,
     QueryError,
 )
+from graphstore.values.inputs import brief
 from graphstore.values.text import clean
 
 log = logging.getLogger(__name__)
@@ -151,14 +152,9 @@ def _of_arguments(tool: str, error: ValidationError) -> str:
     parts = []
     for each in error.errors():
         name = ".".join(map(str, each["loc"][:1]))
-        got = "" if each["type"] == "missing" else f" got {_short(each['input'])}:"
+        got = "" if each["type"] == "missing" else f" got {brief(each['input'])}:"
         parts.append(f"{name}:{got} {each['msg'].lower()}")
     return f"{tool} was called with the wrong arguments. {'; '.join(dict.fromkeys(parts))}. Next: call {tool} again with that put right."
-
-
-def _short(value: object) -> str:
-    shown = repr(value)
-    return shown if len(shown) <= 60 else f"{shown[:57]}…"
 
 
 def unknown_tool(name: str, known: list[str], writing: Container[str] = ()) -> str:

@@ -54,7 +54,7 @@ def optional_text(what: str, value: Any) -> str | None:
 def json_object(what: str, value: Any) -> Json:
     """The checked JSON object. Raises InvalidError naming what JSON cannot hold."""
     if not isinstance(value, Mapping):
-        raise InvalidError(f"{what} {_short(value)} is no JSON object. Give a dict with text keys.")
+        raise InvalidError(f"{what} {brief(value)} is no JSON object. Give a dict with text keys.")
     plain = value if type(value) is dict else dict(value)
     try:
         raw = orjson.dumps(plain, option=_STRICT)
@@ -82,14 +82,15 @@ def _refuse_changed(what: str, value: Any) -> None:
         return
     else:
         raise InvalidError(
-            f"{what} is not JSON: it holds {_short(value)}. Allowed: objects with text keys, lists, text, 64-bit whole numbers, "
+            f"{what} is not JSON: it holds {brief(value)}. Allowed: objects with text keys, lists, text, 64-bit whole numbers, "
             "finite numbers, true, false, null."
         )
     for part in parts:
         _refuse_changed(what, part)
 
 
-def _short(value: Any) -> str:
+def brief(value: Any) -> str:
+    """The repr of a value, cut to 60 characters: what a refusal quotes of it."""
     shown = repr(value)
     return shown if len(shown) <= 60 else f"{shown[:57]}…"
 

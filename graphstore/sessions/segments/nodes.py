@@ -13,6 +13,7 @@ from pydantic import AfterValidator, ConfigDict, Field, ValidationError, model_v
 from pydantic.alias_generators import to_camel
 
 from graphstore.errors import InvalidError
+from graphstore.values.inputs import brief
 from graphstore.values.models import Json, Node, Value, Version
 from graphstore.values.period import TimeLike, instant, iso
 
@@ -360,7 +361,7 @@ _SHOWN = 3
 def checked(model: type[P], given: Any) -> P:
     """`given` as that part. Raises InvalidError with the first faults: path, what was got, what is allowed."""
     if not isinstance(given, Mapping):
-        raise InvalidError(f"{_short(given)} is no node. Give a JSON object.")
+        raise InvalidError(f"{brief(given)} is no node. Give a JSON object.")
     try:
         return model.model_validate(given)
     except ValidationError as error:
@@ -380,7 +381,7 @@ def _fault(error: Any) -> str:
         dot = "." if path else ""
         message = str(error["ctx"]["error"])
         return f"{path}{dot}{message}" if "stands in the list" in message else f"{path}: {message}"
-    return f"{path} {_short(error['input'])}: {_wanted(error['msg'])}."
+    return f"{path} {brief(error['input'])}: {_wanted(error['msg'])}."
 
 
 def _wanted(message: str) -> str:
@@ -395,8 +396,3 @@ def _path(place: tuple[Any, ...]) -> str:
         elif "[" not in part and part not in ("int", "float", "constrained-int", "constrained-float"):
             path += f".{part}" if path else part
     return path
-
-
-def _short(value: Any) -> str:
-    shown = repr(value)
-    return shown if len(shown) <= 60 else f"{shown[:57]}…"
