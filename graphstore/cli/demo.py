@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import graphstore
-from graphstore.cli.printing import console, label, table, walked
+from graphstore.cli.printing import console, label, steps, table, walked
 from graphstore.core.tables.texts import text
 from graphstore.errors import GraphStoreError, NotFoundError
-from graphstore.values.models import Chain, Event, Node, Step, Supersession
+from graphstore.values.models import Chain, Event, Node, Supersession
 from graphstore.values.period import when
 
 if TYPE_CHECKING:
@@ -348,25 +348,11 @@ def _show_node(node: Node, out: Console) -> None:
 
 
 def _show_supersession(found: Supersession, out: Console) -> None:
-    for step, of in zip(found.chain[:SHOWN], found.of_steps, strict=False):
-        who = f" by {step.who.partition(' <')[0]}" if step.who else ""
-        ended = f"{of} " if step.node is None and of != found.subject.id else ""
-        out.print(f"   {ended}{_successor(step)}", style="green")
-        out.print(f"     true since {when(step.since)}, recorded {when(step.recorded_at)}{who}")
-        if step.why:
-            out.print(f"     because: {step.why}")
+    steps(found, out, SHOWN, "   ")
     if len(found.chain) > SHOWN:
         out.print(f"   … and {len(found.chain) - SHOWN} more steps", style="dim")
     standing = [_known_as(one, found.subject.id) for one in found.current]
     out.print(f"   standing now: {', '.join(standing) or 'nothing'}")
-
-
-def _successor(step: Step) -> str:
-    if step.node is None:
-        return step.how
-    if step.how == "revised" and isinstance(step.node, Node):
-        return f"revised as version {step.node.number}"
-    return f"{step.how} by {step.node.id}: {label(step.node)}"
 
 
 def _known_as(thing: Node | Event, subject: str) -> str:

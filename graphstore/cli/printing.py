@@ -33,6 +33,7 @@ from graphstore.values.models import (
     Supersession,
     Verification,
     Version,
+    clauses,
 )
 from graphstore.values.period import when
 from graphstore.values.text import clean
@@ -389,32 +390,23 @@ def _versions(versions: Iterable[Version], out: Console) -> None:
 
 def _supersession(found: Supersession, out: Console) -> None:
     out.print(f"{found.subject.id}  {label(found.subject)}", style="bold")
-    for step, of in zip(found.chain, found.of_steps, strict=True):
-        ended = f"{of} " if step.node is None and of != found.subject.id else ""
-        out.print(f"  {ended}{step.how}{_successor(step.how, step.node)}", style="cyan")
-        who = f" by {step.who}" if step.who else ""
-        out.print(
-            f"     since {when(step.since, 'then')}, recorded {when(step.recorded_at)}{who}", style="dim"
-        )
-        if step.why:
-            out.print(f"     because: {step.why}")
+    steps(found, out)
     for thing in found.current:
         word = "standing now" if found.chain else "nothing superseded it; standing"
-        out.print(f"  {word}: {_ref(thing)}  {label(thing)}", style="green")
+        ref = thing.ref if isinstance(thing, Node) else thing.id
+        out.print(f"  {word}: {ref}  {label(thing)}", style="green")
     if not found.current:
         out.print(f"  nothing stands in its place; it is {found.standing}.", style="yellow")
 
 
-def _successor(how: str, node: Node | Event | None) -> str:
-    if node is None:
-        return ""
-    return (
-        f" {'as' if how == 'revised' else 'by'} {_ref(node) if how == 'revised' else node.id}  {label(node)}"
-    )
-
-
-def _ref(thing: Node | Event) -> str:
-    return thing.ref if isinstance(thing, Node) else thing.id
+def steps(found: Supersession, out: Console, most: int | None = None, begin: str = "  ") -> None:
+    """The first steps of a supersession, in up to three lines each."""
+    for step, of in list(zip(found.chain, found.of_steps, strict=True))[:most]:
+        what, *more = clauses(step)
+        ended = f"{of} " if step.node is None and of != found.subject.id else ""
+        out.print(f"{begin}{ended}{what}" + (f"  {label(step.node)}" if step.node else ""), style="cyan")
+        for part, style in zip(more, ("dim", ""), strict=False):
+            out.print(f"{begin}   {part}", style=style)
 
 
 def walked(chain: Chain) -> Iterator[tuple[Node | Event, int, str | None]]:

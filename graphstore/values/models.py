@@ -441,6 +441,19 @@ def words(thing: Node | Event | Version) -> str:
     return described(thing.content, thing.text)
 
 
+def clauses(step: Step, *, named: bool = False) -> list[str]:
+    """A step of a supersession in words, up to three parts: what took the place, since when and by whom, and why. `named`: with the text of what did."""
+    what: str = step.how
+    if step.how == "revised" and isinstance(step.node, Node):
+        what += f" as {step.node.ref}"
+    elif step.node is not None:
+        what += f" by {_name(step.node) if named else step.node.id}"
+    since = "" if step.since is None else f"since {when(step.since)} "
+    who = f" by {step.who}" if step.who else ""
+    why = [f"because: {step.why}"] if step.why else []
+    return [what, f"{since}recorded {when(step.recorded_at)}{who}", *why]
+
+
 def _name(thing: Node | Event) -> str:
     text = thing.text if isinstance(thing, Node) else thing.description
     return f"{thing.id} ({text})" if text else thing.id
@@ -470,7 +483,7 @@ def _supersession_text(found: Supersession) -> str:
     subject = _name(found.subject)
     if not found.chain:
         return f"{subject} {'stands' if found.standing == 'stands' else 'is ' + found.standing}; nothing superseded it."
-    parts = [_step_text(step) for step in found.chain]
+    parts = [" ".join(clauses(step, named=True)) for step in found.chain]
     for number, (step, of) in enumerate(zip(found.chain, found.of_steps, strict=True)):
         if step.node is None and of != found.subject.id:
             parts[number] = f"{of} was {parts[number]}"
@@ -487,19 +500,3 @@ def _ends(found: Supersession) -> list[tuple[str, Standing]]:
             reached.setdefault(step.node.id, step.node.standing)
     replaced = {step.link.target for step in found.chain if step.link and step.how != "corrected"}
     return [(id, standing) for id, standing in reached.items() if id not in replaced]
-
-
-def _step_text(step: Step) -> str:
-    words: list[str] = [step.how]
-    if step.how == "revised" and isinstance(step.node, Node):
-        words.append(f"as {step.node.ref}")
-    elif step.node is not None:
-        words.append(f"by {_name(step.node)}")
-    if step.since is not None:
-        words.append(f"since {when(step.since)}")
-    words.append(f"recorded {when(step.recorded_at)}")
-    if step.who:
-        words.append(f"by {step.who}")
-    if step.why:
-        words.append(f"because: {step.why}")
-    return " ".join(words)
