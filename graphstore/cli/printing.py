@@ -34,9 +34,10 @@ from graphstore.values.models import (
     Verification,
     Version,
     clauses,
+    words,
 )
 from graphstore.values.period import when
-from graphstore.values.text import clean
+from graphstore.values.text import clean, line
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -132,15 +133,7 @@ def console() -> Console:
 
 def label(thing: Node | Event | Version) -> str:
     """A node or event in one line: its text or description, else its content."""
-    if isinstance(thing, Event):
-        words = thing.description
-    elif thing.text:
-        words = thing.text
-    else:
-        values = list(thing.content.values())
-        words = values[0] if len(values) == 1 and isinstance(values[0], str) else cell(thing.content)
-    line = " ".join(words.split())
-    return line if len(line) <= LABEL_LENGTH else line[: LABEL_LENGTH - 1] + "…"
+    return line(words(thing), LABEL_LENGTH)
 
 
 def table(

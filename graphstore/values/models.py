@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from graphstore.values.painter import Painted, painter
 from graphstore.values.period import exactly, when
+from graphstore.values.text import described, line
 
 Standing = Literal["stands", "shaky", "superseded", "retracted", "ended", "not_yet", "evicted", "erased"]
 UPRIGHT = frozenset({"stands", "shaky"})
@@ -436,8 +437,6 @@ def words(thing: Node | Event | Version) -> str:
     """A thing as text: its text or description, else its content."""
     if isinstance(thing, Event):
         return thing.description
-    from graphstore.values.text import described
-
     return described(thing.content, thing.text)
 
 
@@ -466,9 +465,7 @@ def _short(thing: Node | Event | Link | None) -> str:
     if thing is None:
         return "nothing"
     if isinstance(thing, Node):
-        from graphstore.values.text import described, line
-
-        return line(described(thing.content, thing.text), _SHORT)
+        return line(words(thing), _SHORT)
     return thing.description if isinstance(thing, Event) else str(thing)
 
 
