@@ -29,7 +29,7 @@ from graphstore.values.models import (
     words,
 )
 from graphstore.values.period import during, when
-from graphstore.values.text import line
+from graphstore.values.text import because, line
 
 STATEMENT = 400
 """Columns of a statement in a list; `get` returns all of it."""
@@ -119,9 +119,8 @@ class LinkLine(Value):
 
     def __str__(self) -> str:
         other = f" ({self.other})" if self.other else ""
-        why = f" because: {self.reason}" if self.reason else ""
         inferred = " [inferred]" if self.confidence == "inferred" else ""
-        return f"{self.source} {self.kind} {self.target}{other}{why}{inferred}"
+        return f"{self.source} {self.kind} {self.target}{other}{because(self.reason)}{inferred}"
 
 
 class VersionLine(Value):
@@ -147,10 +146,9 @@ class VersionLine(Value):
 
     def __str__(self) -> str:
         by = f" by {self.who}" if self.who else ""
-        why = f" because: {self.reason}" if self.reason else ""
         until = f", believed until {when(self.believed_until)}" if self.believed_until else ""
         gone = f" ({self.unsaid_because})" if self.unsaid_because else ""
-        return f"{self.ref} {self.statement} ({during(self.valid_from, self.valid_to)}; recorded {when(self.recorded_at)}{by}{until}{gone}){why}"
+        return f"{self.ref} {self.statement} ({during(self.valid_from, self.valid_to)}; recorded {when(self.recorded_at)}{by}{until}{gone}){because(self.reason)}"
 
 
 class StepLine(Value):
@@ -177,9 +175,8 @@ class StepLine(Value):
         by = f" by {self.id} ({self.statement})" if self.id else ""
         since = f" since {when(self.since)}" if self.since else ""
         who = f" by {self.who}" if self.who else ""
-        why = f", because: {self.reason}" if self.reason else ""
         of = f"{self.replaced} " if self.replaced else ""
-        return f"{of}{self.how}{by}{since} (recorded {when(self.recorded_at)}{who}){why}"
+        return f"{of}{self.how}{by}{since} (recorded {when(self.recorded_at)}{who}){because(self.reason)}"
 
 
 class Done(Value):
@@ -193,8 +190,7 @@ class Done(Value):
 
     def __str__(self) -> str:
         who = f" by {self.who}" if self.who else ""
-        why = f" because: {self.reason}" if self.reason else ""
-        return f"{when(self.recorded_at)} {self.verb} {self.subject}{who}{why}"
+        return f"{when(self.recorded_at)} {self.verb} {self.subject}{who}{because(self.reason)}"
 
 
 class Reached(Thing):
@@ -206,8 +202,7 @@ class Reached(Thing):
     reason: str | None = None
 
     def __str__(self) -> str:
-        why = f" because: {self.reason}" if self.reason else ""
-        return f"{'  ' * (self.hops - 1)}{self.by}: {super().__str__()}{why}"
+        return f"{'  ' * (self.hops - 1)}{self.by}: {super().__str__()}{because(self.reason)}"
 
 
 class Found(Answer):

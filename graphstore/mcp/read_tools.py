@@ -44,7 +44,7 @@ from graphstore.mcp.meant import (
 from graphstore.memory import recall
 from graphstore.values.models import Chain, Event, Json, Link, Node
 from graphstore.values.models import words as words_of
-from graphstore.values.text import line
+from graphstore.values.text import because, line
 
 RESTS = ("caused_by", "derived_from", "part_of", "supported_by")
 """Read from a thing, these kinds of link lead to what it rests on."""
@@ -283,7 +283,7 @@ def _contested(view: View, query: str, kind: str | None, limit: int) -> tuple[li
     found = []
     for each in contradictions[:most]:
         how = "contradicts" if each.link else f"says otherwise than (shared words {each.overlap:.0%})"
-        why = f" because: {each.link.reason}" if each.link and each.link.reason else ""
+        why = because(each.link.reason if each.link else None)
         other = thing(view, each.target)
         found.append(
             Hit(**fields(view, each.source), other=other.id, note=f"{how} {other.id}: {other.statement}{why}")

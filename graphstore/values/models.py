@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from graphstore.values.painter import Painted, painter
 from graphstore.values.period import exactly, when
-from graphstore.values.text import described, line
+from graphstore.values.text import because, described, line
 
 Standing = Literal["stands", "shaky", "superseded", "retracted", "ended", "not_yet", "evicted", "erased"]
 UPRIGHT = frozenset({"stands", "shaky"})
@@ -259,13 +259,12 @@ class Shaky(Value):
 
     def __str__(self) -> str:
         path = "; ".join(map(str, self.links))
-        why = f" because: {self.why}" if self.why else ""
         fell = (
             "had fallen before it was evicted"
             if self.root.standing == "evicted" and isinstance(self.root, Event)
             else f"was {self.root.standing}"
         )
-        return f"{_name(self.node)} is shaky: {self.root.id} {fell}, recorded {when(self.recorded_at)}{why}. It rests on it by {path}."
+        return f"{_name(self.node)} is shaky: {self.root.id} {fell}, recorded {when(self.recorded_at)}{because(self.why)}. It rests on it by {path}."
 
 
 class Step(Value):

@@ -114,6 +114,11 @@ def described(content: Mapping[str, Any], text: str | None) -> str:
     return said(content)
 
 
+def because(reason: str | None) -> str:
+    """What a line of text ends with for a reason; nothing where there is none."""
+    return f" because: {reason}" if reason else ""
+
+
 def said(value: Any) -> str:
     """A value of a content on one line, truncated."""
     if isinstance(value, Mapping):

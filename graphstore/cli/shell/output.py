@@ -16,7 +16,7 @@ from graphstore.cli import common, printing
 from graphstore.core.tables.result import Entity, Result
 from graphstore.errors import ConflictError, InvalidError
 from graphstore.memory.recall import Recalled
-from graphstore.values.models import Chain, Inspection, Link, Node, Supersession, ViewDiff
+from graphstore.values.models import Chain, Inspection, Node, Supersession, ViewDiff
 from graphstore.values.text import clean, line
 
 MOST_ROWS = 50
@@ -165,7 +165,7 @@ def of_difference(found: ViewDiff) -> Answer:
             for change, each in _sides(found.events_added, found.events_removed)
         ),
         *(
-            (change, "link", each.id, _sentence(each))
+            (change, "link", each.id, str(each))
             for change, each in _sides(found.links_added, found.links_removed)
         ),
     ]
@@ -176,10 +176,6 @@ def of_difference(found: ViewDiff) -> Answer:
 
 def _sides(added: Sequence[Any], removed: Sequence[Any]) -> list[tuple[str, Any]]:
     return [*(("added", each) for each in added), *(("removed", each) for each in removed)]
-
-
-def _sentence(link: Link) -> str:
-    return f"{link.source} {link.kind} {link.target}"
 
 
 # ---------------------------------------------------------------- shown
