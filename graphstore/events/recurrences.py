@@ -18,7 +18,7 @@ from graphstore.events.correlation import CORRELATION, microseconds
 from graphstore.store import registry
 from graphstore.values.models import Json
 from graphstore.values.period import Instant, moment
-from graphstore.values.time_range import Window, plural, said, window
+from graphstore.values.time_range import Window, plural, window, window_text
 
 MINUTE, HOUR, DAY = 60_000_000, 3_600_000_000, 86_400_000_000
 CHANGE = 2 * HOUR  # of clocks in spring: a day may be that much shorter
@@ -233,7 +233,7 @@ def _remembered(sight: Sight, pinned: bool, since: Any, criteria: Criteria, zone
     within, memo = window(since, sight.valid, sight.snapshots), sight.memo()
     if memo is None:
         return _Search(sight, within, criteria, zone).found()
-    key = (within, sight.valid, sight.tx, criteria) if pinned else (said(since), criteria)
+    key = (within, sight.valid, sight.tx, criteria) if pinned else (window_text(since), criteria)
     known = memo.get(key)
     if known is None or not (pinned or 0 <= sight.valid - known[0] < FRESH):
         known = memo[key] = (sight.valid, _Search(sight, within, criteria, zone).found())

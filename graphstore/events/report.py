@@ -20,7 +20,7 @@ from graphstore.values.fingerprints import fingerprint
 from graphstore.values.inputs import optional_text, whole_number
 from graphstore.values.models import Json
 from graphstore.values.period import Instant, iso
-from graphstore.values.time_range import Window, plural, said, told, window
+from graphstore.values.time_range import Window, plural, window, window_sentence, window_text
 
 __all__ = [
     "TYPES", "Activity", "Happening", "Proposal", "Recorder", "correlate", "fingerprint", "history_report", "patterns", "window",
@@ -77,11 +77,11 @@ def history_report(
             patterns(view, since=_no_shorter(since, within, sight.valid), type=type, timezone=timezone)
         )
         events = history.shown(matches[:limit], related)
-        summary = history.summary(matches, told(since), len(events), type or related_to or pattern)
+        summary = history.summary(matches, window_sentence(since), len(events), type or related_to or pattern)
     return {
         "events": events,
         "total_events": len(matches),
-        "time_range": said(since),
+        "time_range": window_text(since),
         "patterns": found,
         "summary": summary,
     }

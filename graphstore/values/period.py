@@ -88,7 +88,7 @@ def when(at: datetime | Instant | None, unbounded: str = "…") -> str:
 
 
 def exactly(at: datetime | Instant) -> str:
-    """The same with the fraction of a second, where instants are told apart: given back as a time, it is the same instant."""
+    """The same with the fraction of a second, where instants must differ: read again as a time, it is the same instant."""
     if isinstance(at, int):
         if at >= OPEN:
             return "…"
@@ -101,7 +101,7 @@ def exactly(at: datetime | Instant) -> str:
 
 
 def during(start: datetime, end: datetime | None) -> str:
-    """A period: `2026-01-01 → 2026-02-01`, with "…" for an open end; within a day the date is said once."""
+    """A period: `2026-01-01 → 2026-02-01`, with "…" for an open end; within a day the date is written once."""
     first, last = when(start), when(end)
     if " " in first and last.startswith(first[:11]):
         last = last[11:]

@@ -1,6 +1,6 @@
 """Statements as words: whether two mean the same, and how many words they share.
 
-A statement taken for the same is not written again, so numbers, signs and negations must agree whatever else is similar.
+A statement that means the same as a known one is not written again, so numbers, signs and negations must agree whatever else is similar.
 """
 
 from __future__ import annotations
@@ -107,14 +107,14 @@ def alike(value: Any, other: Any) -> bool:
     return isinstance(value, bool) == isinstance(other, bool) and bool(value == other)
 
 
-def _kept(said: list[str], shared: frozenset[str]) -> list[str]:
-    """The words that the other statement has too, in order, which carries meaning."""
-    return [word for word in said if word in shared]
+def _kept(words: list[str], shared: frozenset[str]) -> list[str]:
+    """The words that the other statement has too, in order, since the order has meaning."""
+    return [word for word in words if word in shared]
 
 
-def _exact(said: list[str]) -> list[str]:
+def _exact(words: list[str]) -> list[str]:
     """The words that must agree, in order: numbers, names with a number in them, signs and negations."""
-    return [word for word in said if word in _NEGATIONS or _DIGIT.search(word) or _sign(word)]
+    return [word for word in words if word in _NEGATIONS or _DIGIT.search(word) or _sign(word)]
 
 
 def _sign(word: str) -> bool:
@@ -122,7 +122,7 @@ def _sign(word: str) -> bool:
 
 
 class _Separated(dict[int, str]):
-    """How each character reads: part of a word, a word of its own, or a gap. Filled as characters are met."""
+    """How each character is read: as part of a word, a word of its own, or a gap. Filled on first use."""
 
     def __missing__(self, code: int) -> str:
         char = chr(code)

@@ -37,7 +37,9 @@ def window(since: Any, now: Instant, names: Names = tuple) -> Window:
 def _range(since: Any, begin: Any, end: Any) -> Window:
     start, stop = _time(since, begin), _time(since, end)
     if stop < start:
-        raise InvalidError(f"since {said(since)!r} ends before it begins. Give the earlier time first.")
+        raise InvalidError(
+            f"since {window_text(since)!r} ends before it begins. Give the earlier time first."
+        )
     return start, stop
 
 
@@ -63,7 +65,7 @@ def _unknown(since: Any) -> InvalidError:
     )
 
 
-def said(since: Any) -> str:
+def window_text(since: Any) -> str:
     """The window as requested, as text: `7d`."""
     if isinstance(since, (tuple, list)):
         return "..".join(map(_one, since))
@@ -76,9 +78,9 @@ def _one(value: Any) -> str:
     return str(value).strip()
 
 
-def told(since: Any) -> str:
+def window_sentence(since: Any) -> str:
     """The window in a sentence: `in last 7 days`, `since 2026-01-01`, `from … to …`."""
-    text = said(since)
+    text = window_text(since)
     found = AGE.match(text)
     if found:
         return f"in last {plural(int(found[1]), UNITS[found[2]][0])}"

@@ -34,7 +34,7 @@ from graphstore.events.regressions import (
     measure,
 )
 from graphstore.values.period import instant, iso
-from graphstore.values.time_range import plural, said, told, window
+from graphstore.values.time_range import plural, window, window_sentence, window_text
 from tests.conftest import day
 
 pytestmark = pytest.mark.in_process("looks at what is laid aside in the store")
@@ -105,8 +105,8 @@ def test_a_window_without_a_time_zone_says_how_to_give_one():
         ((day("2026-01-01"), "2026-02-01"), "2026-01-01..2026-02-01", "from 2026-01-01 to 2026-02-01"),
     ],
 )
-def test_a_window_is_told_as_it_was_asked_for(since, asked, sentence):
-    assert (asked, sentence) == (said(since), told(since))
+def test_a_window_is_written_as_requested(since, asked, sentence):
+    assert (asked, sentence) == (window_text(since), window_sentence(since))
 
 
 @pytest.mark.parametrize(
