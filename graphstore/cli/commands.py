@@ -557,7 +557,7 @@ _LISTED = (
         "type": Word("TEXT, AUDIO, IMAGE, SYSTEM, or another.", "TYPE"), "text": Word("What it says; may be empty beside a medium.", "TEXT"),
         "id": Word("Its id. [a new one]"), "authorized": Word("It was not authorized.", flag="--unauthorized"),
         "related_to": Word("What it is about (may be repeated).", "ID")}),
-    Command("memorize", WRITE, "Know what messages say, with the dates and tags in them.", "topics.memorize", _memorize, _memorized, without="kind", words={
+    Command("memorize", WRITE, "Record messages, with the dates and tags in them.", "topics.memorize", _memorize, _memorized, without="kind", words={
         "messages": Word("Messages: a JSON list, or an object a line; - standard input.", "FILE", type="text"), "timezone": Word("")}),
     Command("resolve", WRITE, "Decide a contradiction.", "resolve", _resolve, without="contradiction", places="one other", words={
         "one": Word("One of two that contradict each other.", "ONE", is_required=True), "other": Word("The other.", "OTHER", is_required=True),
@@ -622,7 +622,7 @@ _LISTED = (
     Command("context", MEMORY, "What an agent is given before it answers.", "context.context", _context,
         _as_it_is(lambda found: found.text.removesuffix("\n")), without="k conversation", places="", words={
             "user": Word("Whose it is.", "USER"), "embedder": EMBEDDER}),
-    Command("lifecycle", MEMORY, "Let go of what memory has kept long enough.", "lifecycle.run", _lifecycle, words={
+    Command("lifecycle", MEMORY, "Evict what memory has kept long enough.", "lifecycle.run", _lifecycle, words={
         "dry_run": Word("Only say what would go.", type="bool")}, writes=lambda values: "dry_run" not in values),
     Command("reembed", MEMORY, "Make the vectors that are missing of a model.", "", _reembed, words={
         "embedder": EMBEDDER._replace(is_required=True)}, places="", writes=lambda values: True),

@@ -1,4 +1,4 @@
-"""Topics: what messages say of a subject, which statement wins, and what can be summed up in one. It knows nothing of memory and of the doors."""
+"""Topics: what messages state about a subject, which statement wins, and which can be summed up in one. It knows nothing of memory or the doors."""
 
 from __future__ import annotations
 

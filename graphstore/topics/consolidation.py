@@ -1,7 +1,7 @@
 """The room of consolidation: which statements could be summed up in one, and which have been.
 
-The way of a proposal: a view → what no longer holds, and what says the same, by kind and scope → groups without an open question in them → a
-draft for each. Nothing is written before `fold` tells the store; the members stay as they are, and retracting a summary undoes it.
+A proposal is made of a view: what no longer holds, and what is alike, by kind and scope; then groups without a contradiction in them; then a draft
+for each. Nothing is written before `fold`. The members stay as they are, and retracting a summary undoes it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SUMMARY = "summary"
 """The kind of a node that `fold` makes."""
 LEAST_SIMILAR = 0.2
 """Below this, statements that happen to share a word would be one group."""
-_TOLD = 8  # statements that a short summary tells
+_LISTED = 8  # statements that a short summary repeats
 _REPLACING = frozenset({"supersedes", "transition"})
 _FOLDING = frozenset({"derived_from"})
 _OVER = frozenset({"superseded", "ended"})
@@ -65,7 +65,7 @@ class Group(Value):
 
 
 class Consolidation(Value):
-    """A summary that stands, what it sums up (with whatever standing), and who folded it, why and when the store was told."""
+    """A summary that stands, what it sums up (with whatever standing), and who folded it, why and when it was recorded."""
 
     summary: Node
     members: tuple[Node | Event, ...]
@@ -81,14 +81,21 @@ class Consolidation(Value):
 
 
 def brief(nodes: Sequence[Node]) -> Json:
-    """A summary made without a model: how many statements, from when to when, and what they say in short, each once."""
-    said = list(dict.fromkeys(line(words(node)) for node in nodes))
-    more = [f"and {len(said) - _TOLD} more"] if len(said) > _TOLD else []
+    """A summary made without a model: how many statements, from when to when, and each distinct one in short."""
+    lines = list(dict.fromkeys(line(words(node)) for node in nodes))
+    more = [f"and {len(lines) - _LISTED} more"] if len(lines) > _LISTED else []
     first = min(node.valid_from for node in nodes)
     ends = [node.valid_to for node in nodes]
     last = None if None in ends else max(end for end in ends if end is not None)
-    told = f"{plural(len(nodes), nodes[0].kind)}, {during(first, last)}: {'; '.join([*said[:_TOLD], *more])}"
-    return {"summary": told, "count": len(nodes), "from": first.isoformat(), "to": last and last.isoformat()}
+    summary = (
+        f"{plural(len(nodes), nodes[0].kind)}, {during(first, last)}: {'; '.join([*lines[:_LISTED], *more])}"
+    )
+    return {
+        "summary": summary,
+        "count": len(nodes),
+        "from": first.isoformat(),
+        "to": last and last.isoformat(),
+    }
 
 
 @registry.read("consolidation")
@@ -104,8 +111,8 @@ def consolidate(
 ) -> list[Group]:
     """Propose what to sum up at a view's coordinate, the largest group first. Nothing is written.
 
-    What no longer holds (superseded or ended) is one group with what took its place in turn, with what filled the same slot, and with what says alike (at
-    least `similar` of the words shared with the latest); what stands is grouped with what says alike, but for what `contradictions()` lists. `topic` (a tag or a
+    What no longer holds (superseded or ended) is one group with what took its place in turn, with what filled the same slot, and with what is alike (at
+    least `similar` of the words shared with the latest); what stands is grouped with what is alike, but for what `contradictions()` lists. `topic` (a tag or a
     key) and `before` (what began earlier) leave out all else; then what is old, or over, is a group for that reason alone. What is folded already is not
     proposed again. Raises InvalidError for numbers out of range, and what `summarise` raises.
     """
@@ -116,11 +123,11 @@ def consolidate(
         OPEN if before is None else view._time(before, "before"),
     )
     with view.reading() as sight:
-        quarrels = _Quarrels(sight)
+        contradictions = _Contradictions(sight)
         found = [
-            (lot, [sight.node(said.row, sight.standing(said.ent)) for said in members])
-            for lot, all_said in _lots(sight, wanted).items()
-            for members in _groups(sight, lot, all_said, wanted, similar, quarrels)
+            (lot, [sight.node(each.row, sight.standing(each.ent)) for each in members])
+            for lot, candidates in _lots(sight, wanted).items()
+            for members in _groups(sight, lot, candidates, wanted, similar, contradictions)
             if len(members) >= at_least
         ]
     groups = [_drafted(lot, nodes, wanted, summarise) for lot, nodes in found]
@@ -165,21 +172,21 @@ class _Lot(NamedTuple):
     over: bool
 
 
-class _Said(NamedTuple):
-    """What a thing says last, in a row of valid time."""
+class _Candidate(NamedTuple):
+    """A thing that may be summed up, with its last row of valid time."""
 
     since: Instant
-    told: Instant
+    recorded: Instant
     row: int
     ent: int
     statement: str
     words: frozenset[str]
 
 
-def _lots(sight: Sight, wanted: _Wanted) -> dict[_Lot, list[_Said]]:
+def _lots(sight: Sight, wanted: _Wanted) -> dict[_Lot, list[_Candidate]]:
     """What may be summed up, the latest first."""
     folded = _folded(sight)
-    lots: dict[_Lot, list[_Said]] = {}
+    lots: dict[_Lot, list[_Candidate]] = {}
     for ent in sight.entities(events=False):
         kind = sight.kind(ent)
         if ent in folded or kind != (wanted.kind or kind) or (kind == SUMMARY and wanted.kind is None):
@@ -191,23 +198,23 @@ def _lots(sight: Sight, wanted: _Wanted) -> dict[_Lot, list[_Said]]:
         body = sight.body_of(row)
         if wanted.topic and not wanted.topic.covers(sight.key(ent), body.get("tags", ())):
             continue
-        said = sameness.statement(body["content"], body.get("text"))
+        text = sameness.statement(body["content"], body.get("text"))
         lots.setdefault(_Lot(kind, sight.scope(ent), over), []).append(
-            _Said(sight.since(row), sight.recorded(row), row, ent, said, sameness.tokens(said))
+            _Candidate(sight.since(row), sight.recorded(row), row, ent, text, sameness.tokens(text))
         )
     for lot in lots.values():
         lot.sort(reverse=True)
     return lots
 
 
-class _Quarrels:
-    """Which things contradict each other and nobody has decided: as `contradictions()` has it, of any two that stand."""
+class _Contradictions:
+    """Which things that stand contradict each other, undecided: as `contradictions()` lists them."""
 
     def __init__(self, sight: Sight) -> None:
         self._disputed = conflicts.disputed(sight)
         self._linked = conflicts.linked(sight)
 
-    def between(self, one: _Said, other: _Said) -> bool:
+    def between(self, one: _Candidate, other: _Candidate) -> bool:
         pairs = {(one.ent, other.ent), (other.ent, one.ent)}
         if not self._disputed.isdisjoint(pairs):
             return True
@@ -216,28 +223,33 @@ class _Quarrels:
 
 
 def _groups(
-    sight: Sight, lot: _Lot, said: list[_Said], wanted: _Wanted, similar: float, quarrels: _Quarrels
-) -> Iterator[list[_Said]]:
+    sight: Sight,
+    lot: _Lot,
+    candidates: list[_Candidate],
+    wanted: _Wanted,
+    similar: float,
+    contradictions: _Contradictions,
+) -> Iterator[list[_Candidate]]:
     """The groups of a lot, each the earliest first; none holds two things that contradict each other."""
-    together = _Together(len(said))
+    together = _Together(len(candidates))
     aged = wanted.topic is not None and (lot.over or wanted.before < OPEN)
     if aged:
-        for at in range(1, len(said)):
+        for at in range(1, len(candidates)):
             together.join(0, at)
     elif lot.over:
-        for one, other in _tied(sight, said):
+        for one, other in _tied(sight, candidates):
             together.join(one, other)
     if not aged:
-        for one, other in _alike(said, similar):
+        for one, other in _alike(candidates, similar):
             together.join(one, other)
     for places in together.groups():
-        members = [said[at] for at in reversed(places)]
-        yield from [members] if lot.over else _apart(members, quarrels)
+        members = [candidates[at] for at in reversed(places)]
+        yield from [members] if lot.over else _apart(members, contradictions)
 
 
-def _tied(sight: Sight, said: list[_Said]) -> Iterator[tuple[int, int]]:
+def _tied(sight: Sight, candidates: list[_Candidate]) -> Iterator[tuple[int, int]]:
     """Which of them were values of one slot, or took each other's place."""
-    place = {each.ent: at for at, each in enumerate(said)}
+    place = {each.ent: at for at, each in enumerate(candidates)}
     first: dict[str, int] = {}
     for ent, at in place.items():
         key = sight.key(ent)
@@ -249,22 +261,22 @@ def _tied(sight: Sight, said: list[_Said]) -> Iterator[tuple[int, int]]:
                 yield at, other
 
 
-def _alike(said: list[_Said], similar: float) -> Iterator[tuple[int, int]]:
-    """Each with the latest one that it is like and that is like none itself: in a chain of likenesses the ends have nothing in common."""
+def _alike(candidates: list[_Candidate], similar: float) -> Iterator[tuple[int, int]]:
+    """Each with the latest one that it is like and that is like no other: the ends of a chain of alike statements may have nothing in common."""
     taken: set[int] = set()
-    sets = [each.words for each in said]
+    sets = [each.words for each in candidates]
     for later, earlier in similar_pairs.alike(sets):
         if taken.isdisjoint((later, earlier)) and sameness.jaccard(sets[later], sets[earlier]) >= similar:
             taken.add(earlier)
             yield later, earlier
 
 
-def _apart(members: list[_Said], quarrels: _Quarrels) -> Iterator[list[_Said]]:
+def _apart(members: list[_Candidate], contradictions: _Contradictions) -> Iterator[list[_Candidate]]:
     """The members in as many groups as it takes to part all that contradict each other."""
-    groups: list[list[_Said]] = []
+    groups: list[list[_Candidate]] = []
     for each in members:
         for group in groups:
-            if not any(quarrels.between(each, other) for other in group):
+            if not any(contradictions.between(each, other) for other in group):
                 group.append(each)
                 break
         else:
@@ -302,7 +314,7 @@ def _drafted(lot: _Lot, nodes: list[Node], wanted: _Wanted, summarise: Summarise
     elif wanted.topic and wanted.before < OPEN:
         why = f"are from before {when(wanted.before)}"
     else:
-        why = "say alike"
+        why = "are alike"
     return Group(
         kind=lot.kind,
         scope=lot.scope,
@@ -324,8 +336,8 @@ def fold(store: GraphStore, groups: Iterable[Group]) -> list[Node]:
     made = []
     with store.transaction():
         for group in groups:
-            said = group.content.get("summary")
-            text = said if isinstance(said, str) else None
+            summary = group.content.get("summary")
+            text = summary if isinstance(summary, str) else None
             node = store.add_node(SUMMARY, group.content, text=text, scope=group.scope, reason=group.reason)
             made.append(store.fold(group.ids, into=node.id, reason=group.reason))
     return made
@@ -333,7 +345,7 @@ def fold(store: GraphStore, groups: Iterable[Group]) -> list[Node]:
 
 @dataclass(frozen=True, slots=True)
 class _Folding:
-    """What one summary is derived from, and the operation that said the first of them."""
+    """What one summary is derived from, and the operation that linked the first of them."""
 
     members: list[int]
     op: int
@@ -341,7 +353,7 @@ class _Folding:
 
 @registry.read("consolidation")
 def consolidations(view: Reader) -> list[Consolidation]:
-    """The summaries that stand at a view's coordinate and what each sums up: the one told last first."""
+    """The summaries that stand at a view's coordinate and what each sums up, the one recorded last first."""
     with view.reading() as sight:
         found = sorted(_foldings(sight).items(), key=lambda each: (each[1].op, each[0]), reverse=True)
         return [_consolidation(sight, sight.thing(ent), folding) for ent, folding in found]
@@ -360,7 +372,7 @@ def _consolidation(sight: Sight, summary: Node | Event, folding: _Folding) -> Co
 
 
 def _foldings(sight: Sight) -> dict[int, _Folding]:
-    """By summary that stands. What `fold` said is known by its operation, and by the kind of node that only it makes."""
+    """By summary that stands. What `fold` wrote is known by its operation, or by the kind of node that only it makes."""
     found: dict[int, _Folding] = {}
     for edge in sight.edges_of(_FOLDING):
         source = edge.source

@@ -17,9 +17,9 @@ from graphstore.values.models import Json
 from graphstore.values.period import Instant, exactly, instant
 
 EVIDENCE = "evidence"
-"""The kind of what a message says, unless the message names another."""
+"""The kind of a message's node, unless the message names another."""
 FIELDS = ("role", "content", "text", "id", "kind", "key", "tags", "session", "session_id", "timestamp", "created_at", "supersedes")  # fmt: skip
-"""What a message may say of itself; what else it has is kept in the content."""
+"""The fields of a message that are not content; all others are kept in the content."""
 
 _DATE = r"\d{4}-\d{1,2}-\d{1,2}(?:[T ]\d{1,2}(?::?\d{2}){0,2}(?:[.,]\d+)?\s*(?:Z|[+-]\d{2}:?\d{2})?)?"
 _MARK = re.compile(
@@ -48,7 +48,7 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A message as it will be known. `at` is when it is true from, None when nothing says so; `remarks` what a reader should be told about it."""
+    """A message as it will be written. `at` is when it is true from, None when it has no date; `remarks` are notes for the caller."""
 
     content: Json
     text: str
@@ -145,8 +145,8 @@ def note_of(message: Any, session: str | None = None, kind: str = EVIDENCE) -> N
     `session` and `kind` are those of messages that name none. Raises InvalidError for what is no message, and as `head_of` does.
     """
     row = _row(message)
-    said, others = _said(row)
-    head = head_of(said)
+    text, others = _text_and_parts(row)
+    head = head_of(text)
     name, in_role = (None, None) if row.get("role") is None else role_of(text_of("role", row["role"]))
     found = {"its tags": head.dated, "its prefix": head.prefixed, "its role": in_role, "": _timestamp(row)}
     dates = {place: at for place, at in found.items() if at is not None}
@@ -186,7 +186,7 @@ def _row(message: Any) -> dict[str, Any]:
     return row
 
 
-def _said(row: Mapping[str, Any]) -> tuple[str, list[Any]]:
+def _text_and_parts(row: Mapping[str, Any]) -> tuple[str, list[Any]]:
     """The words of a message, and the parts of it that have none: pictures, calls of tools."""
     given = row.get("content", row.get("text"))
     if given is None:

@@ -11,7 +11,7 @@ from graphstore.values.keys import version_of
 from graphstore.values.models import Value
 
 OVERRIDING = frozenset({"supersedes", "transition", "corrects"})
-"""Kinds of link by which one statement says that it replaces another."""
+"""Kinds of link by which one statement replaces another."""
 DEFAULT = "latest_wins"
 
 
@@ -57,18 +57,18 @@ Choice = str | Strategy
 
 
 def latest_wins(statements: Sequence[Statement], links: Sequence[Joined] = ()) -> Decision:
-    """The latest in the world, then the one told last, then the greater id. What is told late about earlier does not win."""
+    """The latest in valid time, then the one recorded last, then the greater id. A late record of an earlier time does not win."""
     order = sorted(statements, key=lambda each: (each.valid_from, each.tx_from, each.id), reverse=True)
     won = order[0].id if order else None
     why = "it holds since the latest instant" if order else "there is nothing to choose from"
     if len(order) > 1 and order[0].valid_from == order[1].valid_from:
-        told = order[0].tx_from != order[1].tx_from
-        why = "it was told last of those that hold since then" if told else "its id comes last of equals"
+        later = order[0].tx_from != order[1].tx_from
+        why = "it was recorded last of those that hold since then" if later else "its id comes last of equals"
     return Decision(strategy="latest_wins", won=won, lost=tuple(each.id for each in order[1:]), why=why)
 
 
 def explicit_override(statements: Sequence[Statement], links: Sequence[Joined] = ()) -> Decision:
-    """The one that no other replaces by a link that says so. Where several are left nothing is decided between these."""
+    """The one that no other replaces by a link. Where several are left nothing is decided between them."""
     known = {each.id for each in statements}
     replaced = {
         link.target
@@ -80,7 +80,7 @@ def explicit_override(statements: Sequence[Statement], links: Sequence[Joined] =
     won = left[0] if len(left) == 1 else None
     why = "the others were replaced explicitly" if won and lost else "it is the only one"
     if not won:
-        why = "none of these says that it replaces the others" if left else "there is nothing to choose from"
+        why = "none of these replaces the others by a link" if left else "there is nothing to choose from"
     return Decision(strategy="explicit_override", won=won, lost=lost, undecided=() if won else left, why=why)
 
 
@@ -115,7 +115,7 @@ def strategy_for(
     """
     if isinstance(choice, Mapping):
         for each in choice.values():
-            strategy_for(each, topic)  # a wrong name is wrong whichever topic is asked for first
+            strategy_for(each, topic)  # a wrong name is refused whatever the topic
         only = next(iter(kinds)) if len(kinds) == 1 else "*"
         place = next((name for name in (topic, only, "*") if name in choice), None)
         return strategy_for(DEFAULT if place is None else choice[place], topic)

@@ -1,7 +1,7 @@
-"""The room of topics: what messages say is memorized, and of each topic what stands now, what it was before, and what is planned.
+"""The room of topics: messages are memorized, and each topic shows what stands now, what stood before, and what is planned.
 
-A topic is a key, or a tag, or else whatever a full-text search finds; the answer says which. Names are looked up beside the index, and of all that
-was ever said of a topic only what is shown is read.
+A topic is a key, or a tag, or else whatever a full-text search finds; the answer says which. Names are looked up beside the index, and
+only the statements that are shown are read.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from graphstore.core.read.topic_rows import Entry, FoundBy, TopicRows
+from graphstore.core.read.topic_rows import FoundBy, TopicRow, TopicRows
 from graphstore.core.read.view import Reader
 from graphstore.errors import InvalidError, NotFoundError, closest
 from graphstore.store import registry
@@ -41,7 +41,7 @@ __all__ = [
 ]  # fmt: skip
 
 LISTED = 20
-"""How many of each list an answer holds unless told otherwise; it says how many more there are."""
+"""How many of each list an answer holds by default; it counts the rest."""
 _LABELS = ("label", "sprint", "session")
 _SHOWN = 120
 _FORGOTTEN = ("evicted", "erased")
@@ -51,13 +51,13 @@ _FORGOTTEN = ("evicted", "erased")
 
 
 class Mention(Value):
-    """One statement of a topic: its name there, what it says, and how it stands at the coordinate."""
+    """One statement of a topic: its name there, its text, and how it stands at the coordinate."""
 
     name: str
     id: str
     says: str
     label: str | None
-    """The label it keeps: `Sprint 3`. None where it has none, and the date is said."""
+    """The label it keeps: `Sprint 3`. None where it has none; then the date is shown."""
     standing: Standing
     valid_from: datetime
     valid_to: datetime | None
@@ -76,7 +76,7 @@ class Mention(Value):
 class Latest(Value):
     """What stands on a topic. `node` is None when nothing does, or when the strategy cannot decide between those in `also`.
 
-    Each list is cut where `limit` says; `more` counts what was left out.
+    `limit` truncates each list; `more` counts what was left out.
     """
 
     topic: str
@@ -110,8 +110,8 @@ class Latest(Value):
 
     def _first(self) -> str:
         if self.node is not None:
-            says = line(described(self.node.content, self.node.text), _SHOWN)
-            return f"{says} (as of {self.label or when(self.node.valid_from)})"
+            text = line(described(self.node.content, self.node.text), _SHOWN)
+            return f"{text} (as of {self.label or when(self.node.valid_from)})"
         if self.also:
             return f"undecided between {', '.join(map(_current, self.also))}"
         return f"nothing stands on {self.topic!r}"
@@ -151,7 +151,7 @@ class Memorized(Value):
 
 
 class Settled(Value):
-    """What `settle` decided, and the supersessions that say so; none when there was nothing to decide, or it could not be."""
+    """What `settle` decided, and the supersessions that record it; none when there was nothing to decide, or it could not be."""
 
     decision: Decision | None
     links: tuple[Link, ...]
@@ -159,7 +159,7 @@ class Settled(Value):
 
 def _unknown(topic: str, nearest: Sequence[str]) -> str:
     hint = f" Nearest: {', '.join(map(repr, nearest))}." if nearest else ""
-    return f"Nothing that stands tells of {topic!r}.{hint}"
+    return f"Nothing that stands is about {topic!r}.{hint}"
 
 
 def _current(each: Mention) -> str:
@@ -178,10 +178,10 @@ def _planned(each: Mention) -> str:
 def memorize(
     store: GraphStore, messages: Iterable[Any], *, session: str | None = None, kind: str = EVIDENCE
 ) -> Memorized:
-    """Know what messages say: a node for each, with the dates, tags, role and supersessions written in it. One transaction, all or nothing.
+    """Record messages: a node for each, with the dates, tags, role and supersessions written in it. One transaction, all or nothing.
 
     A message is a dict with `role` and `content` (text, or a list of parts), or a pair (role, text); it may have an `id`, `kind`, `key`, `tags`,
-    `session`, `timestamp`, `supersedes`. Dates say since when it holds: that beside the tags, else the prefix, the role, the timestamp, else now.
+    `session`, `timestamp`, `supersedes`. A date is the instant it holds from: that beside the tags, else the prefix, the role, the timestamp, else now.
     Raises InvalidError for what is no message or date, NotFoundError for an unknown id after SUPERSEDES; both name the message, and nothing is written.
     """
     if isinstance(messages, (str, bytes, Mapping)) or not isinstance(messages, Iterable):
@@ -204,7 +204,9 @@ def memorize(
         with store.reading() as sight:
             things = [sight.thing(sight.entity(name)) for name in names]
     nodes = [thing for thing in things if isinstance(thing, Node)]
-    remarks = [f"message {number}: {said}" for number, note in enumerate(notes, 1) for said in note.remarks]
+    remarks = [
+        f"message {number}: {remark}" for number, note in enumerate(notes, 1) for remark in note.remarks
+    ]
     return Memorized(nodes=tuple(nodes), links=tuple(links), remarks=tuple(remarks))
 
 
@@ -230,7 +232,7 @@ def _named(store: GraphStore, notes: Sequence[Note]) -> list[Note]:
 
 @registry.write("topics")
 def note_down(store: GraphStore, note: Note) -> str:
-    """Add the node of a note. Gives its id: that of a node which says the same already, for a note with a key."""
+    """Add the node of a note and return its id; for a note with a key that of a node with the same statement, if there is one."""
     at = None if note.at is None else moment(note.at)
     return store.add_node(
         note.kind, note.content, id=note.id, key=note.key, text=note.text, tags=note.tags, valid_from=at
@@ -257,7 +259,7 @@ def latest_on(
     scope: str | None = None,
     limit: int | None = LISTED,
 ) -> Latest:
-    """What stands on a topic at the coordinate, since when, what it was before and what is planned. An unknown topic is an answer that says so.
+    """What stands on a topic at the coordinate, since when, what it was before and what is planned. For an unknown topic the answer names the nearest ones.
 
     `topic`: a key (`auth_v2` asks for that version alone), a tag, or any words. When several stand, `strategy` decides which is `node`: a name, a
     function of (statements, links), or a mapping from topic, kind or `*` to one. `kind` and `scope` leave out all others.
@@ -276,7 +278,7 @@ def latest_on(
         also = found.mentions(found.by_age(others)[::-1], most) if others else ()
         previous = found.mentions(found.by_age(found.past)[::-1], most) if found.past else ()
         planned = found.mentions(found.by_age(found.planned), most) if found.planned else ()
-        told = len(also) + len(previous) + len(planned)
+        shown = len(also) + len(previous) + len(planned)
         return Latest.made(
             {
                 "topic": topic,
@@ -288,7 +290,7 @@ def latest_on(
                 "also": also,
                 "previous": previous,
                 "planned": planned,
-                "more": len(others) + len(found.past) + len(found.planned) - told,
+                "more": len(others) + len(found.past) + len(found.planned) - shown,
                 "nearest": () if found.by else found.nearest(),
             }
         )
@@ -296,7 +298,7 @@ def latest_on(
 
 @registry.read("topics")
 def topic(view: Reader, topic: str, *, kind: str | None = None, scope: str | None = None) -> Timeline:
-    """All that was said of a topic, as believed at the coordinate: what is past, what stands and what is planned, in the order of valid time.
+    """All statements of a topic, as believed at the coordinate: past, current and planned, in the order of valid time.
 
     Versions are named by their key (`auth_v2`) or, where that has no number, counted. Raises InvalidError for a blank topic.
     """
@@ -347,11 +349,11 @@ def settle(
         if len(scopes) > 1:
             raise InvalidError(f"{topic!r} stands in several scopes: {scopes}. Give scope= to settle one.")
         decision = found.decide(strategy)
-        links = [] if decision is None else _say(store, topic, decision, reason)
+        links = [] if decision is None else _record_decision(store, topic, decision, reason)
     return Settled(decision=decision, links=tuple(links))
 
 
-def _say(store: GraphStore, topic: str, decision: Decision, reason: str) -> list[Link]:
+def _record_decision(store: GraphStore, topic: str, decision: Decision, reason: str) -> list[Link]:
     won = decision.won
     if won is None:
         return []
@@ -389,7 +391,7 @@ class _Topic(TopicRows):
     # ------------------------------------------------------------------ deciding
 
     def decide(self, strategy: Choice | Mapping[str, Choice]) -> Decision | None:
-        """Which of those that stand counts; a strategy is asked when there are several."""
+        """Which of those that stand counts; a strategy decides between several."""
         if not self.current:
             return None
         if len(self.current) == 1:
@@ -413,7 +415,7 @@ class _Topic(TopicRows):
         ]
         return decide(strategy, topic_name(self.query), statements, self.joined())
 
-    def winner(self, decision: Decision | None) -> Entry | None:
+    def winner(self, decision: Decision | None) -> TopicRow | None:
         """The statement that a decision is for."""
         if decision is None or decision.won is None:
             return None
@@ -423,21 +425,21 @@ class _Topic(TopicRows):
 
     # ------------------------------------------------------------------ showing
 
-    def mentions(self, entries: Sequence[Entry], most: int | None) -> tuple[Mention, ...]:
+    def mentions(self, entries: Sequence[TopicRow], most: int | None) -> tuple[Mention, ...]:
         return tuple([self.mention(each, self._called(each)) for each in entries[:most]])
 
-    def _called(self, each: Entry) -> str:
+    def _called(self, each: TopicRow) -> str:
         return self.key(each) or self.id(each)
 
-    def mention(self, each: Entry, name: str) -> Mention:
+    def mention(self, each: TopicRow, name: str) -> Mention:
         standing, body = self.standing(each), self.body(each)
         content: Json = body["content"]
-        says = described(content, body.get("text"))
+        text = described(content, body.get("text"))
         return Mention.made(
             {
                 "name": name,
                 "id": self.id(each),
-                "says": f"[{standing}]" if standing in _FORGOTTEN else line(says, _SHOWN),
+                "says": f"[{standing}]" if standing in _FORGOTTEN else line(text, _SHOWN),
                 "label": label_of(content),
                 "standing": standing,
                 "valid_from": moment(each.since),
@@ -446,7 +448,7 @@ class _Topic(TopicRows):
             }
         )
 
-    def numbered(self, name: str) -> dict[Entry, str]:
+    def numbered(self, name: str) -> dict[TopicRow, str]:
         """What each statement is called on the timeline: by its key where that has a number, else by the next number that is free."""
         entries = self.by_age([*self.past, *self.current, *self.planned])
         base = version_of(name)[0] or name
@@ -462,5 +464,5 @@ class _Topic(TopicRows):
         return names
 
     def nearest(self) -> tuple[str, ...]:
-        """Known keys and tags that are like what was asked for."""
+        """Known keys and tags that are like the requested one."""
         return tuple(closest(topic_name(self.query), self.names()))

@@ -85,7 +85,7 @@ def test_consolidate_proposes_and_writes_only_when_told_to(folder: Path) -> None
         run("add", folder, "note", '{"says": "the same words"}', "--id", f"n{number}", "--tag", "t")
     before = len(answer("changes", folder))
 
-    assert "2 notes that say alike: n0, n1" in run("consolidate", folder)
+    assert "2 notes that are alike: n0, n1" in run("consolidate", folder)
     assert [["n0", "n1"]] == [
         [node["id"] for node in group["members"]] for group in answer("consolidate", folder)
     ]

@@ -84,7 +84,7 @@ def test_duplicates_that_stand_are_a_group(store):
     store.add_node("fact", {"says": "deploys go out on tuesdays"}, id="b")
 
     (group,) = consolidate(store)
-    assert (("a", "b"), "2 facts that say alike") == (group.ids, group.reason)
+    assert (("a", "b"), "2 facts that are alike") == (group.ids, group.reason)
 
 
 def test_what_contradicts_each_other_is_never_in_one_group(store):

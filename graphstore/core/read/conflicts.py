@@ -178,9 +178,9 @@ def _statement(sight: Sight, row: int) -> str:
 def linked(sight: Sight) -> set[tuple[int, int]]:
     """The pairs joined by a lifecycle or `contradicts` link here, which are no candidates."""
     index, kinds = sight.index, sight.core.vocabulary.kinds
-    telling = {name for name, kind in kinds.items() if kind.group == "lifecycle"} | {"contradicts"}
+    decisive = {name for name, kind in kinds.items() if kind.group == "lifecycle"} | {"contradicts"}
     return {
         (index.l_src[link], index.l_tgt[link])
         for link, kind in enumerate(index.l_kind)
-        if kind in telling and sight.held(link) >= 0
+        if kind in decisive and sight.held(link) >= 0
     }

@@ -40,7 +40,7 @@ class Claim(NamedTuple):
 class Row(NamedTuple):
     """A node or event that stands, as `scan` gives it. Instants are microseconds since 1970; an end that is open is None.
 
-    `kind` of an event is its type. `known_since`: when it was first recorded. `content`, `text` and `tags` are read when asked for: a node's,
+    `kind` of an event is its type. `known_since`: when it was first recorded. `content`, `text` and `tags` are read on request: a node's,
     and of an event its whole body as `content`.
     """
 

@@ -18,7 +18,7 @@ _SEEDS = 10
 _RELEVANT = 0.5  # of the best score: results below it belong to another topic
 
 
-class Entry(NamedTuple):
+class TopicRow(NamedTuple):
     """A statement on a topic: its entity, its row (-1: it never held), and since when it holds."""
 
     since: Instant
@@ -42,9 +42,9 @@ class TopicRows:
         self.sight, self._index = sight, sight.index
         self.query, self._kind, self._scope = query, kind, scope
         self.by: FoundBy | None = None
-        self.current: list[Entry] = []
-        self.past: list[Entry] = []
-        self.planned: list[Entry] = []
+        self.current: list[TopicRow] = []
+        self.past: list[TopicRow] = []
+        self.planned: list[TopicRow] = []
         core = sight.core
         if self._place(core.naming.keyed(core, name)):
             self.by = "key"
@@ -88,25 +88,25 @@ class TopicRows:
         now = index.find(ent, valid, sight.tx)
         rows = index.believed(ent, sight.tx)
         if len(rows) == 1 and rows[0] == now and (versions is None or r_ver[now] in versions):
-            self.current.append(Entry(r_from[now], index.r_tx[now], ent, now))
+            self.current.append(TopicRow(r_from[now], index.r_tx[now], ent, now))
             return True
         if not rows:
             rows = self._last(ent)
             if not rows:  # born and superseded in one transaction: it held at no instant
                 if versions is None or not versions.isdisjoint(index.versions_of[ent]):
-                    self.past.append(Entry(index.born[ent], index.born[ent], ent, -1))
+                    self.past.append(TopicRow(index.born[ent], index.born[ent], ent, -1))
                     return True
                 return False
         forgotten, shown = ent in index.gone, set[tuple[int, bool]]()
         if now >= 0 and (versions is None or r_ver[now] in versions):
-            self.current.append(Entry(r_from[now], index.r_tx[now], ent, now))
+            self.current.append(TopicRow(r_from[now], index.r_tx[now], ent, now))
             shown = {(r_ver[now], False), (r_ver[now], True)}
         for row in rows:
             later = not forgotten and r_from[row] > valid and index.r_end[row] > sight.tx
             ver = r_ver[row]
             if row != now and (ver, later) not in shown and (versions is None or ver in versions):
                 shown.add((ver, later))
-                entry = Entry(r_from[row], index.r_tx[row], ent, row)
+                entry = TopicRow(r_from[row], index.r_tx[row], ent, row)
                 (self.planned if later else self.past).append(entry)
         return bool(shown)
 
@@ -144,44 +144,44 @@ class TopicRows:
 
     # ------------------------------------------------------------------ what is found
 
-    def by_age(self, entries: list[Entry]) -> list[Entry]:
+    def by_age(self, entries: list[TopicRow]) -> list[TopicRow]:
         """Sorted by since when they hold, when they were recorded, and id."""
         if len(entries) < 2:
             return entries
         names = self._index.names
         return sorted(entries, key=lambda each: (each.since, each.recorded, names[each.ent]))
 
-    def id(self, each: Entry) -> str:
+    def id(self, each: TopicRow) -> str:
         """The id of the node that makes a statement."""
         return self._index.names[each.ent]
 
-    def scope(self, each: Entry) -> str:
+    def scope(self, each: TopicRow) -> str:
         """The scope of that node."""
         return self._index.scope[each.ent]
 
-    def kind(self, each: Entry) -> str:
+    def kind(self, each: TopicRow) -> str:
         """The kind of that node."""
         return self._index.kind[each.ent]
 
-    def key(self, each: Entry) -> str | None:
+    def key(self, each: TopicRow) -> str | None:
         """The key of that node."""
         return self._index.key[each.ent]
 
-    def node(self, each: Entry) -> Node:
+    def node(self, each: TopicRow) -> Node:
         """The node as the statement describes it."""
         return self.sight.node(each.row, self.sight.upright(each.ent))
 
-    def body(self, each: Entry) -> Json:
+    def body(self, each: TopicRow) -> Json:
         """The body of the statement; of a forgotten one its tombstone."""
         index = self._index
         ver = index.r_ver[each.row] if each.row >= 0 else index.versions_of[each.ent][0]
         return self.sight.core.body(index.v_pos[ver], index.v_len[ver]) or index.tombstone(each.ent)
 
-    def until(self, each: Entry) -> Instant:
+    def until(self, each: TopicRow) -> Instant:
         """When a statement ceases to hold."""
         return self._index.r_to[each.row] if each.row >= 0 else each.since
 
-    def standing(self, each: Entry) -> str:
+    def standing(self, each: TopicRow) -> str:
         """The standing of a statement, which may differ from its node's: an earlier version of the node is superseded, and so is one that was
         replaced before it began; a later one is not yet."""
         index, sight = self._index, self.sight
@@ -193,7 +193,7 @@ class TopicRows:
         fallen = standing in UPRIGHT and each.row != sight.find(each.ent)
         return "superseded" if fallen or standing == "not_yet" else standing
 
-    def replaced_by(self, each: Entry) -> tuple[str, ...]:
+    def replaced_by(self, each: TopicRow) -> tuple[str, ...]:
         """What replaced it: the successors that links name, or the version that came next."""
         index, sight = self._index, self.sight
         links = index.successors.get(each.ent, ())

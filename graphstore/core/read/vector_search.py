@@ -45,7 +45,7 @@ def model_of(embed: Embedder) -> str:
 
 
 class Shelf:
-    """The vectors of one model: a matrix in memory, and the file beside the journal that it comes from. Whoever uses it holds the store's lock."""
+    """The vectors of one model: a matrix in memory, and the file beside the journal that it comes from. Use it with the store's lock held."""
 
     def __init__(
         self, folder: Path | None, model: str, dimension: int | None, notify: Callable[[str], None] | None

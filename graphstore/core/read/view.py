@@ -77,7 +77,7 @@ class Reader(Painted):
         raise NotImplementedError
 
     def _time(self, value: TimeLike, what: str, axis: Axis = "valid") -> Instant:
-        """The instant that a caller gave; ages such as `7d` count back from the valid time of these answers."""
+        """The instant of an argument; ages such as `7d` count back from the valid time of these answers."""
         if not isinstance(value, str):
             return instant(value, what)
         return resolve(value, what, instant(self.at.valid), self._names, axis=axis)
@@ -93,7 +93,7 @@ class Reader(Painted):
     def reading(self, *, ahead: Instant = -OPEN) -> Reading:
         """What stands here as numbers, for functions that look at much of it: one coordinate, with nothing written meanwhile.
 
-        A context manager; what it gives serves inside the block alone. `ahead`: a valid time to read at if it is later. A store that lies elsewhere
+        A context manager; what it gives is valid inside the block alone. `ahead`: a valid time to read at if it is later. A store that lies elsewhere
         refuses: register the function, and it runs where the store is.
         """
         return Reading(self, ahead)
@@ -109,11 +109,11 @@ class Reader(Painted):
 
     @property
     def _lock(self) -> threading.RLock:
-        """What is held by whoever looks at the index or changes it."""
+        """The lock to hold while the index is read or changed."""
         return self._core.lock
 
     def _setting(self, name: str) -> Any:
-        """What the store keeps under a name of how it is to behave, None when nothing was ever set."""
+        """The value of a setting of the store, None when it was never set."""
         return self._core.setting(name)
 
     def _reads_as(self, other: Reader) -> bool:
@@ -198,7 +198,7 @@ class Reader(Painted):
             return [sight.version(row) for row in sight.index.believed(sight.resolve_node(id), sight.tx)]
 
     def versions(self, id: str) -> list[Version]:
-        """Every row of the node ever believed up to the view's tx, by (tx_from, valid_from): what was said, and when it was unsaid."""
+        """Every row of the node ever believed up to the view's tx, by (tx_from, valid_from): what was recorded, and until when it was believed."""
         with self._core.lock:
             sight = self._sight()
             index = sight.index
@@ -215,7 +215,7 @@ class Reader(Painted):
         return differences.diff(first, second)
 
     def operations(self, id: str) -> list[Change]:
-        """What was done to one thing, or to one link by its whole id, up to the view's tx, oldest first: who said so, when and why.
+        """What was done to one thing, or to one link by its whole id, up to the view's tx, oldest first: who recorded it, when and why.
 
         An operation on another thing that closed a part of this one is among them. Raises NotFoundError for an unknown id.
         """
@@ -314,7 +314,7 @@ class Reader(Painted):
     def compare(self, other: Reader) -> ViewDiff:
         """What `other` has that this has not (added), the other way round (removed), and nodes described by another version (changed).
 
-        `other` may be a view of a branch: then a node is changed when it says something else there, whatever the number of its version.
+        `other` may be a view of a branch: then a node is changed when its description differs there, whatever the number of its version.
         """
         if not isinstance(other, Reader) or other._core.journal is not self._core.journal:
             raise InvalidError("compare wants another view of the same store.")
@@ -335,7 +335,8 @@ class Reader(Painted):
     ) -> list[Link]:
         """The links that hold at the coordinate with this as their source, by (valid_from, tx_from, id); symmetric ones from either end.
 
-        An inverse name among `kinds` (`causes`) gives those links turned round, under that name. `strength`: at least so strong (none said: 3).
+        An inverse name among `kinds` (`causes`) gives those links turned round, under that name. `strength`: at least so strong; a link without
+        one counts as 3.
         """
         with self._core.lock:
             sight = self._sight()
@@ -414,7 +415,7 @@ class Reader(Painted):
             return walks.paths(self._sight(), source, target, kinds, direction, limit, depth)
 
     def shaky(self, limit: int | None = None) -> list[Shaky]:
-        """What stands here and rests on something that has fallen since the last word on it: the latest fall first, then the nearest to it.
+        """What stands here and rests on something that has fallen since it was last revised or confirmed: the latest fall first, then the nearest to it.
 
         Each with the fallen thing, the links from it to there, how and why it fell. Revising or confirming a thing clears it.
         """
@@ -426,7 +427,7 @@ class Reader(Painted):
     def contradictions(
         self, settled: bool = False, candidates: bool = True, limit: int | None = None
     ) -> list[Contradiction]:
-        """What cannot both be right and both stands: pairs that `contradicts` links join, then pairs of nodes of one kind and scope that talk of
+        """What cannot both be right and both stands: pairs that `contradicts` links join, then pairs of nodes of one kind and scope that are about
         the same and differ (`link` is None, `overlap` the part of the words they share). Each the newer first.
 
         `settled=True` adds pairs that are decided or of which one no longer stands. `limit`: at most so many.
@@ -437,7 +438,7 @@ class Reader(Painted):
             )
 
     def contradiction(self, one: str, other: str) -> Contradiction:
-        """The contradiction between two things, decided or not. Raises NotFoundError when nobody says there is one and they are no candidates."""
+        """The contradiction between two things, decided or not. Raises NotFoundError when no link records one and they are no candidates."""
         with self._core.lock:
             sight = self._sight()
             return conflicts.between(sight, sight.resolve(one)[0], sight.resolve(other)[0])

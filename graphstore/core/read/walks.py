@@ -170,9 +170,9 @@ class Search:
         without: Collection[int] = (),
         to_go: Mapping[int, int] | None = None,
     ) -> None:
-        """From `start` on from an instant: through none of the things to avoid, and not at once over the link rows in `without`.
+        """From `start` on from an instant: through none of the things to avoid, and not first over the link rows in `without`.
 
-        `to_go`: how many hops it is at least from each thing to the goal, so that what lies too far off is left out.
+        `to_go`: the least number of hops from each thing to the goal; what is too far away is left out.
         """
         self.ways = ways
         self.start, self.goal = start, goal
@@ -184,7 +184,7 @@ class Search:
         self._left = {start: [each for each in ways.in_order(start) if each[2] not in without]}
 
     def first(self, depth: int) -> Trail | None:
-        """The way to the goal with the fewest hops and, of these, the first ids."""
+        """The path to the goal with the fewest hops; of equals, the one with the first ids."""
         for level in self.levels(depth):
             for step in level:
                 if self.steps[step][3] == self.goal:
@@ -192,7 +192,7 @@ class Search:
         return None
 
     def first_and_earliest(self, depth: int) -> Trail | None:
-        """The way to the goal with the fewest hops and, of these, the earliest arrival and then the first ids."""
+        """The path to the goal with the fewest hops; of equals, by the earliest arrival and then the first ids."""
         for level in self.levels(depth):
             arrived = [step for step in level if self.steps[step][3] == self.goal]
             if arrived:
@@ -200,7 +200,7 @@ class Search:
         return None
 
     def earliest(self, depth: int) -> Trail | None:
-        """The way to the goal with the earliest arrival and, of these, the fewest hops and then the first ids."""
+        """The path to the goal with the earliest arrival; of equals, by the fewest hops and then the first ids."""
         arrived = [step for level in self.levels(depth) for step in level if self.steps[step][3] == self.goal]
         return self.trail(min(arrived, key=self._arrival)) if arrived else None
 
@@ -287,7 +287,7 @@ class Paths:
 
 
 def _hops_to(back: Ways, goal: int, depth: int) -> dict[int, int]:
-    """How many hops it is at least to the goal from each thing that is no further away than that."""
+    """The least number of hops to the goal, of each thing within `depth` hops of it."""
     to_go, frontier = {goal: 0}, [goal]
     for hops in range(1, depth + 1):
         level = []
@@ -358,7 +358,7 @@ def _named(sight: Sight, kinds: Kinds) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def _described(kinds: Kinds, direction: str, depth: int | None) -> str:
-    """What a path was looked for along, in words."""
+    """The links a path was searched along, in words."""
     names = (kinds,) if isinstance(kinds, str) else tuple(kinds)
     way = {"out": "from source to target", "in": "from target to source", "both": "either way"}[direction]
     within = "" if depth is None else f" within {depth} hop{'s' if depth > 1 else ''}"
