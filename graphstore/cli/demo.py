@@ -38,7 +38,7 @@ TOO_SHORT = "there is no git history here that is long enough"
 
 
 @dataclass(slots=True)
-class Answer:
+class DemoAnswer:
     """A question in words and as a call, what came back, and how long that took."""
 
     question: str
@@ -58,12 +58,12 @@ class Tour:
     imported: str
     seconds: float
     subject: str
-    answers: list[Answer] = field(default_factory=list)
+    answers: list[DemoAnswer] = field(default_factory=list)
     open_next: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class DemoPlan:
     """What to ask of a store: a thing and a date, something that was superseded, a cause, an instant of knowledge, a query."""
 
     subject: str
@@ -131,7 +131,7 @@ def _example(reason: str, below: Path, kept: bool, progress: Progress) -> Tour:
             imported = str(import_jsonl(store, lines / "team.jsonl", lines / "team.toml", progress=progress))
         seconds = time.perf_counter() - start
         at = datetime.fromisoformat
-        plan = Plan(
+        plan = DemoPlan(
             subject="rate_limit",
             date=at("2026-02-17T00:00:00+00:00"),
             replaced="login_sessions",
@@ -148,7 +148,7 @@ def _example(reason: str, below: Path, kept: bool, progress: Progress) -> Tour:
 # ---- choosing what to ask ---------------------------------------------------------------------
 
 
-def _plan(store: GraphStore) -> Plan | None:
+def _plan(store: GraphStore) -> DemoPlan | None:
     files = [node for node in store.nodes(kind="file") if node.number > 1 and not node.content.get("binary")]
     if not files:
         return None
@@ -158,7 +158,7 @@ def _plan(store: GraphStore) -> Plan | None:
     past = history[(len(history) - 1) // 2]
     recorded = sorted(event.tx_from for event in commits)
     half = (len(recorded) - 1) // 2
-    return Plan(
+    return DemoPlan(
         subject=subject.id,
         date=_between(past.valid_from, past.valid_to),
         replaced=f"{subject.id}-v{max(1, subject.number - 3)}",
@@ -190,7 +190,7 @@ def _telling_commit(commits: list[Event]) -> Event:
 # ---- asking -----------------------------------------------------------------------------------
 
 
-def _ask(store: GraphStore, plan: Plan) -> list[Answer]:
+def _ask(store: GraphStore, plan: DemoPlan) -> list[DemoAnswer]:
     date, known_at = when(plan.date), when(plan.known_at)
     now = store.as_of()
     then = store.as_of(valid=plan.date)
@@ -227,13 +227,13 @@ def _ask(store: GraphStore, plan: Plan) -> list[Answer]:
     ]
 
 
-def _timed(question: str, call: str, ask: Callable[[], Any]) -> Answer:
+def _timed(question: str, call: str, ask: Callable[[], Any]) -> DemoAnswer:
     start = time.perf_counter()
     value = ask()
-    return Answer(question, call, value, time.perf_counter() - start)
+    return DemoAnswer(question, call, value, time.perf_counter() - start)
 
 
-def _counted(answer: Answer, before: int, after: int) -> Answer:
+def _counted(answer: DemoAnswer, before: int, after: int) -> DemoAnswer:
     change = answer.value
     answer.value = {
         "things known then": before,
@@ -262,7 +262,7 @@ def _why(store: GraphStore, node: Node) -> str:
     return f"because: {label(cause)}{who}"
 
 
-def _learned_since(store: GraphStore, plan: Plan) -> str:
+def _learned_since(store: GraphStore, plan: DemoPlan) -> str:
     """What we believe today about the subject at that instant, when we believed something else then."""
     try:
         then = store.knowledge_at(plan.known_at).node(plan.subject)
@@ -279,7 +279,7 @@ def _name(id: str) -> str:
     return f"commit {rest[:10]}" if kind == "commit" and colon else rest if colon else id
 
 
-def _open_next(store: GraphStore, plan: Plan) -> str:
+def _open_next(store: GraphStore, plan: DemoPlan) -> str:
     paths = {node.content.get("path") for node in store.nodes(kind="file")}
     if FIRST_STOP in paths:
         return f"{FIRST_STOP}, the values every answer is made of; README.md has the way on from there"

@@ -44,7 +44,7 @@ class Observation:
 
 
 @dataclass(frozen=True, slots=True)
-class Warning:
+class ObservationWarning:
     """A line that is written otherwise: its number from 1, and why it was taken as text."""
 
     line: int
@@ -59,7 +59,7 @@ class Parsed:
     """What a text of observations says, in its order, and which lines were taken as text."""
 
     observations: tuple[Observation, ...]
-    warnings: tuple[Warning, ...]
+    warnings: tuple[ObservationWarning, ...]
 
 
 def parse(text: str) -> Parsed:
@@ -68,7 +68,7 @@ def parse(text: str) -> Parsed:
     Marks at the head of an item are read as in messages: `[SUPERSEDES id]`, `#tag`, and a date, which counts before that of the section.
     """
     found: list[Observation] = []
-    warnings: list[Warning] = []
+    warnings: list[ObservationWarning] = []
     date: Instant | None = None
     for number, line in enumerate(_unfenced(text.splitlines()), 1):
         entry = line.rstrip()
@@ -88,7 +88,9 @@ def parse(text: str) -> Parsed:
             observation, reason = _item(entry, date)
             found.append(observation)
         if reason:
-            warnings.append(Warning(number, f"{reason} It is kept as text: {entry.strip()[:80]!r}"))
+            warnings.append(
+                ObservationWarning(number, f"{reason} It is kept as text: {entry.strip()[:80]!r}")
+            )
     return Parsed(tuple(found), tuple(warnings))
 
 

@@ -301,7 +301,7 @@ class Trace(Value):
         return pictures.html(_scene(self))
 
 
-class _Entry(NamedTuple):
+class _TraceEvent(NamedTuple):
     """An event of a trace, and when its span ended where it says so."""
 
     event: Event
@@ -354,7 +354,7 @@ def _found(sight: Sight, trace_id: str) -> tuple[str, list[int]]:
     return begun[0], known[begun[0]]
 
 
-def _entry(sight: Sight, ent: int, notes: list[str]) -> _Entry:
+def _entry(sight: Sight, ent: int, notes: list[str]) -> _TraceEvent:
     event = sight.event_and_links(ent)
     metadata: Mapping[str, Any] = event.metadata or sight.kept_place(ent)
     end = None
@@ -363,14 +363,14 @@ def _entry(sight: Sight, ent: int, notes: list[str]) -> _Entry:
             end = instant(metadata[spans.ENDED_AT], spans.ENDED_AT)
         except InvalidError as error:
             notes.append(f"event {event.id}: {error}")
-    return _Entry(
+    return _TraceEvent(
         event, SpanEvent(event.id, instant(event.occurred_at), event.span_id, event.parent_span_id, end)
     )
 
 
-def _merged(entries: list[_Entry], notes: list[str]) -> list[_Entry]:
+def _merged(entries: list[_TraceEvent], notes: list[str]) -> list[_TraceEvent]:
     """The entries without repetitions under another id; the one recorded first is kept."""
-    kept: dict[str | bytes, _Entry] = {}
+    kept: dict[str | bytes, _TraceEvent] = {}
     for entry in entries:
         event = entry.event
         fields = {name: value for name, value in dict(event).items() if name not in _OF_THE_RECORD}

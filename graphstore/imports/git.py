@@ -125,7 +125,7 @@ def import_git(
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
+class _TreeFile:
     """A file as a commit has it."""
 
     mode: int
@@ -137,7 +137,7 @@ class _Change:
     """What a commit changes at one path: the file it has there, or None; and where it was before, when renamed."""
 
     path: bytes
-    entry: _Entry | None
+    entry: _TreeFile | None
     renamed_from: bytes | None = None
 
 
@@ -236,7 +236,7 @@ def _changes(repo: Repo, commit: Commit) -> Iterator[_Change]:
     for path, change in there.items():
         new: Any = change.new
         before = change.old.path if change.type == "rename" and change.old is not None else None
-        yield _Change(path, _Entry(new.mode, new.sha.decode()), before)
+        yield _Change(path, _TreeFile(new.mode, new.sha.decode()), before)
     for change in found:
         if change.old is not None and change.type in ("delete", "rename") and change.old.path not in there:
             yield _Change(change.old.path, None)
@@ -310,7 +310,7 @@ class _File:
 
     id: str
     since: Instant
-    entry: _Entry | None
+    entry: _TreeFile | None
 
 
 class _Header:
@@ -365,7 +365,7 @@ class _Writing:
         self.files: dict[str, _File] = {}
         for node in store.nodes(kind="file", scope=scope):
             if "path" in node.content:
-                entry = _Entry(int(node.content.get("mode", "0"), 8), str(node.content.get("blob")))
+                entry = _TreeFile(int(node.content.get("mode", "0"), 8), str(node.content.get("blob")))
                 self.files[node.content["path"]] = _File(node.id, instant(node.valid_from), entry)
 
     def commit(self, sha: bytes) -> None:
@@ -472,7 +472,7 @@ class _Writing:
         if renamed_from:
             self._continue(renamed_from, written, header)
 
-    def _content(self, entry: _Entry) -> dict[str, Any]:
+    def _content(self, entry: _TreeFile) -> dict[str, Any]:
         content: dict[str, Any] = {
             "mode": f"{entry.mode:06o}",
             "blob": entry.blob,

@@ -123,7 +123,7 @@ def import_rows(
     Empty cells of a CSV are left out of the content. Column names in templates may reach into JSON: `{author.name}`.
     Raises InvalidError for a mapping that does not fit the file.
     """
-    plan = _Plan(_read_mapping(mapping))
+    plan = _RecordMapping(_read_mapping(mapping))
     table = _Table(store)
     name, read = rows_of(path_or_rows, format)
     rows = list(read)
@@ -268,7 +268,7 @@ def _checked(content: dict[str, Any]) -> dict[str, Any]:
     return content
 
 
-class _Plan:
+class _RecordMapping:
     """A mapping, read and checked."""
 
     def __init__(self, mapping: dict[str, Any]) -> None:

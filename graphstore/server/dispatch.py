@@ -18,7 +18,7 @@ from graphstore.remote import calls as contract
 from graphstore.remote.calls import Call
 from graphstore.server.group_commit import Patience, Serving, Turn
 from graphstore.server.metrics import Metrics
-from graphstore.server.requests import Answer, Apart, Bodies, Refused
+from graphstore.server.requests import Apart, Bodies, Refused, Response
 from graphstore.values.models import Recorded
 from graphstore.values.period import iso
 
@@ -72,7 +72,7 @@ class Calling:
         self._reading = 0
         self._asked: list[Turn] = []
         self._late: OrderedDict[Turn, None] = OrderedDict()  # turns that wait, in the order they came
-        self._outcomes: OrderedDict[bytes, asyncio.Future[Answer]] = OrderedDict()
+        self._outcomes: OrderedDict[bytes, asyncio.Future[Response]] = OrderedDict()
         self._outcome_bytes = 0
         self.written = asyncio.Event()
         """Set when something has become durable; a reader clears it by putting another in its place."""
@@ -169,7 +169,7 @@ class Calling:
         if turn.error is not None:
             raise turn.error
 
-    async def write(self, call: Call, args: dict[str, Any], apart: Apart, kind: bytes) -> Answer:
+    async def write(self, call: Call, args: dict[str, Any], apart: Apart, kind: bytes) -> Response:
         """Do a call that writes."""
         if self.read_only:
             raise Refused(403, "the server is read only.")
@@ -189,9 +189,9 @@ class Calling:
 
         alone = call.name not in GROUPED or apart.branch is not None
         body = await self.turn(work, alone=alone, within=apart.transaction)
-        return Answer(200, body, (), kind)
+        return Response(200, body, (), kind)
 
-    async def batch(self, asked: Mapping[str, Any], apart: Apart, *, ids: bool, kind: bytes) -> Answer:
+    async def batch(self, asked: Mapping[str, Any], apart: Apart, *, ids: bool, kind: bytes) -> Response:
         """Many calls in one transaction, all or nothing. Gives the list of their answers, or of the ids alone. `asked["calls"]` is what `prepared` gives."""
         if self.read_only:
             raise Refused(403, "the server is read only.")
@@ -214,7 +214,7 @@ class Calling:
         body = await self.turn(
             partial(self._in_time, work), alone=apart.branch is not None, within=apart.transaction
         )
-        return Answer(200, body, (), kind)
+        return Response(200, body, (), kind)
 
     # ------------------------------------------------------------------ reading
 
@@ -234,7 +234,7 @@ class Calling:
             )
         return line.as_of(apart.as_of, valid=apart.valid, tx=apart.tx)
 
-    def _read(self, call: Call, args: dict[str, Any], apart: Apart, kind: bytes) -> Answer:
+    def _read(self, call: Call, args: dict[str, Any], apart: Apart, kind: bytes) -> Response:
         line = self.line(apart)
         reader = self._reader(call, apart)
         valid, tx = reader._coordinate()
@@ -244,13 +244,13 @@ class Calling:
             # the next write may have the present instant: the answer names one that no write can have any more
             tx = min(tx, line._last_tx)
         body = encoder(kind)(contract.run(call, reader, args, line))
-        return Answer(200, body, _coordinate(valid, tx), kind)
+        return Response(200, body, _coordinate(valid, tx), kind)
 
-    async def read(self, call: Call, args: dict[str, Any], apart: Apart, kind: bytes) -> Answer:
+    async def read(self, call: Call, args: dict[str, Any], apart: Apart, kind: bytes) -> Response:
         """Answer a call that reads, with the coordinate it was answered at."""
         work = _timed(partial(self._read, call, args, apart, kind), apart.seconds, self.limits.query)
         if apart.transaction is not None:
-            within: Answer = await self.turn(
+            within: Response = await self.turn(
                 partial(self._in_time, work), alone=True, within=apart.transaction
             )
             return within
@@ -292,15 +292,15 @@ class Calling:
 
     # ------------------------------------------------------------------ sent again
 
-    async def once(self, request: bytes, doing: Callable[[], Any]) -> Answer:
+    async def once(self, request: bytes, doing: Callable[[], Any]) -> Response:
         """The outcome of a request that may be sent again: it is done the first time, and answered alike every time."""
         known = self._outcomes.get(request)
         if known is not None:
             return await asyncio.shield(known)
-        outcome: asyncio.Future[Answer] = self._loop.create_future()
+        outcome: asyncio.Future[Response] = self._loop.create_future()
         self._outcomes[request] = outcome
         try:
-            found: Answer = await doing()
+            found: Response = await doing()
         except BaseException as error:
             # not done, or not known here: another try is a first one
             self._outcomes.pop(request, None)
@@ -375,13 +375,13 @@ _ENCODERS: dict[bytes, Callable[[Any], bytes]] = {
 }
 
 
-def _timed(work: Callable[[], Answer], seconds: str | None, most: float) -> Callable[[], Answer]:
+def _timed(work: Callable[[], Response], seconds: str | None, most: float) -> Callable[[], Response]:
     """Work whose queries run no longer than the request allows."""
     if seconds is None:
         return work
     limit = _seconds(seconds, most)
 
-    def timed() -> Answer:
+    def timed() -> Response:
         with engine.time_limit(limit):
             return work()
 

@@ -36,7 +36,6 @@ from graphstore.server.metrics import Metrics, gauges_of
 from graphstore.server.openapi import described
 from graphstore.server.requests import (
     LOOPBACK,
-    Answer,
     Apart,
     ClientGone,
     Gate,
@@ -44,6 +43,7 @@ from graphstore.server.requests import (
     Heads,
     Receive,
     Refused,
+    Response,
     Scope,
     Send,
     answer,
@@ -92,7 +92,7 @@ class Door:
         self._store, self._tokens = store, tokens
         self._limits, self._patience, self._gate, self._read_only = limits, patience, gate, read_only
         self._calls: dict[str, Call] = {path_of(call): call for call in calls.CALLS.values()}
-        self._others: dict[tuple[str, str], Callable[..., Awaitable[Answer | None]]] = {
+        self._others: dict[tuple[str, str], Callable[..., Awaitable[Response | None]]] = {
             ("GET", "/health"): self._health,
             ("GET", "/metrics"): self._metrics,
             ("GET", "/changes"): self._changes,
@@ -203,7 +203,7 @@ class Door:
 
     async def _answer(
         self, call: Call | None, scoped: str, headers: Headers, scope: Scope, receive: Receive, send: Send
-    ) -> Answer | None:
+    ) -> Response | None:
         method: str = scope["method"]
         other = self._others.get((method, scope["path"]))
         if other is not None:
@@ -232,7 +232,7 @@ class Door:
 
     async def _posted(
         self, call: Call, scoped: str, asked: Apart, headers: Headers, scope: Scope, receive: Receive
-    ) -> Answer:
+    ) -> Response:
         calling, limits = self._calling(), self._limits
         kind = kind_of(headers.get(b"accept", b""))
         if call.name == "bulk_load" and ARROW in headers.get(b"content-type", b""):
@@ -275,11 +275,11 @@ class Door:
 
     # ------------------------------------------------------------------ what is no call by name
 
-    async def _health(self, *_: Any) -> Answer:
+    async def _health(self, *_: Any) -> Response:
         health = {"status": "ok", "name": "graphstore", "version": graphstore.__version__}
-        return Answer(200, orjson.dumps(health))
+        return Response(200, orjson.dumps(health))
 
-    async def _metrics(self, *_: Any) -> Answer:
+    async def _metrics(self, *_: Any) -> Response:
         calling = self._calling()
         stats = await calling.aside(self._store.stats)
         gauges = {
@@ -291,9 +291,11 @@ class Door:
             "transaction_open": int(calling.serving.in_transaction),
             **gauges_of(stats),
         }
-        return Answer(200, self.metrics.text(calling.serving.groups, gauges), (), METRICS)
+        return Response(200, self.metrics.text(calling.serving.groups, gauges), (), METRICS)
 
-    async def _batch(self, scoped: str, headers: Headers, scope: Scope, receive: Receive, __: Send) -> Answer:
+    async def _batch(
+        self, scoped: str, headers: Headers, scope: Scope, receive: Receive, __: Send
+    ) -> Response:
         _want_write(scoped, "batch")
         if self._read_only:
             raise Refused(403, "the server is read only.")
@@ -317,7 +319,9 @@ class Door:
             return await calling.batch(body, asked, ids=ids, kind=kind)
         return await calling.once(request, lambda: calling.batch(body, asked, ids=ids, kind=kind))
 
-    async def _begin(self, scoped: str, headers: Headers, scope: Scope, receive: Receive, _: Send) -> Answer:
+    async def _begin(
+        self, scoped: str, headers: Headers, scope: Scope, receive: Receive, _: Send
+    ) -> Response:
         _want_write(scoped, "transaction")
         if self._read_only:
             raise Refused(403, "the server is read only.")
@@ -331,20 +335,20 @@ class Door:
             raise ClientGone
         self._beginning.discard(client)
         self._holders[client] = token
-        return Answer(200, orjson.dumps({"transaction": token, "tx": tx}))
+        return Response(200, orjson.dumps({"transaction": token, "tx": tx}))
 
-    async def _end_of(self, path: str, scoped: str, headers: Headers, receive: Receive) -> Answer:
+    async def _end_of(self, path: str, scoped: str, headers: Headers, receive: Receive) -> Response:
         _want_write(scoped, "transaction")
         await self._calling().bodies.read(headers, receive, self._limits.body)
         token, _, word = path.removeprefix("/transaction/").partition("/")
         if word not in ("commit", "abort"):
             raise InvalidError.choice("end of a transaction", word, ("commit", "abort"))
 
-        async def end() -> Answer:
+        async def end() -> Response:
             await self._calling().end(token, commit=word == "commit")
             for client in [client for client, held in self._holders.items() if held == token]:
                 del self._holders[client]
-            return Answer(200, b"null")
+            return Response(200, b"null")
 
         request = _request(path, headers)
         return await (end() if request is None else self._calling().once(request, end))
@@ -366,7 +370,7 @@ class Door:
 
     async def _changes(
         self, scoped: str, headers: Headers, scope: Scope, receive: Receive, send: Send
-    ) -> Answer | None:
+    ) -> Response | None:
         asked = apart(scope["query_string"])
         if b"text/event-stream" not in headers.get(b"accept", b""):
             call = calls.CALLS["changes"]
@@ -485,14 +489,14 @@ def _want_write(scoped: str, what: str) -> None:
         raise Refused(403, f"{what} wants the token for writing; this one is for reading.")
 
 
-def _refusal(error: Exception) -> Answer:
+def _refusal(error: Exception) -> Response:
     if isinstance(error, Refused):
         found = error.answer()
         if error.status in _UNREAD:  # an unread body may have no end
             return found._replace(headers=(*found.headers, (b"connection", b"close")))
         return found
     status, content = calls.error_out(error)
-    return Answer(status, orjson.dumps(content))
+    return Response(status, orjson.dumps(content))
 
 
 def _tables(body: bytes, asked: Apart) -> dict[str, Any]:

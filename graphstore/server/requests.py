@@ -29,7 +29,7 @@ LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 _APART = ("valid", "tx", "as_of", "branch", "author", "transaction", "seconds")
 
 
-class Answer(NamedTuple):
+class Response(NamedTuple):
     """What goes back: whole, and small enough to be kept for when it is asked for again."""
 
     status: int
@@ -45,7 +45,7 @@ class Refused(Exception):
         super().__init__(message)
         self.status, self.after = status, after
 
-    def answer(self) -> Answer:
+    def answer(self) -> Response:
         """It as an answer; `after` says in how many seconds another try makes sense."""
         headers: tuple[tuple[bytes, bytes], ...] = ()
         if self.after is not None:
@@ -53,7 +53,7 @@ class Refused(Exception):
         if self.status == 401:
             headers = ((b"www-authenticate", b"Bearer"),)
         content = {"error": _WORDS.get(self.status, "InvalidError"), "message": str(self)}
-        return Answer(self.status, orjson.dumps(content), headers)
+        return Response(self.status, orjson.dumps(content), headers)
 
 
 _WORDS = {
@@ -304,7 +304,7 @@ def arguments(body: bytes) -> dict[str, Any]:
     return found
 
 
-async def answer(send: Send, found: Answer) -> None:
+async def answer(send: Send, found: Response) -> None:
     """Send an answer."""
     status, body, headers, kind = found
     await send(

@@ -20,7 +20,7 @@ from graphstore.sessions.segments.analysing import Analyser, Work, builtin
 from graphstore.sessions.segments.nodes import SCHEMA_VERSION, SessionNode
 from graphstore.sessions.transcripts import transcript as transcripts
 from graphstore.sessions.transcripts.transcript import Transcript
-from graphstore.sessions.writing import OwnSegment, Plan, Writing
+from graphstore.sessions.writing import OwnSegment, SessionPlan, Writing
 from graphstore.store import registry
 from graphstore.values.inputs import json_object
 from graphstore.values.models import UPRIGHT, Json, Node, Value
@@ -187,7 +187,7 @@ class Ingesting:
 
     def _one(
         self, file: Path, parent: Path | None, ended: Ended | None
-    ) -> tuple[SessionIngested, Plan | None, bool]:
+    ) -> tuple[SessionIngested, SessionPlan | None, bool]:
         """Ingest one file. Gives its report, the plan that was carried out, and whether others had named it before."""
         try:
             transcript = self._read(file, parent)
@@ -203,7 +203,7 @@ class Ingesting:
         except _REFUSED as error:
             return SessionIngested(file=str(file), error=str(error)), None, False
 
-    def _misread(self, plan: Plan, awaited: bool) -> list[Path]:
+    def _misread(self, plan: SessionPlan, awaited: bool) -> list[Path]:
         """The files forked from this one that were read without it, or with less of it: it shows for certain what they copied."""
         children = self.catalog.children(plan.id)
         if not awaited:
@@ -266,7 +266,7 @@ class Ingesting:
             return None
         return there if there.is_file() and there != transcript.path else None
 
-    def _planned(self, transcript: Transcript, ended: Ended | None) -> Plan:
+    def _planned(self, transcript: Transcript, ended: Ended | None) -> SessionPlan:
         segments = transcripts.segments(transcript)
         session_id = transcript.header.session_id
         pieces = [
@@ -279,7 +279,7 @@ class Ingesting:
         open = ended is not None and not ended(transcript)
         if open and pieces:
             pieces.pop()
-        plan = Plan(transcript, session_node(session_id), pieces, segments, open)
+        plan = SessionPlan(transcript, session_node(session_id), pieces, segments, open)
         known = self.catalog.sessions.get(plan.id)
         plan.content = self._content(plan, known)
         if known is not None and not known.missing:
@@ -289,7 +289,7 @@ class Ingesting:
                 piece.trigger = self._wanted(plan, piece, here=True)
         return plan
 
-    def _content(self, plan: Plan, known: Known | None) -> Json:
+    def _content(self, plan: SessionPlan, known: Known | None) -> Json:
         """The content of the session's node."""
         transcript, pieces = plan.transcript, plan.pieces
         header = transcript.header
@@ -329,7 +329,7 @@ class Ingesting:
         }
         return {name: value for name, value in content.items() if value is not None}
 
-    def _compare(self, plan: Plan, known: Known) -> None:
+    def _compare(self, plan: SessionPlan, known: Known) -> None:
         """Decide for each segment what is to be done, against what the graph has."""
         transcript = plan.transcript
         if self._same(plan.content, known.content):
@@ -355,7 +355,7 @@ class Ingesting:
         names = ("digest", "analyzerVersion", "schemaVersion", "copiedEntries", "entries", "parentSessionId")
         return all(one.get(name) == other.get(name) for name in names)
 
-    def _wanted(self, plan: Plan, piece: OwnSegment, here: bool) -> str | None:
+    def _wanted(self, plan: SessionPlan, piece: OwnSegment, here: bool) -> str | None:
         """Why a segment is to be written; None when it is to be left. `here`: the file is where the session is known to be."""
         node = self._node(piece.id)
         if node is None:
@@ -396,7 +396,7 @@ class Ingesting:
 
     # ---- writing
 
-    def _written(self, plan: Plan) -> SessionIngested:
+    def _written(self, plan: SessionPlan) -> SessionIngested:
         """Write what is to be written of a session, in one transaction; none when there is nothing."""
         known = self.catalog.sessions.get(plan.id)
         there = self._node(plan.id) if known is None else None
@@ -420,7 +420,7 @@ class Ingesting:
             raise
         return self._report(plan, due, len(stale))
 
-    def _report(self, plan: Plan, due: list[OwnSegment], retracted: int) -> SessionIngested:
+    def _report(self, plan: SessionPlan, due: list[OwnSegment], retracted: int) -> SessionIngested:
         new = sum(piece.trigger == revisions.INITIAL for piece in due)
         read = [
             f"{reason} ({count} ×)" if count > 1 else reason
@@ -437,7 +437,7 @@ class Ingesting:
             warnings=(*read, *plan.warnings),
         )
 
-    def _stale(self, plan: Plan, known: Known | None) -> list[str]:
+    def _stale(self, plan: SessionPlan, known: Known | None) -> list[str]:
         """Segments that are known and, with what the file says now, begin nowhere: their entries are the parent's, or another segment's."""
         if known is None or plan.older:
             return []
@@ -453,7 +453,7 @@ class Ingesting:
         return isinstance(start, str) and has_entry(transcript, start)
 
     @staticmethod
-    def _joined(plan: Plan, known: Known | None, stale: list[str]) -> Json:
+    def _joined(plan: SessionPlan, known: Known | None, stale: list[str]) -> Json:
         """What the session's node will say, with the segments that only another copy of its file has."""
         own = [piece.id for piece in plan.pieces]
         before = [] if known is None else [id for id in known.nodes if id not in stale]
@@ -471,7 +471,7 @@ class Ingesting:
         content.pop("strays", None)
         return {**content, "strays": aside} if aside else content
 
-    def _analysed(self, plan: Plan, piece: OwnSegment) -> SessionNode:
+    def _analysed(self, plan: SessionPlan, piece: OwnSegment) -> SessionNode:
         """What the analyser says of a segment, checked. Raises InvalidError for one that raises, or says what is no node."""
         transcript, segment = plan.transcript, piece.segment
         work = Work(transcript, segment, plan.content["computer"], transcript.header.cwd or "")
@@ -496,7 +496,7 @@ class Ingesting:
             ) from error
 
 
-def _digest(plan: Plan) -> str:
+def _digest(plan: SessionPlan) -> str:
     """32 hex characters of the own part of a session, as far as it is written."""
     found = blake2b(digest_size=16)
     for piece in plan.pieces:

@@ -31,7 +31,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
-class Answer(Value):
+class SessionAnswer(Value):
     """What was found, one line each as text."""
 
     def _found(self) -> tuple[Value, ...]:
@@ -75,7 +75,7 @@ class Worked(Value):
         return f"{when(self.started_at)}  {how}: {line(self.summary or '(no summary)', _LINE)}  [{self.node}]"
 
 
-class WorkOn(Answer):
+class WorkOn(SessionAnswer):
     """What was done on a project, the oldest first."""
 
     project: str
@@ -162,7 +162,7 @@ class Decided(Value):
         return f"{when(self.first_at)}  {line(self.what + why, 2 * _LINE)}  [{self.node}]"
 
 
-class Decisions(Answer):
+class Decisions(SessionAnswer):
     """The decisions that stand, the latest first."""
 
     project: str | None
@@ -234,7 +234,7 @@ class Learned(Value):
         return f"{self.confidence:<6} {self.level}: {line(self.summary + todo, 2 * _LINE)}  [{self.node}]"
 
 
-class Lessons(Answer):
+class Lessons(SessionAnswer):
     """The lessons that apply, the surest first, of equally sure ones the latest."""
 
     tags: tuple[str, ...]
@@ -327,7 +327,7 @@ class RecurringError(Value):
         return f"{plural(len(self.sessions), 'session')}, {lasted}, {end}: {line(f'{self.type}: {self.message}', _LINE)}"
 
 
-class RecurringErrors(Answer):
+class RecurringErrors(SessionAnswer):
     """The errors that recur, those of the most sessions first, then the latest."""
 
     at_least: int
@@ -394,7 +394,7 @@ class Cost(Value):
         return f"{cost:>10}  {plural(self.tokens, 'token')}{cached}  {self.key or '(unknown)'}"
 
 
-class Costs(Answer):
+class Costs(SessionAnswer):
     """What it took: the dearest first, days in their order."""
 
     by: str

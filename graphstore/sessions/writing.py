@@ -47,7 +47,7 @@ class OwnSegment:
 
 
 @dataclass(slots=True)
-class Plan:
+class SessionPlan:
     """A session file as it will be in the graph."""
 
     transcript: Transcript
@@ -65,7 +65,7 @@ class Plan:
 class Writing:
     """The steps of one transaction. The catalog is kept up with them."""
 
-    def __init__(self, store: GraphStore, catalog: Catalog, plan: Plan) -> None:
+    def __init__(self, store: GraphStore, catalog: Catalog, plan: SessionPlan) -> None:
         self._store, self._catalog, self._plan = store, catalog, plan
         self._now = store.at.tx
         self._view = store.as_of(valid=EVER)

@@ -261,7 +261,7 @@ def latest_on(
 ) -> Latest:
     """What stands on a topic at the coordinate, since when, what it was before and what is planned. For an unknown topic the answer names the nearest ones.
 
-    `topic`: a key (`auth_v2` asks for that version alone), a tag, or any words. When several stand, `strategy` decides which is `node`: a name, a
+    `topic`: a key (`auth_v2` selects that version alone), a tag, or any words. When several stand, `strategy` decides which is `node`: a name, a
     function of (statements, links), or a mapping from topic, kind or `*` to one. `kind` and `scope` leave out all others.
     Raises InvalidError for a blank topic or an unknown strategy.
     """

@@ -35,7 +35,7 @@ class Mode(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ShellAnswer:
     """The rows of an answer, and the value they are of where it is more than rows: JSON and text are made of that."""
 
     result: Result
@@ -53,7 +53,7 @@ class Answer:
 # ---------------------------------------------------------------- answers of values
 
 
-def of_value(found: Any, words: Callable[[], object] | None = None) -> Answer:
+def of_value(found: Any, words: Callable[[], object] | None = None) -> ShellAnswer:
     """The answer of any value, as rows where it has some. `words`: prints it, or gives what is printed."""
     match found:
         case Inspection():
@@ -70,7 +70,7 @@ def of_value(found: Any, words: Callable[[], object] | None = None) -> Answer:
             result = Result(("field", "value"), list(found.items()))
         case [BaseModel(), *_]:
             answer = of_models(type(found[0]), found)
-            return answer if words is None else Answer(answer.result, found, words)
+            return answer if words is None else ShellAnswer(answer.result, found, words)
         case list():
             result = Result(("answer",), [(one,) for one in found])
         case BaseModel():
@@ -79,23 +79,23 @@ def of_value(found: Any, words: Callable[[], object] | None = None) -> Answer:
             )
         case _:
             result = Result(("answer",), [(str(found),)])
-    return Answer(result, found, found if words is None else words)
+    return ShellAnswer(result, found, found if words is None else words)
 
 
-def of_models(model: type[BaseModel], values: Iterable[BaseModel]) -> Answer:
+def of_models(model: type[BaseModel], values: Iterable[BaseModel]) -> ShellAnswer:
     """The answer of some values of one model, a column for each field."""
     found, columns = list(values), list(model.model_fields)
     rows = [[getattr(value, name) for name in columns] for value in found]
-    return Answer(Result(columns, rows), found, found)
+    return ShellAnswer(Result(columns, rows), found, found)
 
 
-def of_inspection(found: Inspection) -> Answer:
+def of_inspection(found: Inspection) -> ShellAnswer:
     """The answer of one thing: its fields as rows; its links and history in words and in JSON."""
     rows = [(name, getattr(found.node, name)) for name in type(found.node).model_fields if name != "links"]
-    return Answer(Result(("field", "value"), rows), found, found)
+    return ShellAnswer(Result(("field", "value"), rows), found, found)
 
 
-def of_supersession(found: Supersession) -> Answer:
+def of_supersession(found: Supersession) -> ShellAnswer:
     """The answer of what superseded a thing, a row for each step."""
     columns = ("how", "id", "says", "who", "why", "since", "recorded_at")
     rows = [
@@ -110,10 +110,10 @@ def of_supersession(found: Supersession) -> Answer:
         )
         for step in found.chain
     ]
-    return Answer(Result(columns, rows), found, found)
+    return ShellAnswer(Result(columns, rows), found, found)
 
 
-def of_chain(found: Chain) -> Answer:
+def of_chain(found: Chain) -> ShellAnswer:
     """The answer of a chain: a row for each thing, with how many links away it is and the reason of the last of them."""
     rows = [
         (
@@ -125,10 +125,10 @@ def of_chain(found: Chain) -> Answer:
         )
         for thing, depth, reason in printing.walked(found)
     ]
-    return Answer(Result(("depth", "id", "kind", "says", "reason"), rows), found, found)
+    return ShellAnswer(Result(("depth", "id", "kind", "says", "reason"), rows), found, found)
 
 
-def of_recalled(found: Recalled) -> Answer:
+def of_recalled(found: Recalled) -> ShellAnswer:
     """The answer of a search, best first."""
     rows = [
         (
@@ -141,10 +141,10 @@ def of_recalled(found: Recalled) -> Answer:
         )
         for rank, hit in enumerate(found, 1)
     ]
-    return Answer(Result(("rank", "id", "kind", "says", "score", "found by"), rows), found)
+    return ShellAnswer(Result(("rank", "id", "kind", "says", "score", "found by"), rows), found)
 
 
-def of_difference(found: ViewDiff) -> Answer:
+def of_difference(found: ViewDiff) -> ShellAnswer:
     """The answer of what two coordinates differ in, a row for each thing and link."""
     things = [
         *(
@@ -169,7 +169,7 @@ def of_difference(found: ViewDiff) -> Answer:
             for change, each in _sides(found.links_added, found.links_removed)
         ),
     ]
-    return Answer(
+    return ShellAnswer(
         Result(("change", "what", "id", "says"), things), found, None if found else "nothing differs."
     )
 
@@ -189,7 +189,7 @@ class Output:
     mode: Mode = Mode.table
     timing: bool = False
 
-    def show(self, answer: Answer, seconds: float) -> None:
+    def show(self, answer: ShellAnswer, seconds: float) -> None:
         """An answer and what it took."""
         for warning in answer.result.warnings:
             self.remark(f"warning: {warning}")
@@ -200,7 +200,7 @@ class Output:
         if self.timing and not answer.aside:
             self.remark(_took(answer, seconds))
 
-    def _table(self, answer: Answer) -> None:
+    def _table(self, answer: ShellAnswer) -> None:
         console = printing.console()
         if callable(answer.words):
             shown = answer.words()
@@ -248,7 +248,7 @@ def _short(value: object) -> str:
     return line(printing.cell(value), CELL)
 
 
-def _took(answer: Answer, seconds: float) -> str:
+def _took(answer: ShellAnswer, seconds: float) -> str:
     spent = f"{seconds * 1000:,.1f} ms" if seconds < 1 else f"{seconds:,.2f} s"
     if answer.words is not None and not isinstance(answer.words, list):
         return f"{spent}."  # one thing, printed in several lines
@@ -256,19 +256,19 @@ def _took(answer: Answer, seconds: float) -> str:
     return f"{rows:,} {'row' if rows == 1 else 'rows'}, {spent}."
 
 
-def _markdown(answer: Answer) -> str:
+def _markdown(answer: ShellAnswer) -> str:
     return printing.markdown_text(answer.result.columns, answer.result.tuples())
 
 
-def _csv(answer: Answer) -> str:
+def _csv(answer: ShellAnswer) -> str:
     return printing.csv_text(answer.result.columns, answer.result.tuples())
 
 
-def _json(answer: Answer) -> str:
+def _json(answer: ShellAnswer) -> str:
     return printing.json_text(answer.document).decode()
 
 
-_WRITERS: dict[Mode, Callable[[Answer], str]] = {
+_WRITERS: dict[Mode, Callable[[ShellAnswer], str]] = {
     Mode.json: _json,
     Mode.csv: _csv,
     Mode.markdown: _markdown,
@@ -278,7 +278,7 @@ _WRITERS: dict[Mode, Callable[[Answer], str]] = {
 # ---------------------------------------------------------------- written
 
 
-def _parquet(answer: Answer) -> bytes:
+def _parquet(answer: ShellAnswer) -> bytes:
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -292,7 +292,7 @@ def _parquet(answer: Answer) -> bytes:
     return bytes(sink.getvalue())
 
 
-_FILES: dict[str, Callable[[Answer], bytes]] = {
+_FILES: dict[str, Callable[[ShellAnswer], bytes]] = {
     ".csv": lambda answer: _csv(answer).encode(),
     ".json": lambda answer: _json(answer).encode(),
     ".md": lambda answer: _markdown(answer).encode(),
@@ -300,7 +300,7 @@ _FILES: dict[str, Callable[[Answer], bytes]] = {
 }
 
 
-def write(answer: Answer, path: Path) -> int:
+def write(answer: ShellAnswer, path: Path) -> int:
     """Write an answer into a new file, as its name ends: .csv, .json, .md or .parquet. Gives its size in bytes.
 
     Raises InvalidError for another ending, ConflictError for a file that is there; OSError, and nothing is left then.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from graphstore.cli.shell.output import Answer
+from graphstore.cli.shell.output import ShellAnswer
 from graphstore.core.tables.result import Result
 from graphstore.core.tables.texts import text
 
@@ -19,7 +19,7 @@ SOME_LINK = "SUPERSEDES"
 Columns = dict[str, str]
 
 
-def view(seen: View) -> Answer:
+def view(seen: View) -> ShellAnswer:
     """What the graph of a view holds, with how many there are of each."""
     labels = _counts(seen, "count_labels")
     columns = {label: columns_of(seen, label) for label in LABELS}
@@ -39,10 +39,10 @@ def view(seen: View) -> Answer:
         "links": links,
         "link_properties": link,
     }
-    return Answer(Result(("what", "name", "count", "properties"), rows), value)
+    return ShellAnswer(Result(("what", "name", "count", "properties"), rows), value)
 
 
-def tables(store: GraphStore) -> Answer:
+def tables(store: GraphStore) -> ShellAnswer:
     """The tables of the whole history and their columns."""
     found = [
         (str(name), str(kind).lower(), _columns_in_tables(store, str(name)))
@@ -55,7 +55,7 @@ def tables(store: GraphStore) -> Answer:
     ]
     rows.append(("(any link)", "rel", _listed(link)))
     value = {name: {"type": kind, "columns": columns} for name, kind, columns in found}
-    return Answer(Result(("table", "type", "columns"), rows), value)
+    return ShellAnswer(Result(("table", "type", "columns"), rows), value)
 
 
 def columns_of(seen: View, label: str) -> Columns:

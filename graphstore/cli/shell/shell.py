@@ -22,9 +22,9 @@ import typer
 from graphstore.cli import commands, common, made
 from graphstore.cli.shell import parser, schema
 from graphstore.cli.shell.output import (
-    Answer,
     Mode,
     Output,
+    ShellAnswer,
     of_difference,
     of_models,
     of_value,
@@ -111,7 +111,7 @@ class Shell:
         self.tx: str | None = None
         self.tables = False
         self.params: dict[str, Any] = {}
-        self.last: Answer | None = None
+        self.last: ShellAnswer | None = None
         """The last answer, for :export."""
         self.stopping = Stopping()
 
@@ -182,13 +182,13 @@ class Shell:
             return False
         return True
 
-    def answer(self, line: str) -> Answer | None:
+    def answer(self, line: str) -> ShellAnswer | None:
         """The answer of one statement or command; None of a command that has none. Raises GraphStoreError."""
         if parser.is_command(line):
             return obey(self, line)
         return self.query(line)
 
-    def query(self, cypher: str) -> Answer:
+    def query(self, cypher: str) -> ShellAnswer:
         """The answer of one statement, with the parameters that it names. Raises QueryError."""
         known = parse(cypher).params & self.params.keys()
         params = {name: self.params[name] for name in known}
@@ -200,7 +200,7 @@ class Shell:
             )
         except QueryError as error:
             raise _explained(error, cypher) from None
-        return Answer(found)
+        return ShellAnswer(found)
 
     def run_all(self, lines: Iterable[str], *, keep_going: bool = False) -> bool:
         """Answer all that some lines hold, as they come. False when something was refused: the first ends it, unless `keep_going`."""
@@ -226,7 +226,7 @@ def _explained(error: QueryError, cypher: str) -> QueryError:
 
 # ---------------------------------------------------------------- the commands
 
-Act = Callable[[Shell, str], Answer | None]
+Act = Callable[[Shell, str], ShellAnswer | None]
 NOW, TRUNK = "now", "trunk"
 
 
@@ -271,7 +271,7 @@ def _view(shell: Shell, _: str) -> None:
     shell.output.remark(f"Cypher sees the graph {shell.view().at}.")
 
 
-def _branch(shell: Shell, name: str) -> Answer | None:
+def _branch(shell: Shell, name: str) -> ShellAnswer | None:
     if not name:
         return of_models(BranchInfo, shell.store.branches())
     named = [branch.name for branch in shell.store.branches()]
@@ -292,7 +292,7 @@ _UsageError: Any = typer.BadParameter.__base__
 def _asking(command: made.Command) -> Command:
     """A reading command of the command line, run where the shell looks."""
 
-    def act(shell: Shell, rest: str) -> Answer:
+    def act(shell: Shell, rest: str) -> ShellAnswer:
         one = command.arguments[0] if len(command.arguments) == 1 else None
         if one is not None and one.type == "text" and rest and "--" not in rest:
             values = {one.name: rest}  # it may have spaces
@@ -319,7 +319,7 @@ def _asking(command: made.Command) -> Command:
 def _below(over: str, names: list[str]) -> Command:
     """The commands of a group as one that takes their name first."""
 
-    def act(shell: Shell, rest: str) -> Answer | None:
+    def act(shell: Shell, rest: str) -> ShellAnswer | None:
         name, _, words = rest.partition(" ")
         name = commands.UNLISTED.get(f"{over} {name}", f"{over} {name}")
         if name not in names:
@@ -333,10 +333,10 @@ def _below(over: str, names: list[str]) -> Command:
 _IDS = ("id", "ids", "source", "target")
 
 
-def _diff(shell: Shell, rest: str) -> Answer:
+def _diff(shell: Shell, rest: str) -> ShellAnswer:
     match _words(rest):
         case [_, old, new] if old.isdecimal() and new.isdecimal():
-            return _asking(commands.COMMANDS["diff"]).act(shell, rest) or Answer(Result((), []))
+            return _asking(commands.COMMANDS["diff"]).act(shell, rest) or ShellAnswer(Result((), []))
         case [before, after]:
             one, other = (shell.view_at(None if at == NOW else at) for at in (before, after))
             return of_difference(one.compare(other))
@@ -354,7 +354,7 @@ def _words(rest: str) -> list[str]:
         return rest.split()
 
 
-def _schema(shell: Shell, _: str) -> Answer:
+def _schema(shell: Shell, _: str) -> ShellAnswer:
     return schema.tables(shell.store) if shell.tables else schema.view(shell.view())
 
 
@@ -390,7 +390,7 @@ def _export(shell: Shell, name: str) -> None:
     shell.output.remark(f"{len(shell.last.result):,} rows written to {path}, {size:,} bytes.")
 
 
-def _param(shell: Shell, rest: str) -> Answer | None:
+def _param(shell: Shell, rest: str) -> ShellAnswer | None:
     name, _, value = rest.partition(" ")
     name = name.removeprefix("$")
     if value:
@@ -401,12 +401,14 @@ def _param(shell: Shell, rest: str) -> Answer | None:
     if name and name not in shell.params:
         raise InvalidError.choice("parameter", name, shell.params)
     params = {one: shell.params[one] for one in ([name] if name else shell.params)}
-    return Answer(Result(("parameter", "value"), list(params.items())), params, aside=True)
+    return ShellAnswer(Result(("parameter", "value"), list(params.items())), params, aside=True)
 
 
-def _help(shell: Shell, name: str) -> Answer:
+def _help(shell: Shell, name: str) -> ShellAnswer:
     asked = [find(name)] if name else COMMANDS.values()
-    return Answer(Result(("command", "what it does"), [(one.usage, one.says) for one in asked]), aside=True)
+    return ShellAnswer(
+        Result(("command", "what it does"), [(one.usage, one.says) for one in asked]), aside=True
+    )
 
 
 def _quit(shell: Shell, _: str) -> None:
@@ -457,7 +459,7 @@ def find(name: str) -> Command:
     return command
 
 
-def obey(shell: Shell, line: str) -> Answer | None:
+def obey(shell: Shell, line: str) -> ShellAnswer | None:
     """Do what a line says. Raises Leave when that is to end."""
     name, *more = line.strip().rstrip(";").split(maxsplit=1)
     rest = "".join(more)

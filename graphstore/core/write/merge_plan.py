@@ -1,7 +1,7 @@
 """What a merge would do: for each thing and link changed on a branch since it forked or was merged, which side holds when.
 
 Only reads. A different change on both sides is a conflict; so is what cannot coexist with the trunk. What is merged is in a
-`Plan`; `merge_write.py` writes it.
+`MergePlan`; `merge_write.py` writes it.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class NodePlan:
 
 
 @dataclass
-class Plan:
+class MergePlan:
     """All that is merged: things by their number on the branch, links by their triple."""
 
     nodes: dict[int, NodePlan] = field(default_factory=dict)
@@ -91,10 +91,10 @@ class Planning:
         self.trunk, self.branch, self.base, self.now = trunk, branch, base, now
         self.mine, self.theirs = trunk.index, branch.index
         self.decide = decide
-        self.plan = Plan()
+        self.plan = MergePlan()
         self._words: dict[tuple[bool, int], bytes] = {}
 
-    def made(self) -> Plan:
+    def made(self) -> MergePlan:
         """The plan."""
         self._kinds()
         self._trust()

@@ -1,4 +1,4 @@
-"""Writing a merge: what a `Plan` holds is recorded on the trunk in one transaction, at one new instant."""
+"""Writing a merge: what a `MergePlan` holds is recorded on the trunk in one transaction, at one new instant."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from itertools import pairwise
 from graphstore.core.read.sight import Core
 from graphstore.core.read.view_diff import description
 from graphstore.core.write.linking import Claim, Ends, Linking
-from graphstore.core.write.merge_plan import NodePlan, Plan, Triple, Win, between, claimed
+from graphstore.core.write.merge_plan import MergePlan, NodePlan, Triple, Win, between, claimed
 from graphstore.core.write.slots import TRUST
 from graphstore.core.write.transaction import Transaction
 from graphstore.values.models import Merge
@@ -30,7 +30,7 @@ from graphstore.values.threeway import Statement
 class MergeWriter:
     """The writing of one plan."""
 
-    def __init__(self, trunk: Core, branch: Core, work: Transaction, plan: Plan) -> None:
+    def __init__(self, trunk: Core, branch: Core, work: Transaction, plan: MergePlan) -> None:
         self.trunk, self.branch, self.work, self.plan = trunk, branch, work, plan
         self.mine, self.theirs = trunk.index, branch.index
         assert self.theirs.branch is not None and self.theirs.forked is not None
