@@ -204,11 +204,11 @@ def test_bad_input_is_refused(auth, wrong):
 def test_brief_tells_each_statement_once_and_counts_the_rest(store):
     nodes = [store.add_node("fact", {"n": f"word{number % 12}"}, id=f"n{number:02}") for number in range(14)]
 
-    told = brief(nodes)
+    drafted = brief(nodes)
 
-    assert (14, None) == (told["count"], told["to"])
-    assert told["summary"].startswith("14 facts, 2026-02-01 → …: word0; word1; ")
-    assert told["summary"].endswith("; word7; and 4 more")
+    assert (14, None) == (drafted["count"], drafted["to"])
+    assert drafted["summary"].startswith("14 facts, 2026-02-01 → …: word0; word1; ")
+    assert drafted["summary"].endswith("; word7; and 4 more")
 
 
 # ---------------------------------------------------------------- folding
@@ -342,7 +342,7 @@ def test_consolidations_are_there_after_reopening(disk_store, clock):
 
 # ---------------------------------------------------------------- whatever the store holds
 
-sayings = st.lists(
+statement_specs = st.lists(
     st.tuples(
         st.sampled_from(["fact", "note"]),
         st.sampled_from(["a b c d", "a b c e", "a b c d", "x y z 1", "x y z 2", "q"]),
@@ -353,10 +353,12 @@ sayings = st.lists(
 
 
 @settings(max_examples=60, deadline=None)
-@given(said=sayings, similar=st.sampled_from([0.2, 0.5, 0.6, 1.0]))
-def test_groups_are_of_one_kind_apart_and_without_contradictions_whatever_the_store_holds(said, similar):
+@given(statements=statement_specs, similar=st.sampled_from([0.2, 0.5, 0.6, 1.0]))
+def test_groups_are_of_one_kind_apart_and_without_contradictions_whatever_the_store_holds(
+    statements, similar
+):
     with graphstore.open(":memory:") as store:
-        for number, (kind, text, fate) in enumerate(said):
+        for number, (kind, text, fate) in enumerate(statements):
             store.add_node(kind, {"says": text}, id=f"n{number:02}", valid_from=day("2026-01-01"), tags=["t"])
             if fate == "ends":
                 store.end(f"n{number:02}", at="2026-02-01")

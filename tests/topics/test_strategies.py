@@ -24,7 +24,7 @@ from graphstore.topics.strategies import (
 from tests.conftest import day
 
 
-class Said(NamedTuple):
+class Spec(NamedTuple):
     id: str
     valid_from: object = day("2026-01-01")
     tx_from: object = day("2026-01-01")
@@ -38,7 +38,7 @@ class Joined(NamedTuple):
     target: str
 
 
-def told(decision):
+def outcome(decision):
     return decision.won, decision.lost, decision.undecided
 
 
@@ -46,17 +46,17 @@ def told(decision):
 
 
 def test_the_latest_in_the_world_wins_and_what_is_told_late_of_earlier_does_not():
-    jwt = Said("jwt", day("2026-01-30"), day("2026-01-30"))
-    late = Said("late", day("2026-01-10"), day("2026-03-01"))
+    jwt = Spec("jwt", day("2026-01-30"), day("2026-01-30"))
+    late = Spec("late", day("2026-01-10"), day("2026-03-01"))
 
-    assert ("jwt", ("late",), ()) == told(latest_wins([late, jwt]))
+    assert ("jwt", ("late",), ()) == outcome(latest_wins([late, jwt]))
 
 
 def test_of_one_instant_what_was_told_last_wins_then_the_greater_id():
-    early, last = Said("z", tx_from=day("2026-01-01")), Said("a", tx_from=day("2026-01-02"))
-    assert ("a", ("z",), ()) == told(latest_wins([early, last]))
+    early, last = Spec("z", tx_from=day("2026-01-01")), Spec("a", tx_from=day("2026-01-02"))
+    assert ("a", ("z",), ()) == outcome(latest_wins([early, last]))
     assert "recorded last" in latest_wins([early, last]).why
-    assert ("b", ("a",), ()) == told(latest_wins([Said("a"), Said("b")]))
+    assert ("b", ("a",), ()) == outcome(latest_wins([Spec("a"), Spec("b")]))
 
 
 # ---------------------------------------------------------------- explicit override
@@ -68,38 +68,38 @@ def test_what_says_that_it_replaces_wins():
         Joined("31", "supersedes", "2"),
         Joined("31", "supersedes", "16"),
     ]
-    rest, hybrid, graphql = Said("2"), Said("16", day("2026-03-01")), Said("31")
+    rest, hybrid, graphql = Spec("2"), Spec("16", day("2026-03-01")), Spec("31")
 
-    assert ("31", ("2", "16"), ()) == told(explicit_override([rest, hybrid, graphql], links))
+    assert ("31", ("2", "16"), ()) == outcome(explicit_override([rest, hybrid, graphql], links))
 
 
 def test_nothing_is_decided_where_nobody_says_so():
-    assert (None, (), ("a", "b")) == told(explicit_override([Said("a"), Said("b")], []))
-    assert (None, ("a",), ("b", "c")) == told(
-        explicit_override([Said("a"), Said("b"), Said("c")], [Joined("b", "supersedes", "a")])
+    assert (None, (), ("a", "b")) == outcome(explicit_override([Spec("a"), Spec("b")], []))
+    assert (None, ("a",), ("b", "c")) == outcome(
+        explicit_override([Spec("a"), Spec("b"), Spec("c")], [Joined("b", "supersedes", "a")])
     )
 
 
 def test_other_links_and_links_to_other_things_override_nothing():
     links = [Joined("a", "supports", "b"), Joined("x", "supersedes", "b")]
-    assert (None, (), ("a", "b")) == told(explicit_override([Said("a"), Said("b")], links))
+    assert (None, (), ("a", "b")) == outcome(explicit_override([Spec("a"), Spec("b")], links))
 
 
 # ---------------------------------------------------------------- versioned topics
 
 
 def test_the_highest_version_wins_whatever_its_date():
-    one, two = Said("x", day("2026-02-01"), key="auth_v1"), Said("y", day("2026-01-01"), key="auth_v10")
+    one, two = Spec("x", day("2026-02-01"), key="auth_v1"), Spec("y", day("2026-01-01"), key="auth_v10")
 
-    assert ("y", ("x",), ()) == told(versioned_topics([one, two]))
+    assert ("y", ("x",), ()) == outcome(versioned_topics([one, two]))
 
 
 def test_what_has_no_number_and_what_shares_the_highest_is_left():
-    one, two, bare = Said("1", key="auth_v1"), Said("2", key="auth_v2"), Said("b", key="auth")
+    one, two, bare = Spec("1", key="auth_v1"), Spec("2", key="auth_v2"), Spec("b", key="auth")
 
-    assert ("2", ("1",), ("b",)) == told(versioned_topics([one, two, bare]))
-    assert (None, ("1",), ("2", "3")) == told(versioned_topics([one, two, Said("3", key="auth_v2")]))
-    assert (None, (), ("b",)) == told(versioned_topics([bare]))
+    assert ("2", ("1",), ("b",)) == outcome(versioned_topics([one, two, bare]))
+    assert (None, ("1",), ("2", "3")) == outcome(versioned_topics([one, two, Spec("3", key="auth_v2")]))
+    assert (None, (), ("b",)) == outcome(versioned_topics([bare]))
 
 
 def test_versions_are_read_from_keys():
@@ -113,12 +113,12 @@ def test_versions_are_read_from_keys():
 
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_of_nothing_nothing_wins(name):
-    assert (None, (), ()) == told(STRATEGIES[name]([], []))
+    assert (None, (), ()) == outcome(STRATEGIES[name]([], []))
 
 
 SOME = st.lists(
     st.builds(
-        Said,
+        Spec,
         st.sampled_from("abcdef"),
         st.sampled_from([day("2026-01-01"), day("2026-02-01")]),
         st.sampled_from([day("2026-01-01"), day("2026-02-01")]),
@@ -170,11 +170,11 @@ def test_an_unknown_strategy_is_refused_with_those_there_are():
 
 def test_a_strategy_of_ones_own_decides_on_what_it_was_given():
     mine = lambda statements, links: Decision(strategy="first", won=statements[0].id, why="it came first")  # noqa: E731
-    assert "a" == decide(mine, "auth", [Said("a"), Said("b")]).won
+    assert "a" == decide(mine, "auth", [Spec("a"), Spec("b")]).won
     with pytest.raises(InvalidError, match="none of the statements"):
-        decide(lambda statements, links: Decision(strategy="x", won="z", why=""), "auth", [Said("a")])
+        decide(lambda statements, links: Decision(strategy="x", won="z", why=""), "auth", [Spec("a")])
     with pytest.raises(InvalidError, match="gave None"):
-        decide(lambda statements, links: None, "auth", [Said("a")])
+        decide(lambda statements, links: None, "auth", [Spec("a")])
 
 
 def test_the_examples_in_the_module_are_true():

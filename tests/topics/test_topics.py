@@ -1,4 +1,4 @@
-"""Topics: what messages say is memorized; what stands, what it was before, what is planned; who decides between several."""
+"""Topics: messages are memorized; what stands, what stood before, what is planned; who decides between several."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def standing(view):
 
 @pytest.fixture
 def repricer(store, clock):
-    """A project's evolution in three sessions, told when they took place."""
+    """A project's evolution in three sessions, recorded when they took place."""
     for date, session, messages in (
         ("2026-01-01", 1, [{"id": "node_1", "kind": "task", "content": "Build WB Repricer"}, {"id": "node_2", "content": "Using REST API"}]),
         ("2026-01-15", 5, [
@@ -512,7 +512,7 @@ def test_a_follower_finds_what_came_since(disk_store):
 
 @pytest.fixture
 def tagged(store):
-    """Two that stand under one tag; the second was told later, of an earlier time."""
+    """Two that stand under one tag; the second was recorded later, for an earlier time."""
     with store.transaction():
         store.add_node("evidence", {}, id="jwt", text="Using JWT", tags=["auth"], valid_from="2026-01-20")
     store.add_node("decision", {}, id="old", text="Using sessions", tags=["auth"], valid_from="2026-01-01")

@@ -1,4 +1,4 @@
-"""What cannot both be right: said by links, found among nodes that talk of the same, and decided by somebody."""
+"""What cannot both be right: recorded by links, found among nodes about the same, and decided by somebody."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from graphstore.values.similar_pairs import alike
 pytestmark = pytest.mark.served
 
 
-def told(found):
+def pairs(found):
     """The pairs, the newer (or the source) first."""
     return [(each.source.id, each.target.id) for each in found]
 
 
 @pytest.fixture
 def days(store, clock):
-    """Two facts on the day of deploys that cannot both be right, the second told and true a day later."""
+    """Two facts on the day of deploys that cannot both be right, the second recorded and true a day later."""
     clock.set("2026-01-01")
     store.add_node("fact", {}, id="friday", text="deploys run on Friday")
     clock.set("2026-01-02")
@@ -35,7 +35,7 @@ def days(store, clock):
 
 
 @pytest.fixture
-def said(days):
+def disputed(days):
     """The same two, and a link that says so."""
     days.link("friday", "contradicts", "tuesday", reason="one pipeline", strength=4, metadata={"by": "ops"})
     return days
@@ -116,7 +116,7 @@ def test_a_candidate_is_of_the_same_kind_and_shares_a_fifth_of_the_words(store, 
     clock.move(days=1)
     store.add_node(kind, {}, id="other", text=text)
 
-    assert expected == told(store.contradictions())
+    assert expected == pairs(store.contradictions())
 
 
 def test_nearly_the_same_words_with_other_numbers_are_a_candidate(store):
@@ -127,7 +127,7 @@ def test_nearly_the_same_words_with_other_numbers_are_a_candidate(store):
     store.add_node("fact", {}, id="six", text=f"{words} 6 minutes")
     store.add_node("fact", {}, id="same", text=f"{words} about 5 minutes")
 
-    assert {("six", "five"), ("same", "six")} == set(told(store.contradictions()))
+    assert {("six", "five"), ("same", "six")} == set(pairs(store.contradictions()))
 
 
 def test_one_scope_never_contradicts_another(store):
@@ -141,7 +141,7 @@ def test_without_a_text_the_values_are_compared(store):
     store.add_node("fact", {"name": "api server", "port": 80}, id="node-a")
     store.add_node("fact", {"name": "api server", "port": 81}, id="node-b")
 
-    assert [("node-b", "node-a")] == told(store.contradictions())
+    assert [("node-b", "node-a")] == pairs(store.contradictions())
 
 
 @pytest.mark.parametrize("kind", ["supersedes", "corrects", "derived_from", "supports"])
@@ -152,11 +152,11 @@ def test_what_a_lifecycle_link_joins_is_no_candidate(days, kind):
 
 def test_another_link_between_the_two_leaves_them_candidates(days):
     days.link("friday", "related_to", "tuesday")
-    assert [("tuesday", "friday")] == told(days.contradictions())
+    assert [("tuesday", "friday")] == pairs(days.contradictions())
 
 
-def test_a_pair_that_was_said_to_contradict_is_there_once(said):
-    (found,) = said.contradictions()
+def test_a_pair_with_a_contradicts_link_is_there_once(disputed):
+    (found,) = disputed.contradictions()
 
     assert ("friday", "tuesday", "one pipeline", None) == (
         found.source.id,
@@ -169,13 +169,13 @@ def test_a_pair_that_was_said_to_contradict_is_there_once(said):
 def test_who_disagreed_with_whom_is_read_at_any_coordinate(days, clock):
     days.end("friday", at="2026-01-20")
     assert [] == days.contradictions()
-    assert [("tuesday", "friday")] == told(days.as_of(valid="2026-01-10").contradictions())
+    assert [("tuesday", "friday")] == pairs(days.as_of(valid="2026-01-10").contradictions())
     assert [] == days.as_of(valid="2026-01-01").contradictions()
-    assert [("tuesday", "friday")] == told(days.knowledge_at("2026-01-31").contradictions())
+    assert [("tuesday", "friday")] == pairs(days.knowledge_at("2026-01-31").contradictions())
     clock.set("2026-02-02")
     days.revise("tuesday", {}, text="the cat sleeps")
     assert [] == days.as_of(valid="2026-01-10").contradictions()
-    assert [("tuesday", "friday")] == told(
+    assert [("tuesday", "friday")] == pairs(
         days.as_of(valid="2026-01-10", tx="2026-02-01T12:00Z").contradictions()
     )
 
@@ -195,9 +195,9 @@ def test_explicit_ones_come_first_and_the_newer_before_the_older(days, clock):
         ("monday", "friday"),
         ("tuesday", "friday"),
     ]
-    assert wanted == told(days.contradictions())
-    assert wanted[:3] == told(days.contradictions(limit=3))
-    assert wanted[:2] == told(days.contradictions(candidates=False))
+    assert wanted == pairs(days.contradictions())
+    assert wanted[:3] == pairs(days.contradictions(limit=3))
+    assert wanted[:2] == pairs(days.contradictions(candidates=False))
     with pytest.raises(InvalidError, match="limit 0"):
         days.contradictions(limit=0)
 
@@ -207,7 +207,7 @@ def test_kinds_are_mixed_by_age(store, clock):
         store.add_node(kind, {}, id=f"node-{number}", text=f"deploys run on day {number}")
         clock.move(days=1)
 
-    assert [("node-4", "node-2"), ("node-4", "node-0"), ("node-3", "node-1"), ("node-2", "node-0")] == told(
+    assert [("node-4", "node-2"), ("node-4", "node-0"), ("node-3", "node-1"), ("node-2", "node-0")] == pairs(
         store.contradictions()
     )
 
@@ -215,22 +215,22 @@ def test_kinds_are_mixed_by_age(store, clock):
 # ---------------------------------------------------------------- deciding
 
 
-def test_keeping_one_retracts_the_other_and_says_that_it_is_corrected(said, clock):
-    before = said.as_of()
-    (found,) = said.contradictions()
+def test_keeping_one_retracts_the_other_and_links_the_correction(disputed, clock):
+    before = disputed.as_of()
+    (found,) = disputed.contradictions()
     clock.set("2026-02-02")
-    done = said.resolve(found, keep="tuesday", reason="asked the team")
+    done = disputed.resolve(found, keep="tuesday", reason="asked the team")
 
     assert (True, "tuesday", found.link.id) == (done.settled, done.decision, done.link.id)
     assert ("retracted", "stands") == (done.source.standing, done.target.standing)
     assert {"by": "ops", "decision": "tuesday"} == done.link.metadata
     assert ("one pipeline", 4, "user") == (done.link.reason, done.link.strength, done.link.created_by)
     assert [("retracted", "asked the team"), ("corrected", "asked the team")] == [
-        (step.how, step.why) for step in said.what_superseded("friday").chain
+        (step.how, step.why) for step in disputed.what_superseded("friday").chain
     ]
-    assert ["tuesday"] == [thing.id for thing in said.what_superseded("friday").current]
-    assert [] == said.contradictions()
-    assert [done] == said.contradictions(settled=True)
+    assert ["tuesday"] == [thing.id for thing in disputed.what_superseded("friday").current]
+    assert [] == disputed.contradictions()
+    assert [done] == disputed.contradictions(settled=True)
     assert [found] == before.contradictions()
 
 
@@ -240,8 +240,8 @@ def test_it_is_one_transaction_with_its_reason(days):
     done = days.resolve(found, keep="friday", reason="measured")
 
     assert 1 == days.stats()["transactions"] - before
-    told = [(change.verb, change.subject, change.reason) for change in days.changes() if change.reason]
-    assert {("resolve", done.link.id, "measured"), ("retract", "tuesday", "measured")} <= set(told)
+    changes = [(change.verb, change.subject, change.reason) for change in days.changes() if change.reason]
+    assert {("resolve", done.link.id, "measured"), ("retract", "tuesday", "measured")} <= set(changes)
     assert "tuesday" not in [node.id for node in days.nodes()]
 
 
@@ -252,7 +252,7 @@ def test_keeping_both_lets_them_stand_side_by_side(days):
     assert (True, "both", {"decision": "both"}) == (done.settled, done.decision, done.link.metadata)
     assert ["friday", "tuesday"] == [node.id for node in days.nodes()]
     assert [] == days.contradictions()
-    assert [("tuesday", "friday")] == told(days.contradictions(settled=True))
+    assert [("tuesday", "friday")] == pairs(days.contradictions(settled=True))
 
 
 def test_a_decision_on_a_candidate_holds_for_all_the_time_both_held(days):
@@ -260,7 +260,7 @@ def test_a_decision_on_a_candidate_holds_for_all_the_time_both_held(days):
     days.resolve(found, keep="both", reason="two pipelines")
 
     assert [] == days.as_of(valid="2026-01-02").contradictions()
-    assert [("tuesday", "friday")] == told(days.as_of(valid="2026-01-02", tx="2026-01-31").contradictions())
+    assert [("tuesday", "friday")] == pairs(days.as_of(valid="2026-01-02", tx="2026-01-31").contradictions())
 
 
 def test_a_decision_on_a_candidate_leaves_what_was_said_at_another_time(days):
@@ -297,11 +297,11 @@ def test_events_can_be_decided_between_too(store):
     assert ("stands", "retracted") == (done.source.standing, done.target.standing)
 
 
-def test_one_that_corrects_the_other_already_is_not_said_to_again(said):
-    said.link("tuesday", "corrects", "friday", reason="before", valid_from="2026-01-01")
-    said.resolve(*said.contradictions(), keep="tuesday", reason="asked")
+def test_one_that_corrects_the_other_already_is_not_linked_again(disputed):
+    disputed.link("tuesday", "corrects", "friday", reason="before", valid_from="2026-01-01")
+    disputed.resolve(*disputed.contradictions(), keep="tuesday", reason="asked")
 
-    assert ["before"] == [link.reason for link in said.links_from("tuesday", "corrects")]
+    assert ["before"] == [link.reason for link in disputed.links_from("tuesday", "corrects")]
 
 
 def test_only_one_of_the_two_can_be_kept(days):
@@ -316,12 +316,12 @@ def test_only_one_of_the_two_can_be_kept(days):
     assert [found] == days.contradictions()
 
 
-def test_what_is_decided_is_not_decided_again(said):
-    (found,) = said.contradictions()
-    said.resolve(found, keep="both", reason="two pipelines")
-    for again in (found, *said.contradictions(settled=True)):
+def test_what_is_decided_is_not_decided_again(disputed):
+    (found,) = disputed.contradictions()
+    disputed.resolve(found, keep="both", reason="two pipelines")
+    for again in (found, *disputed.contradictions(settled=True)):
         with pytest.raises(ConflictError, match="decided already: 'both'"):
-            said.resolve(again, keep="friday", reason="after all")
+            disputed.resolve(again, keep="friday", reason="after all")
 
 
 def test_a_contradiction_of_what_no_longer_stands_is_over(days):
@@ -331,11 +331,11 @@ def test_a_contradiction_of_what_no_longer_stands_is_over(days):
         days.resolve(found, keep="tuesday", reason="so")
 
 
-def test_a_contradiction_that_was_taken_back_is_over(said):
-    (found,) = said.contradictions()
-    said.unlink(found.link.id)
+def test_a_contradiction_that_was_taken_back_is_over(disputed):
+    (found,) = disputed.contradictions()
+    disputed.unlink(found.link.id)
     with pytest.raises(ConflictError, match="no longer says so"):
-        said.resolve(found, keep="tuesday", reason="so")
+        disputed.resolve(found, keep="tuesday", reason="so")
 
 
 def test_a_candidate_described_anew_since_has_to_be_read_again(days):

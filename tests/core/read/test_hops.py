@@ -147,7 +147,7 @@ def test_turned_links_are_selected_by_the_group_of_their_kind(web: GraphStore) -
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("arguments", "message"),
     [
         ({"group": "factuals"}, "factual"),
         ({"confidence": "sure"}, "explicit"),
@@ -156,9 +156,11 @@ def test_turned_links_are_selected_by_the_group_of_their_kind(web: GraphStore) -
         ({"kinds": 5}, "link kind"),
     ],
 )
-def test_what_cannot_be_asked_says_what_can(web: GraphStore, asked: dict[str, str], said: str) -> None:
-    with pytest.raises(InvalidError, match=said):
-        web.links_from("outage", **asked)
+def test_a_wrong_argument_names_the_right_ones(
+    web: GraphStore, arguments: dict[str, str], message: str
+) -> None:
+    with pytest.raises(InvalidError, match=message):
+        web.links_from("outage", **arguments)
 
 
 def test_inspect_has_symmetric_links_once_and_same_topic_apart(web: GraphStore) -> None:
@@ -280,14 +282,14 @@ class Hub:
         if self.chance.random() < 0.3:
             ends.reverse()
         start = self.day()
-        said = {
+        attributes = {
             "valid_from": start,
             "valid_to": self.chance.choice([None, start + timedelta(days=self.chance.randrange(1, 9))]),
             "confidence": self.chance.choice(["explicit", "inferred"]),
         }
         with suppress(ConflictError):
             link = self.store.link(
-                ends[0], self.chance.choice(["uses", "related_to", "blocks"]), ends[1], **said
+                ends[0], self.chance.choice(["uses", "related_to", "blocks"]), ends[1], **attributes
             )
             if link.tx_from == self.store.at.tx:  # else it was there already
                 self.cut(link.id, link.valid_from, link.valid_to)
@@ -328,7 +330,7 @@ class Hub:
     def seen(self, view: Reader) -> list[str]:
         return sorted({link.id for link in (*view.links_from("hub"), *view.backlinks_to("hub"))})
 
-    def told(self, at: Coordinate) -> list[str]:
+    def recorded(self, at: Coordinate) -> list[str]:
         return sorted(
             row.id
             for row in self.rows
@@ -352,7 +354,7 @@ def test_a_thing_with_many_links_shows_those_that_hold_at_each_coordinate(store,
         coordinates.append(store.as_of(valid=hub.day(70)).at)
         if turn % 5 == 0:
             for at in [coordinates[-1], *hub.chance.sample(coordinates, min(4, len(coordinates)))]:
-                assert hub.told(at) == hub.seen(store.as_of(valid=at.valid, tx=at.tx))
+                assert hub.recorded(at) == hub.seen(store.as_of(valid=at.valid, tx=at.tx))
     assert 100 < len({row.id for row in hub.rows if row.source == "hub"})
 
 
@@ -360,8 +362,8 @@ def test_a_link_among_many_that_were_over_is_shown_again_when_it_is_said_for_lon
     for id in ("hub", *Hub.OTHERS, *(f"more-{number}" for number in range(40))):
         store.add_node("fact", {}, id=id, valid_from="2026-01-01")
     for other in store.nodes()[1:]:
-        said = {"valid_from": "2026-01-01", "valid_to": "2026-01-02", "confidence": "inferred"}
-        store.link("hub", "related_to", other.id, **said)
+        attributes = {"valid_from": "2026-01-01", "valid_to": "2026-01-02", "confidence": "inferred"}
+        store.link("hub", "related_to", other.id, **attributes)
     assert [] == store.links_from("hub")
 
     store.link("hub", "related_to", "other-7", valid_from="2026-01-01")

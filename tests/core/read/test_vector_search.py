@@ -53,7 +53,7 @@ def rows(path: Path) -> list[vector_file.Row]:
 TOLD = ("the car is red", "a cat sleeps", "bread for sale", "login needs a password")
 
 
-def told(path: Path, embed=None, clock: Clock | None = None, more: int = 0) -> None:
+def write_store(path: Path, embed=None, clock: Clock | None = None, more: int = 0) -> None:
     with graphstore.open(path, clock=clock) as store:
         memory = Memory(store, embed)
         for text in TOLD:
@@ -245,7 +245,7 @@ def test_without_numpy_the_extra_is_named(store, monkeypatch):
 
 
 def test_vectors_are_read_and_not_made_again(path):
-    told(path, Concepts())
+    write_store(path, Concepts())
     embed = Concepts()
     with graphstore.open(path) as store:
         assert ["the car is red"] == texts(Memory(store, embed).recall("automobile", 1))
@@ -256,7 +256,7 @@ def test_vectors_are_read_and_not_made_again(path):
 
 
 def test_a_file_that_is_gone_is_made_anew(path):
-    told(path, Concepts())
+    write_store(path, Concepts())
     (file,) = vector_file.files(path)
     before = file.read_bytes()
     file.unlink()
@@ -279,7 +279,7 @@ def test_a_file_that_goes_while_it_is_used_is_written_again(path):
 
 @pytest.mark.parametrize("where", ["magic", "header", "row", "tail", "zeros"])
 def test_damage_is_said_and_made_good(path, where):
-    told(path, Concepts())
+    write_store(path, Concepts())
     (file,) = vector_file.files(path)
     header = vector_file.read_header(file)
     data = bytearray(file.read_bytes())
@@ -295,8 +295,8 @@ def test_damage_is_said_and_made_good(path, where):
     embed = Concepts()
     with graphstore.open(path) as store:
         assert ["the car is red"] == texts(Memory(store, embed).recall("automobile", 1))
-        said = [notice for notice in store.notices if "made anew" in notice]
-    assert (where in ("magic", "header", "row")) == bool(said)
+        notices = [notice for notice in store.notices if "made anew" in notice]
+    assert (where in ("magic", "header", "row")) == bool(notices)
     expected = {"magic": 4, "header": 4, "row": 1, "tail": 1, "zeros": 0}[where]
     assert expected == len(embed.asked) - 1
     assert len(TOLD) == len(rows(path))
@@ -309,7 +309,7 @@ def test_damage_is_said_and_made_good(path, where):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_no_changed_byte_gives_a_wrong_answer(path, seed):
-    told(path, Concepts(), more=20)
+    write_store(path, Concepts(), more=20)
     (file,) = vector_file.files(path)
     whole, chance = file.read_bytes(), random.Random(seed)
     with graphstore.open(path) as store:
@@ -326,7 +326,7 @@ def test_no_changed_byte_gives_a_wrong_answer(path, seed):
 
 
 def test_vectors_of_another_store_count_for_nothing(path, tmp_path):
-    told(path, Concepts())
+    write_store(path, Concepts())
     other = tmp_path / "other.gs"
     with graphstore.open(other) as store:
         for text in ("bread", "cake"):
@@ -364,7 +364,7 @@ class Other(Concepts):
 
 
 def test_another_model_serves_by_text_until_all_is_embedded(path):
-    told(path, Concepts(), more=30)
+    write_store(path, Concepts(), more=30)
     embed, steps = Other(), []
     with graphstore.open(path) as store:
         memory = Memory(store, embed)
@@ -382,7 +382,7 @@ def test_another_model_serves_by_text_until_all_is_embedded(path):
 
 
 def test_a_model_that_changed_its_dimension_is_another(path):
-    told(path, Concepts())
+    write_store(path, Concepts())
 
     class Grown(Other):
         model = "concepts"
@@ -401,7 +401,7 @@ def test_a_dimension_that_was_never_declared_may_change_too(path):
         return [[0.0, 0.0, 1.0]] * len(texts)
 
     flat.model = flatter.model = "flat"
-    told(path, flat)
+    write_store(path, flat)
     with graphstore.open(path) as store:
         memory = Memory(store, flatter)
         assert [1.0] * 4 == [hit.vector_score for hit in memory.recall("anything")]
@@ -410,14 +410,14 @@ def test_a_dimension_that_was_never_declared_may_change_too(path):
 
 
 def test_a_dimension_nobody_declared_is_found_out(path):
-    told(path, signs)
+    write_store(path, signs)
     with graphstore.open(path) as store:
         assert "a cat sleeps" == texts(Memory(store, signs).recall("A cat, sleeps!", 1))[0]
     assert vector_file.read_header(vector_file.files(path)[0])[:2] == ("tests.support.embedding:signs", 16)
 
 
 def test_reembedding_that_was_killed_goes_on(path):
-    told(path, more=80)
+    write_store(path, more=80)
     done = 0
     for _ in range(3):
         process = subprocess.Popen(
@@ -440,7 +440,7 @@ def test_reembedding_that_was_killed_goes_on(path):
 
 
 def test_reembed_wants_an_embedder_and_a_writer(path):
-    told(path)
+    write_store(path)
     with graphstore.open(path) as store, pytest.raises(InvalidError, match="no embedder"):
         Memory(store).reembed()
     with graphstore.open(path, read_only=True) as store, pytest.raises(InvalidError, match="read only"):
@@ -459,8 +459,8 @@ def forget(store, how: str, name: str) -> None:
 
 @pytest.mark.parametrize("how", ["erase", "evict", "purge"])
 def test_the_vector_goes_with_what_is_forgotten(path, how):
-    told(path, Concepts(), more=20)
-    told(path, Other())
+    write_store(path, Concepts(), more=20)
+    write_store(path, Other())
     with graphstore.open(path) as store:
         memory = Memory(store, Concepts())
         (car,) = (hit.node for hit in memory.recall("red", 1))
@@ -485,7 +485,7 @@ def rows_of(path: Path, model: str) -> list[vector_file.Row]:
 
 
 def test_a_half_written_row_goes_with_what_is_forgotten(path):
-    told(path, Concepts())
+    write_store(path, Concepts())
     (file,) = vector_file.files(path)
     with open(file, "ab") as sink:
         sink.write(b"SECRET")
@@ -510,7 +510,7 @@ def test_a_store_in_memory_forgets_too(store):
 
 def test_mostly_blank_file_is_written_anew(path, monkeypatch):
     monkeypatch.setattr(vector_file, "_BLANKS", 5)
-    told(path, Concepts(), more=30)
+    write_store(path, Concepts(), more=30)
     (file,) = vector_file.files(path)
     with graphstore.open(path) as store:
         store.evict(ids=[node.id for node in store.nodes("chunk") if "number" in node.text])
@@ -545,7 +545,7 @@ def test_a_follower_reads_what_the_writer_embeds(path):
 
 
 def test_a_follower_writes_nothing(path):
-    told(path)
+    write_store(path)
     before = {file: file.read_bytes() for file in path.rglob("*") if file.is_file()}
     with graphstore.open(path, read_only=True) as reader:
         assert ["the car is red"] == texts(Memory(reader, Concepts()).recall("automobile", 1))
@@ -635,14 +635,14 @@ def scanned(view, text: str, k: int, prefixes, user, embed) -> list[str]:
         if (prefixes is None or node.scope.partition(":")[0] in prefixes)
         and (user is None or node.scope.partition(":")[2] in ("", user))
     }
-    said = [id for id, _ in bm25(view, text) if id in chunks][:k]
+    by_words = [id for id, _ in bm25(view, text) if id in chunks][:k]
     meant: list[str] = []
     if embed:
         asked = embed([text])[0]
         near = {id: float(np.dot(asked, embed([node.text])[0])) / 16 for id, node in chunks.items()}
         meant = sorted(near, key=lambda id: (-near[id], id))[:k]
-    fused = fuse([said, [], meant])
-    place = {id: rank for rank, id in enumerate(said)}
+    fused = fuse([by_words, [], meant])
+    place = {id: rank for rank, id in enumerate(by_words)}
     return sorted(fused, key=lambda id: (-fused[id], place.get(id, 10**6), id))[:k]
 
 
@@ -729,12 +729,12 @@ def test_what_links_lead_to_equals_a_walk_of_every_path(steps, query, k):
                     if user is None or node.scope.partition(":")[2] in ("", user)
                 }
                 found = memory.recall(query, k, user=user, valid=at, tx=at)
-                said = [(id, score) for id, score in bm25(view, query) if id in seen][:k]
+                by_words = [(id, score) for id, score in bm25(view, query) if id in seen][:k]
                 meant = {
                     id: float(np.dot(signs([query])[0], signs([view.node(id).text])[0])) / 16 for id in seen
                 }
                 meant = dict(sorted(meant.items(), key=lambda one: (-one[1], one[0]))[:k])
-                seeds = {id: score / said[0][1] for id, score in said}
+                seeds = {id: score / by_words[0][1] for id, score in by_words}
                 best = max(meant.values(), default=0.0)
                 for id, score in meant.items():
                     if score > 0:
@@ -744,11 +744,11 @@ def test_what_links_lead_to_equals_a_walk_of_every_path(steps, query, k):
                 for hit in found:
                     assert brought.get(hit.node.id, 0.0) == pytest.approx(hit.spread_score)
                 ranked = sorted(brought, key=lambda id: -round(brought[id], 9))
-                ranks = [[id for id, _ in said], ranked, list(meant)]
+                ranks = [[id for id, _ in by_words], ranked, list(meant)]
                 best_first = sorted(fuse(ranks).values(), reverse=True)[:k]
                 if len({round(share, 9) for share in brought.values()}) == len(brought):  # no two alike
                     assert best_first == pytest.approx([hit.score for hit in found])
-                assert min(k, len({*dict(said), *brought, *meant})) == len(found)
+                assert min(k, len({*dict(by_words), *brought, *meant})) == len(found)
 
 
 def test_threads_remember_and_recall_at_once(path):

@@ -283,7 +283,7 @@ day = st.integers(0, LAST)
 name = st.sampled_from(NAMES)
 kind = st.sampled_from(["precedes", "uses", "related_to", "same_topic"])
 period = st.tuples(day, st.integers(1, LAST) | st.none())
-said = st.lists(st.tuples(name, kind, name, period), max_size=14, unique_by=lambda each: each[:3])
+stated = st.lists(st.tuples(name, kind, name, period), max_size=14, unique_by=lambda each: each[:3])
 kinds = st.sampled_from(
     [(), "precedes", "follows", ("uses", "related_to"), ("used_by",), ("same_topic", "follows", "uses")]
 )
@@ -348,7 +348,7 @@ def every_path(
     return sorted(found)
 
 
-views = st.tuples(said, st.sets(st.integers(0, 13), max_size=3), day, st.integers(0, 20))
+views = st.tuples(stated, st.sets(st.integers(0, 13), max_size=3), day, st.integers(0, 20))
 
 
 def view_of(drawn: Any) -> View:
