@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import graphstore
+from graphstore.store.store import Store
 
 PACKAGE = Path(graphstore.__file__).parent
 
@@ -312,7 +313,7 @@ def test_every_public_class_says_what_it_is(name):
 def test_every_public_method_says_what_it_means():
     silent = [
         f"{kind.__name__}.{name}"
-        for kind in (graphstore.GraphStore, graphstore.View, graphstore.Result)
+        for kind in (Store, graphstore.GraphStore, graphstore.View, graphstore.Result)
         for name, method in vars(kind).items()
         if callable(method) and not name.startswith("_") and not method.__doc__
     ]

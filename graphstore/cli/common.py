@@ -18,7 +18,7 @@ import typer
 
 if TYPE_CHECKING:
     from graphstore.core.read.view import View
-    from graphstore.store.store import GraphStore
+    from graphstore.store.store import Branch, GraphStore
 
 
 class DumpFormat(StrEnum):
@@ -87,7 +87,7 @@ def choose_branch(words: list[str]) -> list[str]:
 @contextmanager
 def open_store(
     path: Path, *, author: str | None = None, read_only: bool = False, create: bool = False
-) -> Iterator["GraphStore"]:
+) -> Iterator["GraphStore | Branch"]:
     """The store, or the branch of it that was chosen, closed afterwards; what opening it repaired is printed on standard error."""
     store = _opened(path, author or os.environ.get("USER"), read_only, create)
     try:
@@ -146,7 +146,7 @@ def with_as_of(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def view_at(store: "GraphStore", valid: str | None, tx: str | None) -> "View":
+def view_at(store: "GraphStore | Branch", valid: str | None, tx: str | None) -> "View":
     """The view asked for, of a command that reads once and ends."""
     return store._read_once(valid, tx)
 

@@ -22,7 +22,7 @@ from graphstore.cli.common import (
 
 if TYPE_CHECKING:
     from graphstore.sessions.transcripts.transcript import SessionStatistics
-    from graphstore.store.store import GraphStore
+    from graphstore.store.store import Branch, GraphStore
 
 
 def demo(
@@ -88,7 +88,7 @@ def export(
 
 
 def _exported(
-    opened: "GraphStore", dump: Path, form: DumpFormat, valid: str | None, tx: str | None
+    opened: "GraphStore | Branch", dump: Path, form: DumpFormat, valid: str | None, tx: str | None
 ) -> tuple[int, str]:
     """Write a store in a format: how many, of what."""
     if form is DumpFormat.graphstore:

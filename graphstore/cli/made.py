@@ -22,7 +22,7 @@ from graphstore.cli.signatures import SIGNATURES
 
 if TYPE_CHECKING:
     from graphstore.core.read.view import View
-    from graphstore.store.store import GraphStore
+    from graphstore.store.store import Branch, GraphStore
 
 NO_WORDS = Word("")
 
@@ -210,7 +210,11 @@ class Asked:
     """A command that is being done: its values, and the store and the view it is asked of."""
 
     def __init__(
-        self, command: Command, store: "GraphStore", values: dict[str, Any], at: Mapping[str, str | None] = {}
+        self,
+        command: Command,
+        store: "GraphStore | Branch",
+        values: dict[str, Any],
+        at: Mapping[str, str | None] = {},
     ) -> None:
         self.command, self.store, self.values = command, store, values
         self.valid, self.tx = at.get("valid"), at.get("tx")

@@ -22,7 +22,7 @@ from graphstore.errors import ConflictError, InvalidError, NotFoundError
 from graphstore.events.correlation import microseconds
 from graphstore.memory.memory import Memory
 from graphstore.store import registry
-from graphstore.store.store import GraphStore
+from graphstore.store.store import Store
 from graphstore.store.upsert import Place, clear, keep, kept_in, let_go
 from graphstore.values.inputs import at_least_one, json_object, optional_text, tags_of, text_of
 from graphstore.values.layers import CHUNK
@@ -278,7 +278,7 @@ class SoulFileIndexer:
     A changed section is described anew from then on, one that is gone is ended, one that is the same is left alone. `user`: whose agent it is.
     """
 
-    def __init__(self, store: GraphStore, *, user: str | None = None) -> None:
+    def __init__(self, store: Store, *, user: str | None = None) -> None:
         self._store = store
         self._user = optional_text("user", user) or ""
 
@@ -336,7 +336,7 @@ class SoulFileIndexer:
 
 
 @registry.write("memory", files=("folder",))
-def index_soul(store: GraphStore, folder: str | Path, *, user: str | None = None) -> SoulIndexed:
+def index_soul(store: Store, folder: str | Path, *, user: str | None = None) -> SoulIndexed:
     """Read the files of a folder that an agent lives by into the layer `soul`, as `SoulFileIndexer` does."""
     return SoulFileIndexer(store, user=user).index(folder)
 
@@ -414,7 +414,7 @@ class Sync:
 
     def __init__(
         self,
-        store: GraphStore,
+        store: Store,
         source: SyncSource,
         *,
         layer: str = "er1",

@@ -18,7 +18,7 @@ from graphstore.errors import ConflictError, InvalidError, NotFoundError
 from graphstore.events import timeline
 from graphstore.memory.memory import Memory
 from graphstore.store import registry
-from graphstore.store.store import GraphStore
+from graphstore.store.store import Store
 from graphstore.store.upsert import Place, entity
 from graphstore.values.inputs import at_least_one, optional_text, text_of
 from graphstore.values.layers import BUILT_IN, CHUNK
@@ -101,7 +101,7 @@ def messages(view: Reader, user: str, thread: str | None = None, limit: int = 20
 
 def _on_timeline(view: Reader, user: str, thread: str | None, limit: int) -> list[Message]:
     where: dict[str, Any] = {"thread": thread} if thread else {"sender": user}
-    here = view.as_of() if isinstance(view, GraphStore) else view
+    here = view.as_of() if isinstance(view, Store) else view
     found: list[Message] = []
     cursor: str | None = None
     while len(found) < limit:
@@ -238,7 +238,7 @@ class Observer:
 
     def __init__(
         self,
-        store: GraphStore,
+        store: Store,
         compress: Compress | None = None,
         *,
         reflect: Reflect | None = None,
@@ -423,7 +423,7 @@ class _Writing:
 
     def __init__(
         self,
-        store: GraphStore,
+        store: Store,
         user: str,
         thread: str | None,
         batch: str | None,

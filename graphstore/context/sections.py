@@ -17,7 +17,7 @@ from graphstore.core.read.view import Reader
 from graphstore.errors import InvalidError
 from graphstore.memory.memory import Memory, MemoryHit, recollect
 from graphstore.store import registry
-from graphstore.store.store import GraphStore
+from graphstore.store.store import Store
 from graphstore.values.inputs import at_least_one, optional_text, text_of
 from graphstore.values.models import Event, Node, Value
 from graphstore.values.period import during, when
@@ -119,7 +119,7 @@ def context(
     at_least_one("recent", recent), at_least_one("k", k)
     if memory is not None and not memory._store._reads_as(view):
         raise InvalidError("memory is that of another store. Give one of the store that is read.")
-    here = view.as_of() if isinstance(view, GraphStore) else view  # all sections at one coordinate
+    here = view.as_of() if isinstance(view, Store) else view  # all sections at one coordinate
     parts = [
         *_words("identity", identity),
         *_files(here, user),

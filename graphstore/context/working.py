@@ -18,7 +18,7 @@ from graphstore.values.models import Event, Node, Recorded, Value
 from graphstore.values.period import TimeLike
 
 if TYPE_CHECKING:
-    from graphstore.store.store import GraphStore
+    from graphstore.store.store import Store
 
 __all__ = ["Expertise", "ExpertiseTracker", "append", "clear", "get", "set"]
 
@@ -50,7 +50,7 @@ def get(view: Reader, user: str, thread: str | None = None) -> Node | None:
 
 
 @registry.write("working")
-def set(store: GraphStore, user: str, thread: str | None, text: str) -> Node:
+def set(store: Store, user: str, thread: str | None, text: str) -> Node:
     """Hold this text in the scratchpad of a thread, or of a user (`thread=None`), from now on. The same text again writes nothing."""
     text = text_of("text", text)
     content = {"user": text_of("user", user)} | ({"thread": text_of("thread", thread)} if thread else {})
@@ -60,7 +60,7 @@ def set(store: GraphStore, user: str, thread: str | None, text: str) -> Node:
 
 
 @registry.write("working")
-def append(store: GraphStore, user: str, thread: str | None, text: str) -> Node:
+def append(store: Store, user: str, thread: str | None, text: str) -> Node:
     """Add a line to a scratchpad. A thread that has none begins with what is seen in it, that of its user, so that nothing vanishes."""
     text = text_of("text", text)
     with store._verb():
@@ -69,7 +69,7 @@ def append(store: GraphStore, user: str, thread: str | None, text: str) -> Node:
 
 
 @registry.write("working")
-def clear(store: GraphStore, user: str, thread: str | None = None) -> bool:
+def clear(store: Store, user: str, thread: str | None = None) -> bool:
     """Hold nothing any more in the scratchpad of a thread, or of a user. False: it held nothing. In the thread that of its user is seen again."""
     text_of("user", user), optional_text("thread", thread)
     return upsert.clear(store, _pad(user, thread), reason="cleared") is not None
@@ -127,7 +127,7 @@ class ExpertiseTracker:
 
     def record(
         self,
-        store: GraphStore,
+        store: Store,
         domain: str,
         outcome: Outcome,
         *,
@@ -220,7 +220,7 @@ class ExpertiseTracker:
 
 @registry.write("working")
 def record_outcome(
-    store: GraphStore,
+    store: Store,
     domain: str,
     outcome: Outcome,
     *,

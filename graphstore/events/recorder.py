@@ -43,7 +43,7 @@ from graphstore.events.regressions import (
     shown,
 )
 from graphstore.store import registry
-from graphstore.store.store import GraphStore
+from graphstore.store.store import Store
 from graphstore.values.inputs import at_least_one, json_object, text_of
 from graphstore.values.models import Event, Json, Recorded
 from graphstore.values.period import EPOCH, Instant, TimeLike, instant, moment
@@ -68,10 +68,10 @@ _SETTINGS = {
     "settle": "int",
 }  # fmt: skip
 _KEPT = 64  # recorders of one store by name; one used again after so many others resumes from the store
-_recorders: WeakKeyDictionary[GraphStore, OrderedDict[str, Recorder]] = WeakKeyDictionary()
+_recorders: WeakKeyDictionary[Store, OrderedDict[str, Recorder]] = WeakKeyDictionary()
 
 
-def _named(store: GraphStore, name: str = "", **settings: Any) -> Recorder:
+def _named(store: Store, name: str = "", **settings: Any) -> Recorder:
     """The recorder that goes by a name where its store is."""
     named = _recorders.setdefault(store, OrderedDict())
     found = named.pop(name, None) or Recorder(store, **settings)
@@ -94,7 +94,7 @@ class Recorder:
 
     def __init__(
         self,
-        store: GraphStore,
+        store: Store,
         *,
         agent: str | None = None,
         correlation: timedelta = CORRELATION,

@@ -31,7 +31,7 @@ from graphstore.values.spans import SpanEvent, Twig
 from graphstore.values.text import line
 
 if TYPE_CHECKING:
-    from graphstore.store.store import GraphStore
+    from graphstore.store.store import Store
 
 __all__ = ["Page", "Span", "Trace", "messages", "record_message", "trace"]
 
@@ -50,7 +50,7 @@ _HEX = frozenset("0123456789abcdef")
 
 @registry.write("timeline", files=("media_path",), here=True)
 def record_message(
-    store: GraphStore,
+    store: Store,
     type: str,
     text: str = "",
     *,
@@ -100,7 +100,7 @@ def record_message(
     )
 
 
-def _media_hash(store: GraphStore, id: str | None, path: str | None, given: str | None) -> str | None:
+def _media_hash(store: Store, id: str | None, path: str | None, given: str | None) -> str | None:
     """The hash to keep: that of the file, else the one given, else the one this message is known with."""
     stated = None if given is None else text_of("media_hash", given)
     if stated is not None and len(stated) == 64 and _HEX.issuperset(stated.lower()):
@@ -121,7 +121,7 @@ def _media_hash(store: GraphStore, id: str | None, path: str | None, given: str 
     return found
 
 
-def _known_hash(store: GraphStore, id: str | None, path: str) -> str | None:
+def _known_hash(store: Store, id: str | None, path: str) -> str | None:
     """The hash of a medium that was there when its message was recorded first."""
     try:
         known = None if id is None else store.inspect(id).node

@@ -35,7 +35,7 @@ from graphstore.values.models import Event
 from graphstore.values.period import BEGINNING, Instant, instant, moment
 
 if TYPE_CHECKING:
-    from graphstore.store.store import GraphStore
+    from graphstore.store.store import Store
 
 Progress = Callable[[int, int], None]
 
@@ -100,7 +100,7 @@ class GitReport(ImportReport):
 
 
 def import_git(
-    store: GraphStore, path: str | Path, *, ref: str = "HEAD", progress: Progress | None = None
+    store: Store, path: str | Path, *, ref: str = "HEAD", progress: Progress | None = None
 ) -> GitReport:
     """Write the commits reachable from `ref` that the store does not have yet.
 
@@ -354,7 +354,7 @@ def _authored(commit: Commit) -> tuple[int | None, int | None]:
 class _Writing:
     """One import: the files as last described, and the counts of the report."""
 
-    def __init__(self, store: GraphStore, repo: Repo, scope: str, known: dict[str, Event]) -> None:
+    def __init__(self, store: Store, repo: Repo, scope: str, known: dict[str, Event]) -> None:
         self.store = store
         self.repo = repo
         self.scope = scope

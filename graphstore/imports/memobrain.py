@@ -28,7 +28,7 @@ from graphstore.values.period import instant, moment
 from graphstore.values.time_range import plural
 
 if TYPE_CHECKING:
-    from graphstore.store.store import GraphStore
+    from graphstore.store.store import Store
 
 TIMES = ("timestamp", "created_at")
 _IMPORT = "import"
@@ -49,7 +49,7 @@ class MemoBrainReport(ImportReport):
 
 @registry.write("memobrain", files=("path",))
 def import_messages(
-    store: GraphStore,
+    store: Store,
     path: str | Path,
     *,
     session: str | None = None,
@@ -82,7 +82,7 @@ def import_messages(
 
 @registry.write("memobrain", files=("path",))
 def import_memobrain(
-    store: GraphStore, path: str | Path, *, timezone: str | None = None, progress: Progress | None = None
+    store: Store, path: str | Path, *, timezone: str | None = None, progress: Progress | None = None
 ) -> MemoBrainReport:
     """Write a graph that MemoBrain saved: a node `node_5` for each thought, with the supersessions, and a `related_to` link for each edge.
 
@@ -261,7 +261,7 @@ def _thought(row: Mapping[str, Any], number: Any, zone: tzinfo | None) -> Note:
 class _Import:
     """Notes on their way into the store, with what was left out."""
 
-    def __init__(self, store: GraphStore, file: str) -> None:
+    def __init__(self, store: Store, file: str) -> None:
         self.store, self.file = store, file
         self.notes: list[tuple[int, Note]] = []
         self.damaged: list[Damage] = []

@@ -39,7 +39,7 @@ except ImportError:
     raise InvalidError("OTLP needs opentelemetry-proto. Install it: pip install 'graphstore[otel]'") from None
 
 if TYPE_CHECKING:
-    from graphstore.store.store import GraphStore
+    from graphstore.store.store import Store
 
 __all__ = ["OtlpReport", "export_otlp", "import_otlp", "traces_data"]
 
@@ -80,9 +80,7 @@ class _Group(NamedTuple):
 
 
 @registry.write("otlp", files=("source",))
-def import_otlp(
-    store: GraphStore, source: str | Path | bytes, *, progress: Progress | None = None
-) -> OtlpReport:
+def import_otlp(store: Store, source: str | Path | bytes, *, progress: Progress | None = None) -> OtlpReport:
     """Write the spans of a file, or of bytes, in one transaction. The same spans again change nothing.
 
     A file holds one OTLP/JSON object, one a line, or protobuf bytes. A span with ids that are none, or a damaged line, is left out and reported.
@@ -222,7 +220,7 @@ def _object(data: bytes) -> Json:
 class _Import:
     """Spans becoming events."""
 
-    def __init__(self, store: GraphStore, reading: _Reading) -> None:
+    def __init__(self, store: Store, reading: _Reading) -> None:
         self.store = store
         self.reading = reading
         self.new = self.known = 0

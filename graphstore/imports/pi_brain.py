@@ -30,7 +30,7 @@ from graphstore.values.period import OPEN, Instant, Period, coalesce, instant, i
 from graphstore.values.time_range import plural
 
 if TYPE_CHECKING:
-    from graphstore.store.store import GraphStore
+    from graphstore.store.store import Store
 
 EDGES, SESSIONS = "edges.json", "sessions"
 OURS = "graphstore"
@@ -299,9 +299,7 @@ def _dated(row: Version) -> Json:
 
 
 @registry.write("pi_brain", files=("folder",))
-def import_pi_brain(
-    store: GraphStore, folder: str | Path, *, progress: Progress | None = None
-) -> PiBrainReport:
+def import_pi_brain(store: Store, folder: str | Path, *, progress: Progress | None = None) -> PiBrainReport:
     """Import the nodes, in all their versions, and the edges of a folder. Ids are kept. The same folder again changes nothing.
 
     What was recorded at an instant becomes a transaction at that instant, if the store's last one and its clock allow it; else a transaction
@@ -354,7 +352,7 @@ class _Act:
 class _Import:
     """One folder on its way into a store."""
 
-    store: GraphStore
+    store: Store
     root: Path
     counts: dict[str, int] = field(
         default_factory=lambda: dict.fromkeys(("nodes", "versions", "links", "known"), 0)

@@ -29,7 +29,7 @@ from graphstore.values.period import OPEN, Instant, exactly, instant, moment
 
 if TYPE_CHECKING:
     from graphstore.imports.git import GitReport
-    from graphstore.store.store import GraphStore
+    from graphstore.store.store import Store
 
 Format = Literal["csv", "jsonl"]
 Progress = Callable[[int, int], None]
@@ -56,7 +56,7 @@ class RowsReport(ImportReport):
 
 @registry.write("imports", files=("path",))
 def import_git(
-    store: GraphStore, path: str | Path, *, ref: str = "HEAD", progress: Progress | None = None
+    store: Store, path: str | Path, *, ref: str = "HEAD", progress: Progress | None = None
 ) -> GitReport:
     """Write a repository's history: a node per file, a version per change, an event per commit.
 
@@ -73,7 +73,7 @@ def import_git(
 
 @registry.write("imports", files=("path", "mapping"))
 def import_csv(
-    store: GraphStore, path: str | Path, mapping: Row | str | Path, *, progress: Progress | None = None
+    store: Store, path: str | Path, mapping: Row | str | Path, *, progress: Progress | None = None
 ) -> RowsReport:
     """Write the rows of a table with a header. See `import_rows`."""
     return import_rows(store, path, mapping, format="csv", progress=progress)
@@ -81,7 +81,7 @@ def import_csv(
 
 @registry.write("imports", files=("path", "mapping"))
 def import_jsonl(
-    store: GraphStore, path: str | Path, mapping: Row | str | Path, *, progress: Progress | None = None
+    store: Store, path: str | Path, mapping: Row | str | Path, *, progress: Progress | None = None
 ) -> RowsReport:
     """Write records, one JSON object a line. See `import_rows`."""
     return import_rows(store, path, mapping, format="jsonl", progress=progress)
@@ -89,7 +89,7 @@ def import_jsonl(
 
 @registry.write("imports", files=("path_or_rows", "mapping"))
 def import_rows(
-    store: GraphStore,
+    store: Store,
     path_or_rows: str | Path | Iterable[Row],
     mapping: Row | str | Path,
     *,
@@ -436,7 +436,7 @@ _SUPERSEDING = ("supersedes", "superseded_by")
 class _Table:
     """The records of one import. Knows which ids are in it, so that rows may name later ones."""
 
-    def __init__(self, store: GraphStore) -> None:
+    def __init__(self, store: Store) -> None:
         self.store = store
         self.rows: list[_Row] = []
         self.kinds: dict[str, str] = {}

@@ -23,7 +23,7 @@ except ImportError:
     ) from None
 
 if TYPE_CHECKING:
-    from graphstore.store.store import GraphStore
+    from graphstore.store.store import Store
 
 __all__ = ["TYPE", "cloud_events", "structured"]
 
@@ -32,7 +32,7 @@ TYPE = "graphstore.transaction.v1"
 
 @registry.read("cloud_events", here=True)
 def cloud_events(
-    store: GraphStore, since: TimeLike | None = None, *, source: str | None = None
+    store: Store, since: TimeLike | None = None, *, source: str | None = None
 ) -> Iterator[CloudEvent]:
     """The store's transactions as CloudEvents, oldest first; with `since`, only what came after that tx: pass the last `time` to go on.
 

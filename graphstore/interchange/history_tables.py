@@ -16,7 +16,7 @@ from graphstore.values.event_fields import BODY
 from graphstore.values.period import TimeLike
 
 if TYPE_CHECKING:
-    from graphstore.store.store import GraphStore
+    from graphstore.store.store import Store
 
 PART = 100_000
 """Rows read at once."""
@@ -104,7 +104,7 @@ class History:
             raise InvalidError(
                 f"{store!r} is a view, which is of one coordinate. Give the store, and tx= for what it knew then."
             )
-        self._store: GraphStore = store  # type: ignore[assignment]
+        self._store: Store = store  # type: ignore[assignment]
         self.tx: datetime = self._store.as_of(tx=tx).at.tx
 
     @staticmethod

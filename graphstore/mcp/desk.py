@@ -26,7 +26,7 @@ from graphstore.core.read.view import View
 from graphstore.core.tables.engine import stopped_by
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.mcp.answers import Answer, At, at
-from graphstore.store.store import GraphStore
+from graphstore.store.store import Store
 from graphstore.values.period import Instant, instant, moment, when
 from graphstore.values.text import clean, line
 
@@ -139,7 +139,7 @@ def parts(field: str, items: Sequence[Any]) -> list[Part]:
 class Desk:
     """A store as its tools see it. `query_seconds`: how long a Cypher text may run."""
 
-    def __init__(self, store: GraphStore, *, query_seconds: float = QUERY_SECONDS) -> None:
+    def __init__(self, store: Store, *, query_seconds: float = QUERY_SECONDS) -> None:
         self.store = store
         self.query_seconds = query_seconds
 

@@ -42,7 +42,7 @@ from graphstore.mcp.prompts import audit
 from graphstore.mcp.read_tools import Reads
 from graphstore.mcp.shapes import shaped
 from graphstore.mcp.write_tools import Writes
-from graphstore.store.store import GraphStore
+from graphstore.store.store import Store
 from graphstore.values.text import clean, clean_json
 
 __all__ = ["INSTRUCTIONS", "PROFILES", "Profile", "Server", "server"]
@@ -82,7 +82,7 @@ class Offer(NamedTuple):
 
 
 def server(
-    store: GraphStore,
+    store: Store,
     *,
     read_only: bool = False,
     profile: Profile = "full",

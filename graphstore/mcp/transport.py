@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from graphstore.errors import EngineError, InvalidError
 from graphstore.mcp.protocol import server
-from graphstore.store.store import GraphStore
+from graphstore.store.store import Store
 
 __all__ = ["address", "asgi", "over_http", "over_stdio"]
 
@@ -30,7 +30,7 @@ _LOCAL = ("127.0.0.1", "localhost", "[::1]")
 _IDLE_SECONDS = 1_800.0
 
 
-def over_stdio(store: GraphStore, **how: Any) -> None:
+def over_stdio(store: Store, **how: Any) -> None:
     """Serve one client over standard input and output until it closes its end. Standard output is the protocol's alone.
 
     `how`: as for `graphstore.mcp.server`.
@@ -57,7 +57,7 @@ def over_stdio(store: GraphStore, **how: Any) -> None:
         raise outcome[0]
 
 
-def over_http(store: GraphStore, host: str, port: int, *, token: str | None = None, **how: Any) -> None:
+def over_http(store: Store, host: str, port: int, *, token: str | None = None, **how: Any) -> None:
     """Serve clients over streamable HTTP at http://host:port/mcp until stopped. Port 0: any that is free; the address is printed on standard error.
 
     Raises InvalidError for a host that others can reach without a token, EngineError where the address cannot be had.
@@ -78,7 +78,7 @@ def over_http(store: GraphStore, host: str, port: int, *, token: str | None = No
 
 
 def asgi(
-    store: GraphStore, *, token: str | None = None, hosts: Sequence[str] = (), path: str = PATH, **how: Any
+    store: Store, *, token: str | None = None, hosts: Sequence[str] = (), path: str = PATH, **how: Any
 ) -> ASGIApp:
     """The door as an ASGI application. Mounted in another, its lifespan has to be run: `app.router.lifespan_context(app)`.
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from graphstore.core.write import retention
 from graphstore.memory.memory import LAYERS, Memory, MemoryStats
 from graphstore.store import registry
-from graphstore.store.store import GraphStore
+from graphstore.store.store import GraphStore, Store
 from graphstore.values import layers as tables
 from graphstore.values.layers import CHUNK, Layer
 from graphstore.values.models import Value
@@ -51,7 +51,7 @@ class Pruned(Due):
 
 
 @registry.read("lifecycle")
-def due(store: GraphStore, now: TimeLike | None = None) -> Due:
+def due(store: Store, now: TimeLike | None = None) -> Due:
     """What `run` would evict at `now` (default: the store's now), with nothing done.
 
     A chunk's time counts from when it was first recorded, also on a branch. The cap counts every chunk of the trunk whose content is kept, superseded ones too,
@@ -66,7 +66,8 @@ def due(store: GraphStore, now: TimeLike | None = None) -> Due:
         rest = [chunk for chunk in chunks if not tables.over(chunk.layer, chunk.born, at)]
         loose = [chunk for chunk in rest if not chunk.layer.permanent]
         capped = loose[: max(0, len(rest) - cap)]
-        expired += [chunk for chunk in _elsewhere(store) if tables.over(chunk.layer, chunk.born, at)]
+        if isinstance(store, GraphStore):
+            expired += [chunk for chunk in _elsewhere(store) if tables.over(chunk.layer, chunk.born, at)]
         expired = sorted({chunk.name: chunk for chunk in expired}.values(), key=lambda chunk: chunk.born)
         counts = Counter(chunk.layer.name for chunk in (*expired, *capped))
         return Due(
@@ -80,10 +81,10 @@ def due(store: GraphStore, now: TimeLike | None = None) -> Due:
         )
 
 
-def _old(store: GraphStore, at: Instant) -> list[str]:
+def _old(store: Store, at: Instant) -> list[str]:
     """The events older at an instant than the days the store keeps: a store that is open for long forgets them too."""
     kept = store._setting(retention.RETENTION)
-    if kept is None or kept["days"] is None or not store._is_settled():
+    if not isinstance(store, GraphStore) or not kept or kept["days"] is None or not store._is_settled():
         return []
     return store._too_old(None, max(at - kept["days"] * retention.DAY, BEGINNING), None, True)
 

@@ -21,7 +21,7 @@ from graphstore.core.read.view import Reader
 from graphstore.errors import ConflictError, GraphStoreError, InvalidError
 from graphstore.memory.recall import Hit, Recalled, recall
 from graphstore.store import registry
-from graphstore.store.store import GraphStore
+from graphstore.store.store import Store
 from graphstore.values import layers as tables
 from graphstore.values import sameness
 from graphstore.values.inputs import at_least_one, ids, json_object, optional_text, tags_of, text_of
@@ -132,35 +132,35 @@ class _Chunk:
         return blake2b("\x1f".join(parts).encode(), digest_size=8).hexdigest()
 
 
-_lent: WeakKeyDictionary[GraphStore, Embedder] = WeakKeyDictionary()
+_lent: WeakKeyDictionary[Store, Embedder] = WeakKeyDictionary()
 
 
-def lend(store: GraphStore, embed: Embedder | None) -> None:
+def lend(store: Store, embed: Embedder | None) -> None:
     """Embed with this what is asked of the memory of a store by name, as through a server."""
     _lent.pop(store, None)
     if embed is not None:
         _lent[store] = embed
 
 
-def lent(store: GraphStore) -> Memory:
+def lent(store: Store) -> Memory:
     """The memory of a store, with the embedder that was lent to it. On a branch that of its trunk."""
     return Memory(store, _lent.get(store) or _lent.get(getattr(store, "_trunk", store)))
 
 
 @registry.read("memory")
-def layers(store: GraphStore) -> dict[str, Layer]:
+def layers(store: Store) -> dict[str, Layer]:
     """The layers there are, by name."""
     return tables.table(store._setting(LAYERS))
 
 
 @registry.read("memory")
-def cap(store: GraphStore) -> int:
+def cap(store: Store) -> int:
     """How many chunks are kept at most."""
     return store._setting(CAP) or MOST_CHUNKS
 
 
 @registry.write("memory")
-def set_cap(store: GraphStore, cap: int) -> None:
+def set_cap(store: Store, cap: int) -> None:
     """Keep so many chunks at most: the oldest that are not permanent go first, with the daily tick."""
     if at_least_one("cap", cap) != (store._setting(CAP) or MOST_CHUNKS):
         store._keep("set_cap", CAP, cap)
@@ -176,7 +176,7 @@ class Memory:
 
     def __init__(
         self,
-        store: GraphStore,
+        store: Store,
         embed: Embedder | None = None,
         *,
         layers: Iterable[Layer] = (),

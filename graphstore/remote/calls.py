@@ -27,7 +27,7 @@ from graphstore.core.tables.result import Result
 from graphstore.errors import GraphStoreError, InvalidError
 from graphstore.remote import codec
 from graphstore.store import registry
-from graphstore.store.store import Branch, GraphStore
+from graphstore.store.store import Branch, GraphStore, Store
 from graphstore.values.models import BranchInfo, Chain, Coordinate, Event, Recorded, Value
 from graphstore.values.period import TimeLike
 from graphstore.values.vocabulary import Vocabulary
@@ -352,12 +352,11 @@ class _Where:
     tx: Any = None
     branch: str | None = None
 
-    def view(self, reader: Reader, store: GraphStore | None) -> Reader:
+    def view(self, reader: Reader, store: Store | None) -> Reader:
         line = store if store is not None else reader
-        if not isinstance(line, GraphStore):
+        if not isinstance(line, Store):
             raise InvalidError("a view beside another one needs the store they are of.")
-        trunk = line._trunk if isinstance(line, Branch) else line
-        at: Any = trunk if self.branch is None else trunk.on(self.branch)
+        at: Any = line._trunk if self.branch is None else line.on(self.branch)
         return at if self.valid is None and self.tx is None else at.as_of(valid=self.valid, tx=self.tx)  # type: ignore[no-any-return]
 
 
@@ -391,7 +390,7 @@ def _in_short(error: ValidationError) -> str:
     return "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
 
 
-def run(call: Call, reader: Reader, args: Mapping[str, Any], store: GraphStore | None = None) -> Any:
+def run(call: Call, reader: Reader, args: Mapping[str, Any], store: Store | None = None) -> Any:
     """Call a view or a store with prepared arguments. `store`: that of the view, where an argument may name another view or the store's memory."""
     arguments = dict(args)
     for name, value in args.items():

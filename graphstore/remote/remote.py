@@ -26,7 +26,7 @@ from graphstore.remote import calls as contract
 from graphstore.remote.calls import CALLS
 from graphstore.remote.http_client import Connection, Reply
 from graphstore.store import registry
-from graphstore.store.store import Branch, GraphStore
+from graphstore.store.store import Branch, GraphStore, Store
 from graphstore.values.inputs import text_of
 from graphstore.values.models import BranchInfo, Coordinate, Merge, MergeConflict, Snapshot, ViewDiff
 from graphstore.values.period import OPEN, Instant, TimeLike, instant, iso, moment
@@ -260,15 +260,8 @@ class RemoteView(Remote, View):
         return id(self._line), self._branch, self._valid, self._tx
 
 
-@_forwards
-class RemoteStore(Remote, GraphStore):
-    """A remote store, opened by `graphstore.open("http://…")`. Its reads and verbs are those of any store."""
-
-    def __init__(self, line: Connection, *, author: str | None = None, read_only: bool = False) -> None:
-        self._line, self._branch, self._author, self._reading = line, None, author, read_only
-        self._branches: dict[tuple[str, Any], RemoteBranch] = {}
-        self._handles: weakref.WeakSet[RemoteBranch] = weakref.WeakSet()
-        self.notices: list[str] = []
+class _Served(Remote, Store):
+    """What a remote store and its branches both can do."""
 
     @property
     def url(self) -> str:
@@ -283,18 +276,6 @@ class RemoteStore(Remote, GraphStore):
             path = self._ask("stats", (), {})["path"]
             folder = self._line.folder = None if path is None else Path(path)
         return folder
-
-    def close(self) -> None:
-        """Close the connection. The store itself stays open where it is."""
-        held = getattr(self._line.local, "held", None)
-        if held is not None:
-            where = "" if held.branch == self._branch else f" of {held}"
-            raise InvalidError(f"close() inside transaction(){where}. Leave the block first.")
-        self._line.close("the store is closed. Open it again with graphstore.open(…).")
-
-    def __repr__(self) -> str:
-        state = "closed" if self._line.closed else "read only" if self.read_only else "open"
-        return f"<RemoteStore {self._line.url!r} {state}>"
 
     # ------------------------------------------------------------------ coordinates
 
@@ -348,7 +329,91 @@ class RemoteStore(Remote, GraphStore):
             local.held = None
         self._post(f"/transaction/{token}/commit", b"", write=True)
 
+    # ------------------------------------------------------------------ the whole
+
+    @_documented_as(GraphStore.bulk_load)
+    def bulk_load(
+        self,
+        *,
+        nodes: Any = None,
+        versions: Any = None,
+        events: Any = None,
+        links: Any = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> dict[str, int]:
+        self._usable()
+        if self.read_only:
+            raise InvalidError(READ_ONLY)
+        given = {"nodes": nodes, "versions": versions, "events": events, "links": links}
+        tables = {name: _table(rows) for name, rows in given.items() if rows is not None}
+        if tables and all(hasattr(table, "schema") for table in tables.values()):
+            body = b"".join(codec.arrow_out(table) for table in tables.values())
+            reply = self._post("/bulk_load", body, write=True, kind=codec.ARROW, tables=",".join(tables))
+            counts = contract.decode(CALLS["bulk_load"], reply.body)
+        else:
+            rows = {
+                name: table.to_pylist() if hasattr(table, "schema") else table
+                for name, table in tables.items()
+            }
+            counts = self._ask("bulk_load", (), rows)
+        if progress is not None:
+            progress(sum(counts.values()), sum(counts.values()))
+        return counts  # type: ignore[no-any-return]
+
+    @_documented_as(GraphStore.export)
+    def export(self, path: str | os.PathLike[str]) -> int:
+        self._usable()
+        target = Path(path)
+        if target.exists():
+            raise ConflictError(f"{target} exists. Choose another name, or remove it first.")
+        lines = -1  # the first line is the header
+
+        def write(piece: bytes) -> None:
+            nonlocal lines
+            lines += piece.count(b"\n")
+            sink.write(piece)
+
+        try:
+            with target.open("xb") as sink:
+                _good(self._line.request("GET", "/export", accept="*/*", sink=write), self._line)
+                sink.flush()
+                os.fsync(sink.fileno())
+        except OSError as error:
+            target.unlink(missing_ok=True)
+            raise EngineError(f"cannot write {target}: {error.strerror}.") from error
+        except BaseException:
+            target.unlink(missing_ok=True)
+            raise
+        return lines
+
+
+@_forwards
+class RemoteStore(_Served, GraphStore):
+    """A remote store, opened by `graphstore.open("http://…")`. Its reads and verbs are those of any store."""
+
+    def __init__(self, line: Connection, *, author: str | None = None, read_only: bool = False) -> None:
+        self._line, self._branch, self._author, self._reading = line, None, author, read_only
+        self._branches: dict[tuple[str, Any], RemoteBranch] = {}
+        self._handles: weakref.WeakSet[RemoteBranch] = weakref.WeakSet()
+        self.notices: list[str] = []
+
+    def close(self) -> None:
+        """Close the connection. The store itself stays open where it is."""
+        held = getattr(self._line.local, "held", None)
+        if held is not None:
+            where = "" if held.branch == self._branch else f" of {held}"
+            raise InvalidError(f"close() inside transaction(){where}. Leave the block first.")
+        self._line.close("the store is closed. Open it again with graphstore.open(…).")
+
+    def __repr__(self) -> str:
+        state = "closed" if self._line.closed else "read only" if self.read_only else "open"
+        return f"<RemoteStore {self._line.url!r} {state}>"
+
     # ------------------------------------------------------------------ branches
+
+    @property
+    def _trunk(self) -> GraphStore:
+        return self
 
     @_documented_as(GraphStore.branch)
     def branch(
@@ -409,63 +474,6 @@ class RemoteStore(Remote, GraphStore):
                 return found
             decided |= more
 
-    # ------------------------------------------------------------------ the whole
-
-    @_documented_as(GraphStore.bulk_load)
-    def bulk_load(
-        self,
-        *,
-        nodes: Any = None,
-        versions: Any = None,
-        events: Any = None,
-        links: Any = None,
-        progress: Callable[[int, int], None] | None = None,
-    ) -> dict[str, int]:
-        self._usable()
-        if self.read_only:
-            raise InvalidError(READ_ONLY)
-        given = {"nodes": nodes, "versions": versions, "events": events, "links": links}
-        tables = {name: _table(rows) for name, rows in given.items() if rows is not None}
-        if tables and all(hasattr(table, "schema") for table in tables.values()):
-            body = b"".join(codec.arrow_out(table) for table in tables.values())
-            reply = self._post("/bulk_load", body, write=True, kind=codec.ARROW, tables=",".join(tables))
-            counts = contract.decode(CALLS["bulk_load"], reply.body)
-        else:
-            rows = {
-                name: table.to_pylist() if hasattr(table, "schema") else table
-                for name, table in tables.items()
-            }
-            counts = self._ask("bulk_load", (), rows)
-        if progress is not None:
-            progress(sum(counts.values()), sum(counts.values()))
-        return counts  # type: ignore[no-any-return]
-
-    @_documented_as(GraphStore.export)
-    def export(self, path: str | os.PathLike[str]) -> int:
-        self._usable()
-        target = Path(path)
-        if target.exists():
-            raise ConflictError(f"{target} exists. Choose another name, or remove it first.")
-        lines = -1  # the first line is the header
-
-        def write(piece: bytes) -> None:
-            nonlocal lines
-            lines += piece.count(b"\n")
-            sink.write(piece)
-
-        try:
-            with target.open("xb") as sink:
-                _good(self._line.request("GET", "/export", accept="*/*", sink=write), self._line)
-                sink.flush()
-                os.fsync(sink.fileno())
-        except OSError as error:
-            target.unlink(missing_ok=True)
-            raise EngineError(f"cannot write {target}: {error.strerror}.") from error
-        except BaseException:
-            target.unlink(missing_ok=True)
-            raise
-        return lines
-
 
 def _table(rows: Any) -> Any:
     """Rows as an Arrow table where they are one, or a DataFrame; else as a list."""
@@ -504,16 +512,23 @@ def _decided_by(
 
 
 @_forwards
-class RemoteBranch(RemoteStore, Branch):  # type: ignore[misc]  # the server refuses what a branch refuses
+class RemoteBranch(_Served, Branch):
     """A branch of a remote store."""
 
+    branch, merge, delete_branch = Branch.branch, Branch.merge, Branch.delete_branch
+    evict, erase, set_retention = Branch.evict, Branch.erase, Branch.set_retention
+
     def __init__(self, trunk: RemoteStore, info: BranchInfo) -> None:
-        super().__init__(trunk._line, author=trunk._author, read_only=trunk.read_only)
-        self._trunk, self._branch, self.name = trunk, info.name, info.name
+        self._line, self._author, self._reading = trunk._line, trunk._author, trunk.read_only
+        self._store, self._branch, self.name = trunk, info.name, info.name
         self._made = instant(info.made_at)
         self._closed: str | None = None
         self._is_gone = False
         self.notices = trunk.notices
+
+    @property
+    def _trunk(self) -> GraphStore:
+        return self._store
 
     def _ask(self, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         try:
@@ -544,13 +559,10 @@ class RemoteBranch(RemoteStore, Branch):  # type: ignore[misc]  # the server ref
 
     def on(self, name: str) -> Branch:
         """Another branch of the same store."""
-        return self._trunk.on(name)
-
-    def _handle(self, info: BranchInfo) -> RemoteBranch:
-        return self._trunk._handle(info)  # type: ignore[attr-defined, no-any-return]
+        return self._store.on(name)
 
     def __repr__(self) -> str:
-        return f"<Branch {self.name!r} of {self._trunk!r}>"
+        return f"<Branch {self.name!r} of {self._store!r}>"
 
 
 def connect(

@@ -24,7 +24,7 @@ from graphstore.values.period import iso
 
 if TYPE_CHECKING:
     from graphstore.core.read.view import Reader
-    from graphstore.store.store import GraphStore
+    from graphstore.store.store import GraphStore, Store
 
 EXACT = b"application/vnd.graphstore.exact+json"
 ARROW = b"application/vnd.apache.arrow.stream"
@@ -218,7 +218,7 @@ class Calling:
 
     # ------------------------------------------------------------------ reading
 
-    def line(self, apart: Apart) -> GraphStore:
+    def line(self, apart: Apart) -> Store:
         """The trunk, or the branch that is asked."""
         return self.store if apart.branch is None else self.store.on(apart.branch)
 
@@ -333,7 +333,7 @@ def _coordinate(valid: int, tx: int) -> tuple[tuple[bytes, bytes], ...]:
     return ((b"graphstore-valid", _iso(valid)), (b"graphstore-tx", _iso(tx)))
 
 
-def _is_of_any_view(line: GraphStore, name: str) -> bool:
+def _is_of_any_view(line: Store, name: str) -> bool:
     """Whether a store answers a read as any view does: no room, and nothing that is more to a store."""
     own = getattr(type(line), name, None)
     return own is not None and own is getattr(View, name, None)
@@ -430,7 +430,7 @@ def _prepared(number: int, each: Any) -> tuple[int, Call, dict[str, Any]]:
         raise type(error)(f"call {number}, {name}: {error}") from None
 
 
-def _each(line: GraphStore, prepared: Prepared) -> Iterator[Any]:
+def _each(line: Store, prepared: Prepared) -> Iterator[Any]:
     for number, call, args in prepared:
         try:
             value = contract.run(call, line, args, line)

@@ -18,7 +18,7 @@ from graphstore.values.models import Json, Node, Value
 from graphstore.values.period import OPEN, Instant, instant, moment
 
 if TYPE_CHECKING:
-    from graphstore.store.store import GraphStore
+    from graphstore.store.store import Store
 
 EVER = "9999-12-31"
 """A valid time at which everything open-ended stands, sessions of a clock that runs ahead included."""
@@ -82,7 +82,7 @@ OTHERWISE = "the session's file says otherwise"
 _OF_ITSELF = frozenset({COPIED, MOVED, OTHERWISE})
 
 
-def taken_back_by_reading(store: GraphStore, id: str) -> bool:
+def taken_back_by_reading(store: Store, id: str) -> bool:
     """Whether a segment or a link that is no longer believed was taken back because a file was read better, and not by a person."""
     with store.reading() as sight:
         last = sight.closed_by(id)
@@ -132,7 +132,7 @@ class Known:
 class Catalog:
     """The sessions of a store, read once and kept up while they are written."""
 
-    def __init__(self, store: GraphStore) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
         self.sessions: dict[str, Known] = {}
         self._children: dict[str, set[str]] = {}

@@ -28,7 +28,7 @@ from graphstore.values.period import instant, iso
 from graphstore.values.time_range import plural
 
 if TYPE_CHECKING:
-    from graphstore.store.store import GraphStore
+    from graphstore.store.store import Store
 
 Progress = Callable[[int, int], None]
 Ended = Callable[[Transcript], bool]
@@ -94,7 +94,7 @@ class Ingested(Value):
 
 @registry.write("sessions", files=("path",))
 def ingest(
-    store: GraphStore,
+    store: Store,
     path: str | Path,
     *,
     analyze: Analyser = builtin,
@@ -120,9 +120,7 @@ def ingest(
 
 
 @registry.write("sessions")
-def reanalyze(
-    store: GraphStore, *, analyze: Analyser = builtin, progress: Progress | None = None
-) -> Ingested:
+def reanalyze(store: Store, *, analyze: Analyser = builtin, progress: Progress | None = None) -> Ingested:
     """Describe anew what another version of the analyser, or an older schema, wrote, from the session files. What a user corrected stays corrected.
 
     `progress` is called with sessions done and in all. A session whose file is gone is reported and left as it is.
@@ -166,7 +164,7 @@ class Ingesting:
     """Takes session files one by one."""
 
     def __init__(
-        self, store: GraphStore, *, analyze: Analyser, computer: str | None = None, format: str | None = None
+        self, store: Store, *, analyze: Analyser, computer: str | None = None, format: str | None = None
     ) -> None:
         if not callable(analyze) or not isinstance(getattr(analyze, "version", None), str):
             raise InvalidError(

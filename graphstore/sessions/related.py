@@ -36,7 +36,7 @@ from graphstore.values.time_range import plural
 from graphstore.values.vocabulary import KINDS
 
 if TYPE_CHECKING:
-    from graphstore.store.store import GraphStore
+    from graphstore.store.store import Store
 
 FOUND: tuple[str, ...] = (
     "semantic", "reference", "lesson_application", "failure_pattern", "technique_shared", "project_related",
@@ -79,7 +79,7 @@ class Connected(Value):
 
 @registry.write("sessions")
 def connect(
-    store: GraphStore,
+    store: Store,
     *,
     now: TimeLike | None = None,
     window_days: float = 30,
@@ -104,7 +104,7 @@ def connect(
 class _Connecting:
     """One connect, inside its transaction."""
 
-    def __init__(self, store: GraphStore, said_at: Instant | None) -> None:
+    def __init__(self, store: Store, said_at: Instant | None) -> None:
         self._store = store
         self._at = iso(instant(store.at.tx) if said_at is None else said_at)
         self._pieces = pieces(store)
@@ -275,7 +275,7 @@ class _Known(NamedTuple):
         return frozenset((one, other)) in self.pairs
 
 
-def _known(store: GraphStore, there: list[Piece]) -> _Known:
+def _known(store: Store, there: list[Piece]) -> _Known:
     own: dict[_Key, str] = {}
     past: dict[_Key, str] = {}
     others: set[_Key] = set()

@@ -21,7 +21,7 @@ from graphstore.sessions.transcripts.transcript import PAUSE, Transcript
 from graphstore.store import registry
 
 if TYPE_CHECKING:
-    from graphstore.store.store import GraphStore
+    from graphstore.store.store import Store
 
 Clock = Callable[[], datetime]
 _Stamp = tuple[int, int, int]
@@ -47,7 +47,7 @@ class Following:
 
     def __init__(
         self,
-        store: GraphStore,
+        store: Store,
         path: str | Path,
         *,
         analyze: Analyser = builtin,

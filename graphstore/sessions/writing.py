@@ -27,7 +27,7 @@ from graphstore.values.models import Json, Link, Node
 from graphstore.values.period import instant, moment
 
 if TYPE_CHECKING:
-    from graphstore.store.store import GraphStore
+    from graphstore.store.store import Store
 
 MAKER = "boundary"
 """Who makes structural links."""
@@ -65,7 +65,7 @@ class SessionPlan:
 class Writing:
     """The steps of one transaction. The catalog is kept up with them."""
 
-    def __init__(self, store: GraphStore, catalog: Catalog, plan: SessionPlan) -> None:
+    def __init__(self, store: Store, catalog: Catalog, plan: SessionPlan) -> None:
         self._store, self._catalog, self._plan = store, catalog, plan
         self._now = store.at.tx
         self._view = store.as_of(valid=EVER)

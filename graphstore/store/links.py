@@ -16,7 +16,7 @@ from graphstore.store.proposals import (
     propose,
     rounded,
 )
-from graphstore.store.store import GraphStore
+from graphstore.store.store import Store
 from graphstore.store.sweeping import Swept
 from graphstore.values.period import TimeLike
 from graphstore.values.vocabulary import (
@@ -57,6 +57,6 @@ __all__ = [
 
 
 @registry.write("links", here=True)
-def sweep(store: GraphStore, extractor: Extractor | None = None, since: TimeLike | None = None) -> Swept:
+def sweep(store: Store, extractor: Extractor | None = None, since: TimeLike | None = None) -> Swept:
     """Ask the extractor about what was recorded since the last sweep, write what is admitted, and do the upkeep: `store.sweep`."""
     return store.sweep(extractor, since=since)

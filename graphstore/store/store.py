@@ -3,12 +3,12 @@
 A write: check → decide on periods → one line, synced → the index has it → the graph tables follow at the next query.
 
 A branch is a line of belief that forks from the trunk at an instant, in the same journal: what is recorded on it is visible only there. It costs one
-journal line; its index is built on first use. The store makes its branches and a branch is a store, so both are here.
+journal line; its index is built on first use. The store makes its branches, and both share their reads and verbs, so all three are here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NoReturn, overload
 
 from graphstore.core.folder import branch_index, folder
@@ -50,11 +50,17 @@ from graphstore.values.models import (
 from graphstore.values.period import BEGINNING, Instant, TimeLike, moment
 from graphstore.values.vocabulary import Vocabulary, new_kind
 
-__all__ = ["Branch", "Clock", "GraphStore", "Progress"]
+__all__ = ["Branch", "Clock", "GraphStore", "Progress", "Store"]
 
 
-class GraphStore(WholeStore):
-    """An open store. Its reads are those of the view of now; its verbs are the only way to write. Use `graphstore.open`."""
+class Store(WholeStore):
+    """What a store and its branches both can do. Its reads are those of the view of now; its verbs are the only way to write."""
+
+    @property
+    def _trunk(self) -> GraphStore:
+        trunk = self._lines[0]
+        assert isinstance(trunk, GraphStore)
+        return trunk
 
     # ------------------------------------------------------------------ verbs: nodes
 
@@ -385,66 +391,7 @@ class GraphStore(WholeStore):
         """
         return bulk.load(self, nodes=nodes, versions=versions, events=events, links=links, progress=progress)
 
-    # ------------------------------------------------------------------ verbs: forgetting
-
-    def evict(
-        self,
-        *,
-        before: TimeLike | None = None,
-        larger_than: int | None = None,
-        kinds: str | Iterable[str] | None = None,
-        keep_audit: bool = True,
-        ids: Iterable[str] | None = None,
-        reason: str | None = None,
-    ) -> list[str]:
-        """Forget the contents of what is too old to keep, in every file of the store; tombstones stay, with the place in its trace of an
-        event. Returns the ids, oldest first.
-
-        `before`: events that happened last before then, and nodes of the named `kinds` that ended before then. `larger_than`: the oldest of these until the
-        journal is smaller than so many bytes. `ids`: these things, whatever their age. `keep_audit=False` removes the tombstones too. Views of earlier
-        coordinates lose the contents as well. Raises InvalidError when none of the three is given, or inside a transaction.
-        """
-        wanted = None if kinds is None else frozenset(inputs.ids("kinds", kinds))
-        cut = None if before is None else self._time(before, "before")
-        most = inputs.whole_number("larger_than", larger_than)
-        if before is None and larger_than is None and ids is None:
-            raise InvalidError(
-                "evict() without before=, larger_than= or ids= would forget everything. Give one of them."
-            )
-        with self._by_itself("evict()"):
-            if ids is not None:
-                there = ("",) if keep_audit else ("", "evicted")
-                chosen = self._chosen(inputs.ids("ids", ids))
-                names = [name for name, word in chosen.items() if word in there]
-                if most is not None:
-                    index, over = self._core.index, self._core.journal.size() - most
-                    ents = [index.ids[name] for name in names if name in index.ids]
-                    names = [index.names[ent] for ent in retention.enough(index, ents, over, keep_audit)]
-            else:
-                names = self._too_old(wanted, cut, most, keep_audit)
-            if names and keep_audit:
-                self._forget("evict", names, reason)
-            elif names:
-                self._purge(set(names), reason)
-            return names
-
-    def evict_old(self) -> list[str]:
-        """Evict the events older than the store's `retention` days, if set. Returns their ids. Each opening for writing does this."""
-        days = self.retention["days"]
-        if days is None:
-            return []
-        cut = max(self._now() - days * retention.DAY, BEGINNING)
-        return self.evict(before=moment(cut), reason=f"older than {days} days")
-
-    def erase(self, id: str, *, reason: str) -> None:
-        """Forget what must not be kept: the content of one thing leaves every file of the store; its tombstone and the reason stay.
-
-        `id` is the whole id. Raises NotFoundError for an unknown one, InvalidError inside a transaction.
-        """
-        text_of("reason", reason)
-        with self._by_itself("erase()"):
-            if self._chosen([text_of("id", id)]) != {id: "erased"}:
-                self._forget("erase", [id], reason)
+    # ------------------------------------------------------------------ what the store keeps, and its upkeep
 
     def set_trust(self, ranks: Mapping[str, int]) -> None:
         """Rank source classes (what stands before the first `:` of a `source`): one that ranks lower may not close the value of a slot that a higher one gave.
@@ -471,24 +418,58 @@ class GraphStore(WholeStore):
         """
         return sweeping.sweep(self, extractor, since, self.evict_old)
 
-    def set_retention(self, *, days: int | None = None, bytes: int | None = None) -> None:
-        """Keep events for so many days, and the journal below so many bytes; None: no limit. Kept in the store, acted on at each opening for writing,
-        and the size after each commit."""
-        wanted = {
-            "days": inputs.whole_number("days", days),
-            "bytes": inputs.whole_number("bytes", bytes),
-        }
-        if wanted != self.retention:
-            self._keep("set_retention", retention.RETENTION, wanted)
-
     @property
     def retention(self) -> dict[str, int | None]:
         """What the store keeps: `days` and `bytes`, None for no limit."""
-        kept: dict[str, int | None] | None = self._core.setting(retention.RETENTION)
+        kept: dict[str, int | None] | None = self._trunk._core.setting(retention.RETENTION)
         return dict(kept) if kept else {"days": None, "bytes": None}
+
+    def evict_old(self) -> list[str]:
+        """Nothing: retention is the store's, not a branch's."""
+        return []
 
     def _new_id(self) -> str:
         return new_id(self._core.index)
+
+    # ------------------------------------------------------------------ branches
+
+    def on(self, name: str) -> Branch:
+        """The existing branch of that name. Raises NotFoundError when there is none."""
+        trunk = self._trunk
+        with trunk._core.lock:
+            trunk._usable()
+            record = trunk._found(name)
+            for line in self._lines[1:]:
+                if isinstance(line, Branch) and line.is_of(record):
+                    return line
+            made = Branch(trunk, record)
+            self._lines.append(made)
+            return made
+
+    def branches(self) -> list[BranchInfo]:
+        """The branches there are, in the order they were made."""
+        trunk = self._trunk
+        with trunk._core.lock:
+            trunk._usable()
+            return [_info(record) for record in trunk._core.index.branch_records.living()]
+
+    @overload
+    def compare(self, other: Reader) -> ViewDiff: ...
+    @overload
+    def compare(self, other: str) -> ViewDiff: ...
+    def compare(self, other: Reader | str) -> ViewDiff:
+        """What another view has that this has not, and the other way round; or what a branch has, by its name: this now against the branch now.
+
+        Between two lines of belief a node is changed when its contents differ, whatever the numbers of its versions.
+        """
+        if not isinstance(other, str):
+            return super().compare(other)
+        with self._core.lock:
+            return view_diff.compare(self._sight(), self.on(other)._sight())
+
+
+class GraphStore(Store):
+    """An open store: all that `Store` can do on its trunk, its branches, and what concerns every line. Use `graphstore.open`."""
 
     # ------------------------------------------------------------------ branches
 
@@ -524,24 +505,6 @@ class GraphStore(WholeStore):
             )
         return at._tx
 
-    def on(self, name: str) -> Branch:
-        """The existing branch of that name. Raises NotFoundError when there is none."""
-        with self._core.lock:
-            self._usable()
-            record = self._found(name)
-            for line in self._lines[1:]:
-                if isinstance(line, Branch) and line.is_of(record):
-                    return line
-            made = Branch(self, record)
-            self._lines.append(made)
-            return made
-
-    def branches(self) -> list[BranchInfo]:
-        """The branches there are, in the order they were made."""
-        with self._core.lock:
-            self._usable()
-            return [_info(record) for record in self._core.index.branch_records.living()]
-
     def delete_branch(self, name: str | Branch, *, reason: str | None = None) -> None:
         """Delete a branch, given by its name or its handle: it can no longer be read or written. What was merged of it stays. Its
         name is free again.
@@ -575,20 +538,6 @@ class GraphStore(WholeStore):
                 return Merge(merged=False, conflicts=tuple(plan.conflicts))
             with self._transact(None, None, reason) as work:
                 return MergeWriter(self._core, branch, work, plan).write()
-
-    @overload
-    def compare(self, other: Reader) -> ViewDiff: ...
-    @overload
-    def compare(self, other: str) -> ViewDiff: ...
-    def compare(self, other: Reader | str) -> ViewDiff:
-        """What another view has that this has not, and the other way round; or what a branch has, by its name: this now against the branch now.
-
-        Between two lines of belief a node is changed when its contents differ, whatever the numbers of its versions.
-        """
-        if not isinstance(other, str):
-            return super().compare(other)
-        with self._core.lock:
-            return view_diff.compare(self._sight(), self.on(other)._sight())
 
     def verify(self) -> Verification:
         """Read the whole journal again, compare the index and those of its branches with it, and the graph tables with the index. Changes nothing."""
@@ -649,7 +598,76 @@ class GraphStore(WholeStore):
         """As `_contents`, for each branch: the nodes unknown to the trunk, with the value of a setting of the branch. Empty unless `_is_settled`."""
         return retention.contents_elsewhere(self._core.index, self._index_of, kind, setting)
 
-    # ------------------------------------------------------------------ forgetting reaches every branch
+    # ------------------------------------------------------------------ verbs: forgetting, which reaches every branch
+
+    def evict(
+        self,
+        *,
+        before: TimeLike | None = None,
+        larger_than: int | None = None,
+        kinds: str | Iterable[str] | None = None,
+        keep_audit: bool = True,
+        ids: Iterable[str] | None = None,
+        reason: str | None = None,
+    ) -> list[str]:
+        """Forget the contents of what is too old to keep, in every file of the store; tombstones stay, with the place in its trace of an
+        event. Returns the ids, oldest first.
+
+        `before`: events that happened last before then, and nodes of the named `kinds` that ended before then. `larger_than`: the oldest of these until the
+        journal is smaller than so many bytes. `ids`: these things, whatever their age. `keep_audit=False` removes the tombstones too. Views of earlier
+        coordinates lose the contents as well. Raises InvalidError when none of the three is given, or inside a transaction.
+        """
+        wanted = None if kinds is None else frozenset(inputs.ids("kinds", kinds))
+        cut = None if before is None else self._time(before, "before")
+        most = inputs.whole_number("larger_than", larger_than)
+        if before is None and larger_than is None and ids is None:
+            raise InvalidError(
+                "evict() without before=, larger_than= or ids= would forget everything. Give one of them."
+            )
+        with self._by_itself("evict()"):
+            if ids is not None:
+                there = ("",) if keep_audit else ("", "evicted")
+                chosen = self._chosen(inputs.ids("ids", ids))
+                names = [name for name, word in chosen.items() if word in there]
+                if most is not None:
+                    index, over = self._core.index, self._core.journal.size() - most
+                    ents = [index.ids[name] for name in names if name in index.ids]
+                    names = [index.names[ent] for ent in retention.enough(index, ents, over, keep_audit)]
+            else:
+                names = self._too_old(wanted, cut, most, keep_audit)
+            if names and keep_audit:
+                self._forget("evict", names, reason)
+            elif names:
+                self._purge(set(names), reason)
+            return names
+
+    def evict_old(self) -> list[str]:
+        """Evict the events older than the store's `retention` days, if set. Returns their ids. Each opening for writing does this."""
+        days = self.retention["days"]
+        if days is None:
+            return []
+        cut = max(self._now() - days * retention.DAY, BEGINNING)
+        return self.evict(before=moment(cut), reason=f"older than {days} days")
+
+    def erase(self, id: str, *, reason: str) -> None:
+        """Forget what must not be kept: the content of one thing leaves every file of the store; its tombstone and the reason stay.
+
+        `id` is the whole id. Raises NotFoundError for an unknown one, InvalidError inside a transaction.
+        """
+        text_of("reason", reason)
+        with self._by_itself("erase()"):
+            if self._chosen([text_of("id", id)]) != {id: "erased"}:
+                self._forget("erase", [id], reason)
+
+    def set_retention(self, *, days: int | None = None, bytes: int | None = None) -> None:
+        """Keep events for so many days, and the journal below so many bytes; None: no limit. Kept in the store, acted on at each opening for writing,
+        and the size after each commit."""
+        wanted = {
+            "days": inputs.whole_number("days", days),
+            "bytes": inputs.whole_number("bytes", bytes),
+        }
+        if wanted != self.retention:
+            self._keep("set_retention", retention.RETENTION, wanted)
 
     def _chosen(self, names: Iterable[str]) -> dict[str, str]:
         """How each of these whole ids is forgotten already (`evicted`, `erased` or empty). Raises NotFoundError for one that is known nowhere."""
@@ -702,7 +720,18 @@ def _info(record: BranchRecord) -> BranchInfo:
     )
 
 
-class Branch(GraphStore):
+def _refused(verb: str, why: str) -> Callable[..., NoReturn]:
+    """A method of a branch that refuses what is the trunk's."""
+
+    def refuse(self: Branch, *_: Any, **__: Any) -> NoReturn:
+        raise InvalidError(f"{verb}() on branch {self.name!r}. {why}: call it on the store itself.")
+
+    refuse.__name__, refuse.__qualname__ = verb, f"Branch.{verb}"
+    refuse.__doc__ = f"Refused: {why}."
+    return refuse
+
+
+class Branch(Store):
     """A branch of a store, with all its reads and verbs. What is recorded here is visible only here. `GraphStore.branch` and `on` return it.
 
     Its index is built on first use. `close` releases it; closing the store closes the branch.
@@ -710,7 +739,6 @@ class Branch(GraphStore):
 
     def __init__(self, trunk: GraphStore, record: BranchRecord) -> None:
         # not that of a store: all but the index is the trunk's
-        self._trunk = trunk
         self.name = record.name
         self._named = f"branch {record.name!r}"
         self._made = record.made
@@ -853,51 +881,14 @@ class Branch(GraphStore):
         """Check the whole store, as the store does."""
         return self._trunk.verify()
 
-    def on(self, name: str) -> Branch:
-        """Another branch of the same store."""
-        return self._trunk.on(name)
+    # ------------------------------------------------------------------ what the trunk alone can do
 
-    def branches(self) -> list[BranchInfo]:
-        """The branches of the store."""
-        return self._trunk.branches()
-
-    def branch(self, name: str, **_: Any) -> NoReturn:
-        """Refused: branches begin on the trunk."""
-        raise self._of_the_trunk(
-            "branch()", "A branch begins on the trunk: merge this one first, or fork there"
-        )
-
-    def merge(self, name: str | Branch, **_: Any) -> NoReturn:
-        """Refused: branches are merged into the trunk."""
-        raise self._of_the_trunk("merge()", "Branches are merged into the trunk")
-
-    def delete_branch(self, name: str | Branch, **_: Any) -> NoReturn:
-        """Refused: it is the trunk's."""
-        raise self._of_the_trunk("delete_branch()")
-
-    def evict(self, **_: Any) -> NoReturn:
-        """Refused: what is forgotten is forgotten on every line, from the trunk."""
-        raise self._of_the_trunk("evict()", "What is forgotten is forgotten everywhere")
-
-    def evict_old(self) -> list[str]:
-        """Nothing: retention is the trunk's."""
-        return []
-
-    def erase(self, id: str, **_: Any) -> NoReturn:
-        """Refused: what is forgotten is forgotten on every line, from the trunk."""
-        raise self._of_the_trunk("erase()", "What is forgotten is forgotten everywhere")
-
-    def set_retention(self, **_: Any) -> NoReturn:
-        """Refused: it is the trunk's."""
-        raise self._of_the_trunk("set_retention()")
-
-    @property
-    def retention(self) -> dict[str, int | None]:
-        """What the store keeps."""
-        return self._trunk.retention
-
-    def _of_the_trunk(self, verb: str, why: str = "It concerns the whole store") -> InvalidError:
-        return InvalidError(f"{verb} on branch {self.name!r}. {why}: call it on the store itself.")
+    branch = _refused("branch", "A branch begins on the trunk: merge this one first, or fork there")
+    merge = _refused("merge", "Branches are merged into the trunk")
+    delete_branch = _refused("delete_branch", "It concerns the whole store")
+    evict = _refused("evict", "What is forgotten is forgotten everywhere")
+    erase = _refused("erase", "What is forgotten is forgotten everywhere")
+    set_retention = _refused("set_retention", "It concerns the whole store")
 
     def _over(self) -> str:
         return f"branch {self.name!r} was deleted. branches() lists those there are."

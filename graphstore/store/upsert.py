@@ -17,7 +17,7 @@ from graphstore.values.period import Instant, moment
 
 if TYPE_CHECKING:
     from graphstore.core.read.view import Reader
-    from graphstore.store.store import GraphStore
+    from graphstore.store.store import Store
 
 How = Literal["new", "revised", "unchanged"]
 _FIELDS = ("content", "text", "tags", "source")
@@ -67,7 +67,7 @@ def _named(index: Index, place: Place) -> tuple[str, int]:
 
 
 def keep(
-    store: GraphStore,
+    store: Store,
     place: Place,
     content: Json,
     *,
@@ -103,7 +103,7 @@ def keep(
         return Kept(node, "revised")
 
 
-def _states(store: GraphStore, ent: int, at: Instant, wanted: Json) -> bool:
+def _states(store: Store, ent: int, at: Instant, wanted: Json) -> bool:
     """Whether nothing else is believed of it from `at` on."""
     index = store._core.index
     rows = [row for row in index.now_of[ent] if index.r_to[row] > at]
@@ -114,14 +114,14 @@ def _states(store: GraphStore, ent: int, at: Instant, wanted: Json) -> bool:
     return all({name: body[name] for name in _FIELDS if name in body} == wanted for body in bodies)
 
 
-def clear(store: GraphStore, place: Place, *, reason: str) -> str | None:
+def clear(store: Store, place: Place, *, reason: str) -> str | None:
     """End what is kept in a place. Returns its id, None if nothing was believed from now on."""
     with store._verb():
         name, ent = _named(store._core.index, place)
         return name if ent >= 0 and let_go(store, name, reason=reason) else None
 
 
-def let_go(store: GraphStore, id: str, *, reason: str) -> bool:
+def let_go(store: Store, id: str, *, reason: str) -> bool:
     """End a node now, and retract what was to begin later. False: nothing is believed of it from now on."""
     with store._verb() as work:
         index = store._core.index

@@ -26,7 +26,7 @@ from graphstore.values.time_range import plural
 
 if TYPE_CHECKING:
     from graphstore.core.read.view import Reader
-    from graphstore.store.store import GraphStore
+    from graphstore.store.store import Store
 
 __all__ = ["Consolidation", "Group", "Summarise", "brief", "consolidate", "consolidations", "fold"]
 
@@ -328,7 +328,7 @@ def _drafted(lot: _Lot, nodes: list[Node], wanted: _Wanted, summarise: Summarise
 
 
 @registry.write("consolidation")
-def fold(store: GraphStore, groups: Iterable[Group]) -> list[Node]:
+def fold(store: Store, groups: Iterable[Group]) -> list[Node]:
     """Write the summaries of these groups, in one transaction: a node of kind `summary` in the scope of its members, `derived_from` each of them.
 
     Raises ConflictError or NotFoundError when a member was forgotten meanwhile; nothing is then written.

@@ -33,7 +33,7 @@ from graphstore.values.period import end_moment, moment, when
 from graphstore.values.text import described, line
 
 if TYPE_CHECKING:
-    from graphstore.store.store import GraphStore
+    from graphstore.store.store import Store
 
 __all__ = [
     "Decision", "Latest", "Memorized", "Mention", "Settled", "Timeline", "explicit_override", "latest_on", "latest_wins", "memorize", "settle",
@@ -176,7 +176,7 @@ def _planned(each: Mention) -> str:
 
 @registry.write("topics")
 def memorize(
-    store: GraphStore, messages: Iterable[Any], *, session: str | None = None, kind: str = EVIDENCE
+    store: Store, messages: Iterable[Any], *, session: str | None = None, kind: str = EVIDENCE
 ) -> Memorized:
     """Record messages: a node for each, with the dates, tags, role and supersessions written in it. One transaction, all or nothing.
 
@@ -210,7 +210,7 @@ def memorize(
     return Memorized(nodes=tuple(nodes), links=tuple(links), remarks=tuple(remarks))
 
 
-def _refuse_unknown(store: GraphStore, notes: Sequence[Note]) -> None:
+def _refuse_unknown(store: Store, notes: Sequence[Note]) -> None:
     """Only a whole id supersedes: `node_1` must not be taken for the beginning of `node_12`."""
     coming = {note.id for note in notes if note.id is not None}
     for number, note in enumerate(notes, 1):
@@ -223,7 +223,7 @@ def _refuse_unknown(store: GraphStore, notes: Sequence[Note]) -> None:
                 )
 
 
-def _named(store: GraphStore, notes: Sequence[Note]) -> list[Note]:
+def _named(store: Store, notes: Sequence[Note]) -> list[Note]:
     """Ids for those that have none, ascending: of two messages of one date and one call the later is the latest."""
     bare = [note.id is None and note.key is None for note in notes]
     drawn = iter(sorted(store._new_id() for _ in range(sum(bare))))
@@ -231,7 +231,7 @@ def _named(store: GraphStore, notes: Sequence[Note]) -> list[Note]:
 
 
 @registry.write("topics")
-def note_down(store: GraphStore, note: Note) -> str:
+def note_down(store: Store, note: Note) -> str:
     """Add the node of a note and return its id; for a note with a key that of a node with the same statement, if there is one."""
     at = None if note.at is None else moment(note.at)
     return store.add_node(
@@ -240,7 +240,7 @@ def note_down(store: GraphStore, note: Note) -> str:
 
 
 @registry.write("topics")
-def replace_named(store: GraphStore, name: str, note: Note) -> list[Link]:
+def replace_named(store: Store, name: str, note: Note) -> list[Link]:
     """Write the supersessions that a note states. All notes of a call are nodes by now, so one may name a later one."""
     old = [each for each in note.supersedes if each != name]
     return store.supersede(*old, by=name) if old else []
@@ -322,7 +322,7 @@ def topic(view: Reader, topic: str, *, kind: str | None = None, scope: str | Non
 
 @registry.write("topics")
 def settle(
-    store: GraphStore,
+    store: Store,
     topic: str,
     *,
     strategy: Choice | Mapping[str, Choice] = DEFAULT,
@@ -353,7 +353,7 @@ def settle(
     return Settled(decision=decision, links=tuple(links))
 
 
-def _record_decision(store: GraphStore, topic: str, decision: Decision, reason: str) -> list[Link]:
+def _record_decision(store: Store, topic: str, decision: Decision, reason: str) -> list[Link]:
     won = decision.won
     if won is None:
         return []

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import graphstore
-from graphstore import ConflictError, GraphStore, InvalidError, NotFoundError
+from graphstore import Branch, ConflictError, GraphStore, InvalidError, NotFoundError
+from graphstore.store.store import Store
 from tests.conftest import Clock, day
 from tests.core.folder.test_forgetting import files_with
 
@@ -196,6 +197,19 @@ def test_what_concerns_the_whole_store_is_refused_on_a_branch(rule):
     ):
         with pytest.raises(InvalidError, match="on the store itself"):
             act()
+
+
+def test_a_branch_inherits_no_verb_that_it_refuses(rule):
+    refused = ("branch", "merge", "delete_branch", "evict", "erase", "set_retention")
+
+    assert isinstance(rule.on("try"), Store) and isinstance(rule, Store)
+    assert not issubclass(Branch, GraphStore)
+    assert [] == [name for name in refused if hasattr(Store, name)]
+    for name in refused:
+        with pytest.raises(
+            InvalidError, match=rf"^{name}\(\) on branch 'try'\. .*: call it on the store itself\.$"
+        ):
+            getattr(rule.on("try"), name)()
 
 
 def test_a_handle_stands_for_its_name(rule):

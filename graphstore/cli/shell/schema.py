@@ -11,7 +11,7 @@ from graphstore.core.tables.texts import text
 
 if TYPE_CHECKING:
     from graphstore.core.read.view import View
-    from graphstore.store.store import GraphStore
+    from graphstore.store.store import Store
 
 LABELS = ("Node", "Event", "Absent")
 SOME_LINK = "SUPERSEDES"
@@ -42,7 +42,7 @@ def view(seen: View) -> ShellAnswer:
     return ShellAnswer(Result(("what", "name", "count", "properties"), rows), value)
 
 
-def tables(store: GraphStore) -> ShellAnswer:
+def tables(store: Store) -> ShellAnswer:
     """The tables of the whole history and their columns."""
     found = [
         (str(name), str(kind).lower(), _columns_in_tables(store, str(name)))
@@ -63,7 +63,7 @@ def columns_of(seen: View, label: str) -> Columns:
     return _named(seen.query(text("columns_of", TABLE=label)))
 
 
-def _columns_in_tables(store: GraphStore, table: str) -> Columns:
+def _columns_in_tables(store: Store, table: str) -> Columns:
     return _named(store.query_tables(text("columns_of", TABLE=table)))
 
 
@@ -109,7 +109,7 @@ def of_view(seen: View) -> Vocabulary:
     )
 
 
-def of_tables(store: GraphStore) -> Vocabulary:
+def of_tables(store: Store) -> Vocabulary:
     """The names in the tables of the whole history."""
     found = store.query_tables(text("tables_there_are")).tuples()
     nodes = [str(name) for name, kind in found if kind == "NODE"]

@@ -37,7 +37,7 @@ from graphstore.values.models import BranchInfo
 
 if TYPE_CHECKING:
     from graphstore.core.read.view import View
-    from graphstore.store.store import GraphStore
+    from graphstore.store.store import Branch, GraphStore
 
 # the engine lists every word of its grammar
 _EVERY_WORD = re.compile(r" expecting \{[^}]{60,}\}")
@@ -104,7 +104,7 @@ class Stopping:
 class Shell:
     """A store, where in it the shell looks, and how it answers. `name` is what the prompt calls the store."""
 
-    def __init__(self, trunk: GraphStore, name: str, output: Output) -> None:
+    def __init__(self, trunk: GraphStore | Branch, name: str, output: Output) -> None:
         self.trunk, self.name, self.output = trunk, name, output
         self.branch: str | None = None
         self.valid: str | None = None
@@ -118,7 +118,7 @@ class Shell:
     # ---------------------------------------------------------------- where it looks
 
     @property
-    def store(self) -> GraphStore:
+    def store(self) -> GraphStore | Branch:
         """The line of belief that is looked at."""
         return self.trunk if self.branch is None else self.trunk.on(self.branch)
 
