@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import graphstore
-from graphstore.cli.printing import chain, console, label, steps, table
+from graphstore.cli.printing import console, label, steps, table, walked
 from graphstore.core.tables.texts import text
 from graphstore.errors import GraphStoreError, NotFoundError
 from graphstore.values.models import Chain, Event, Node, Supersession
@@ -329,7 +329,7 @@ def _show_value(value: Any, out: Console) -> None:
         case Supersession():
             _show_supersession(value, out)
         case Chain():
-            chain(value, out, SHOWN, "   ")
+            _show_chain(value, out)
         case dict():
             out.print("   " + " · ".join(f"{count} {name}" for name, count in value.items()), style="green")
         case list():
@@ -359,6 +359,21 @@ def _known_as(thing: Node | Event, subject: str) -> str:
     if thing.id == subject and isinstance(thing, Node):
         return f"version {thing.number}"
     return f"{thing.id}: {label(thing)}"
+
+
+def _show_chain(chain: Chain, out: Console) -> None:
+    root = chain.root
+    author = root.metadata.get("author") if isinstance(root, Event) else None
+    since = root.occurred_at if isinstance(root, Event) else root.valid_from
+    out.print(f'   "{label(root)}"', style="green")
+    out.print(f"   {when(since)}{f', by {author}' if author else ''}")
+    for thing, depth, reason in list(walked(chain))[1 : SHOWN + 1]:
+        size = thing.content.get("lines") if isinstance(thing, Node) else None
+        out.print(f"   {'   ' * (depth - 1)}└─ {label(thing)}", end="")
+        details = [reason, None if size is None else f"{size} lines now"]
+        out.print("".join(f"  {one}" for one in details if one), style="dim")
+    if len(chain.nodes) > SHOWN:
+        out.print(f"   … and {len(chain.nodes) - SHOWN} more", style="dim")
 
 
 def _short(value: Any) -> Any:

@@ -10,7 +10,6 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -211,7 +210,7 @@ def show(value: object, out: Console | None = None) -> None:
         case Supersession():
             _supersession(value, out)
         case Chain():
-            chain(value, out)
+            _chain(value, out)
         case Verification():
             _verification(value, out)
         case Swept():
@@ -272,8 +271,8 @@ def _several(values: Sequence[Any], out: Console) -> None:
             ]
             table(("branch", "begins with", "transactions", "last", "merged"), rows, out)
         case [Chain(), *_]:
-            for one in values:
-                chain(one, out)
+            for chain in values:
+                _chain(chain, out)
         case [Change(), *_]:
             rows = [(one.tx, one.verb, one.subject, one.author, one.reason) for one in values]
             table(("tx", "verb", "subject", "author", "reason"), rows, out)
@@ -422,24 +421,21 @@ def walked(chain: Chain) -> Iterator[tuple[Node | Event, int, str | None]]:
             waiting.extend((one, depth + 1, why) for one, why in reversed(fresh))
 
 
-def chain(found: Chain, out: Console, most: int | None = None, begin: str = "") -> None:
-    """The first things of a chain, each under the one it was reached from."""
-    for thing, depth, reason in islice(walked(found), None if most is None else most + 1):
+def _chain(chain: Chain, out: Console) -> None:
+    for thing, depth, reason in walked(chain):
         since = thing.valid_from if isinstance(thing, Node) else thing.occurred_at
-        out.print(f"{begin}{'   ' * (depth - 1)}└─ " if depth else begin, end="")
+        out.print(f"{'   ' * (depth - 1)}└─ " if depth else "", end="")
         out.print(label(thing), style="" if depth else "bold", end="")
         out.print(f"  {when(since)}  {thing.id}", style="dim")
         if reason:
-            out.print(f"{begin}{'   ' * depth}because: {reason}", style="dim")
-    if most is not None and len(found.nodes) > most:
-        out.print(f"{begin}… and {len(found.nodes) - most} more", style="dim")
-    elif found.truncated:
+            out.print(f"{'   ' * depth}because: {reason}", style="dim")
+    if chain.truncated:
         out.print(
             "there is more than this; a greater --depth or --hops shows more of what is behind it.",
             style="yellow",
         )
-    elif not found.nodes:
-        out.print(f"{begin}   nothing.", style="dim")
+    elif not chain.nodes:
+        out.print("   nothing.", style="dim")
 
 
 def _contradictions(found: Iterable[Contradiction], out: Console) -> None:
