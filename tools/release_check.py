@@ -98,7 +98,7 @@ def look(wheel: Path, archive: Path) -> None:
     assert not absent, f"not in the wheel: {', '.join(absent)}"
     for fact in ("Version", "Author", "License-Expression", "Project-URL", "Requires-Python", "Description"):
         assert facts[fact] or (fact == "Description" and facts.get_payload()), f"the wheel has no {fact}"
-    assert "graphstore = graphstore.cli.command_line:main" in scripts
+    assert "graphstore = graphstore.cli:main" in scripts
     print(f"{archive.name}, {wheel.name}: {len(names)} files", flush=True)
 
 

@@ -66,7 +66,7 @@ def over_http(store: Store, host: str, port: int, *, token: str | None = None, *
 
     if token is None and not is_local(host):
         raise InvalidError(
-            f"{host} can be reached from elsewhere, and no token is required. Set GRAPHSTORE_TOKEN or give --token-file, or serve 127.0.0.1."
+            f"{host} can be reached from elsewhere, and no token is asked for. Set GRAPHSTORE_TOKEN or give --token-file, or serve 127.0.0.1."
         )
     _log_plainly()
     with _stopping(), _listening(host, port) as taken:
