@@ -9,6 +9,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Annotated
+
+from pydantic import BeforeValidator
 
 from graphstore.errors import ConflictError, InvalidError
 from graphstore.values.models import Json
@@ -21,6 +24,11 @@ LONGEST = timedelta(days=365_000)
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*")
 
 
+def _within_timedelta(seconds: object) -> object:
+    """Seconds as JSON has them, not above the longest timedelta, which a float rounds up: the store then refuses it in its own words."""
+    return min(seconds, 86_399_999_999_999) if isinstance(seconds, int | float) else seconds
+
+
 @dataclass(frozen=True, slots=True)
 class Layer:
     """One layer: its name, the prefix of its sources (`name:` by convention), how long chunks are kept after they were recorded (None: no end), and
@@ -29,7 +37,7 @@ class Layer:
 
     name: str
     prefix: str
-    ttl: timedelta | None = None
+    ttl: Annotated[timedelta | None, BeforeValidator(_within_timedelta)] = None
     permanent: bool = False
 
 
