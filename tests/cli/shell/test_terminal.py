@@ -157,6 +157,7 @@ def test_tab_completes_commands_ids_and_labels(terminal: Terminal) -> None:
     assert "sessions" in terminal.ask(") RETURN n.id AS gone;", "gone\r\n")
 
 
+@pytest.mark.rest  # it waits for an interrupted query, which busy cores delay
 def test_ctrl_c_stops_the_query_and_not_the_shell(terminal: Terminal) -> None:
     start = time.monotonic()
     terminal.keys(HEAVY, ENTER)
