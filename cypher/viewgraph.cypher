@@ -46,8 +46,8 @@ CREATE NODE TABLE Absent(
 )
 
 // name: view_event
-// What has happened, and how often by then. occurred_at is first_seen; status is active, resolved or superseded; metadata
-// is JSON text. Of a message, description is its text and authorized is true by default; authorized is NULL of all else.
+// What has happened, and how often by then. occurred_at is first_seen; status is active, resolved or superseded, NULL
+// of what cannot be open; metadata is JSON text. Of a message, description is its text and authorized is true by default; authorized is NULL of all else.
 CREATE NODE TABLE Event(
   id STRING PRIMARY KEY,
   type STRING,

@@ -263,6 +263,7 @@ VERBS = [
     "export",
     "close",
     "define_kind",
+    "define_point",
     "promote_kind",
     "rebuild",
     "stats",

@@ -296,7 +296,7 @@ def _node(node: Node | Event, out: Console) -> None:
         out.print(f"  valid     {when(node.valid_from)} → {when(node.valid_to)}")
     else:
         again = f" → {when(node.last_seen)}, {node.count} times" if node.count > 1 else ""
-        out.print(f"  happened  {when(node.first_seen)}{again}, {node.status}")
+        out.print(f"  happened  {when(node.first_seen)}{again}{f', {node.status}' if node.status else ''}")
     out.print(f"  believed  {when(node.tx_from)} → {when(node.tx_to)}")
     about = dict(node)
     names = "key scope tags trigger source origin agent sender thread classification media_path description text".split()
@@ -496,7 +496,7 @@ def report(found: Mapping[str, Any], out: Console | None = None) -> None:
         asked = " (asked for)" if event.get("asked") else ""
         words = " ".join(event["description"].split())
         at = datetime.fromisoformat(event["timestamp"])
-        rows.append((when(at), event["type"], event["status"], f"{words}{often}{asked}", event["id"]))
+        rows.append((when(at), event["type"], event["status"] or "", f"{words}{often}{asked}", event["id"]))
         rows += [("", "", "", f"  {_reported_link(link)}", "") for link in event["links"]]
     if rows:
         table(("when", "type", "status", "description", "id"), rows, out)

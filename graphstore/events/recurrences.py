@@ -294,6 +294,7 @@ class _Search:
     def _recurring(self, ents: list[int]) -> list[Json]:
         if not any(map(self.sight.has_links, ents)):
             return []  # nothing ever resolved it
+        ents = [ent for ent in ents if self.happened.can_be_open(ent)]
         episodes: list[Episode] = []
         for ent in ents:
             found = self.happened.episodes(ent)

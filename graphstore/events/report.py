@@ -16,7 +16,7 @@ from graphstore.events.recorder import Recorder
 from graphstore.events.recurrences import patterns, shortened
 from graphstore.store import registry
 from graphstore.store.links import Kind
-from graphstore.values.fingerprints import fingerprint
+from graphstore.values.fingerprints import NEVER_OPEN, fingerprint
 from graphstore.values.inputs import optional_text, whole_number
 from graphstore.values.models import Json
 from graphstore.values.period import Instant, iso
@@ -178,7 +178,7 @@ class _History:
             metric = (metadata or {}).get("metric", source)
             if metric is not None:
                 event["metric"] = metric
-        event["status"] = self.sight.happened.status(ent)
+        event["status"] = sight.happened.status(ent, body)
         event["links"] = self._links(ent)
         if match.times > 1:
             event |= {"count": match.times, "first_seen": first, "last_seen": iso(match.last)}
@@ -231,11 +231,11 @@ class _History:
     def _counted(self, type: str, count: int, matches: list[_Match]) -> str:
         """`2 errors (1 resolved)`, `1 regression (linked to deploy)`."""
         words = plural(count, shortened(type.replace("_", " "), _TYPE_LENGTH))
-        if type not in ("error", "regression"):
+        if type in NEVER_OPEN:
             return words
         ents = [match.ent for match in matches if self.sight.kind(match.ent) == type]
         resolved = sum(self.sight.happened.status(ent) == "resolved" for ent in ents)
-        linked = 0 if type == "error" else sum(self._after_deploy(ent) for ent in ents)
+        linked = 0 if type != "regression" else sum(self._after_deploy(ent) for ent in ents)
         if count == 1:
             notes = ["resolved"] * resolved + ["linked to deploy"] * linked
         else:

@@ -26,7 +26,7 @@ from graphstore.imports.records import Progress
 from graphstore.imports.row_files import Row, json_rows
 from graphstore.store import registry
 from graphstore.values.event_fields import EVENT_TEXTS
-from graphstore.values.fingerprints import BROKEN, MENDING, fingerprint
+from graphstore.values.fingerprints import MENDING, NEVER_OPEN, fingerprint
 from graphstore.values.models import Event, Link
 from graphstore.values.period import OPEN, Instant, instant, iso, moment
 
@@ -382,11 +382,7 @@ class _Import:
             return "related_to", replace(one, fields=fields)
         source, target = sentence.source, sentence.target
         types = self.named[source][0], self.named[target][0]
-        if (
-            sentence.kind.name == "resolved_by"
-            and types[0] in MENDING
-            and types[1] in {*BROKEN, EVICTED_TYPE}
-        ):
+        if sentence.kind.name == "resolved_by" and types[0] in MENDING and types[1] not in NEVER_OPEN:
             source, target = target, source
         return sentence.kind.name, replace(one, source=source, target=target, confidence=sentence.confidence)
 
@@ -436,8 +432,14 @@ class _Import:
         if stated == "resolved" and is_now == "active" and last is not None:
             self._resolve(id, last)
             is_now = self._thing(id).status
-        if is_now != stated and id in self.fresh:
-            self._warn(line, f"{id!r} has status {stated}; by its links and their times it is {is_now}.")
+        if id not in self.fresh or is_now == stated or (is_now is None and stated != "resolved"):
+            return  # a log gives a status to what has none, such as deploys
+        found = (
+            "events of its type have none"
+            if is_now is None
+            else f"by its links and their times it is {is_now}"
+        )
+        self._warn(line, f"{id!r} has status {stated}; {found}.")
 
     def _resolve(self, id: str, at: Instant) -> None:
         same = fingerprint("resolution", RESOLVED, id)

@@ -474,8 +474,10 @@ class Report(Answer):
         yield from (f"pattern: {each['description']}" for each in self.patterns)
         for event in self.events:
             links = "; ".join(f"{link['relationship']} {link['target']}" for link in event["links"])
-            times = f", {event['count']} times, last {event['last_seen']}" if "count" in event else ""
-            yield f"{event['timestamp']} {event['id']} [{event['type']}] {line(event['description'], STATEMENT)} ({event['status']}{times}){f' — {links}' if links else ''}"
+            times = f"{event['count']} times, last {event['last_seen']}" if "count" in event else None
+            state = ", ".join(filter(None, (event["status"], times)))
+            tail = (f" ({state})" if state else "") + (f" — {links}" if links else "")
+            yield f"{event['timestamp']} {event['id']} [{event['type']}] {line(event['description'], STATEMENT)}{tail}"
 
 
 class Remembered(Answer):
@@ -499,7 +501,7 @@ class Happened(Answer):
     event: Thing
     is_new: bool
     count: int
-    status: str
+    status: str | None = None
     warnings: tuple[str, ...] = ()
 
     def _lines(self) -> Iterable[str]:

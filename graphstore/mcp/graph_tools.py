@@ -263,8 +263,8 @@ class Graph:
         budget_tokens: Budget = BUDGET,
         cursor: Cursor = None,
     ) -> Report:
-        """What happened lately, newest first, each with its status (active, resolved, superseded) and links; and what keeps coming back:
-        recurring errors, trouble after deploys, hours of the day."""
+        """What happened lately, newest first, each with links and, where it can be open, a status (active, resolved, superseded); and what
+        keeps coming back: recurring errors, trouble after deploys, hours of the day."""
         asked = {"type": type, "since": since, "related_to": related_to, "pattern": pattern, "limit": limit, "timezone": timezone}  # fmt: skip
         question = self._desk.question("events", asked, valid, tx, budget_tokens, cursor)
         report = log.history_report(question.view, type, since, related_to, pattern, limit, timezone=timezone)

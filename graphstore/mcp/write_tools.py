@@ -197,7 +197,7 @@ class Writes:
         ] = None,
         source: Annotated[str | None, Field(description="Where: a file and line, a service.")] = None,
         related_to: Annotated[
-            Ids | None, Field(description="Ids it has to do with. A fix of an error resolves it.")
+            Ids | None, Field(description="Ids it has to do with. A fix or resolution resolves what is open.")
         ] = None,
         metadata: Annotated[
             dict[str, Any] | None, Field(description="More to keep with it, as a JSON object.")

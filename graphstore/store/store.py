@@ -13,6 +13,7 @@ from typing import Any, NoReturn, overload
 
 from graphstore.core.folder import branch_index, folder
 from graphstore.core.index.index import Index
+from graphstore.core.index.occurrences import POINTS
 from graphstore.core.journal.branch_records import BranchRecord
 from graphstore.core.journal.line import FORGETTING
 from graphstore.core.read import view_diff
@@ -35,6 +36,7 @@ from graphstore.store.proposals import Extractor
 from graphstore.store.sweeping import Swept
 from graphstore.store.whole_store import WholeStore
 from graphstore.values import inputs
+from graphstore.values.fingerprints import BROKEN, NEVER_OPEN
 from graphstore.values.inputs import Thing, event_of, id_of, ids, optional_text, printable, text_of
 from graphstore.values.models import (
     BranchInfo,
@@ -47,7 +49,7 @@ from graphstore.values.models import (
     Verification,
     ViewDiff,
 )
-from graphstore.values.period import BEGINNING, Instant, TimeLike, moment
+from graphstore.values.period import BEGINNING, Instant, TimeLike, iso, moment
 from graphstore.values.vocabulary import Vocabulary, new_kind
 
 __all__ = ["Branch", "Clock", "GraphStore", "Progress", "Store"]
@@ -317,6 +319,21 @@ class Store(WholeStore):
 
     # ------------------------------------------------------------------ verbs: events
 
+    def define_point(self, type: str) -> None:
+        """Define events of a type as points: from now on they cannot be open, so they have no status and nothing resolves them. Kept in the store.
+        Defining it again changes nothing, and neither does a type that is a point anyway, such as `deploy`.
+
+        Raises InvalidError for `error` and `regression`, which can always be open.
+        """
+        text_of("type", type)
+        if type in BROKEN:
+            raise InvalidError(f"events of type {type!r} can always be open. Choose a type of your own.")
+        with self._verb() as work:
+            defined = work.index.setting(POINTS) or {}
+            if type not in defined and type not in NEVER_OPEN:
+                work.op("define_point", type)
+                work.index.add_settings([{POINTS: {**defined, type: iso(work.tx)}}])
+
     def record_event(
         self,
         type: str = "",
@@ -343,6 +360,9 @@ class Store(WholeStore):
         **unknown: Any,
     ) -> Recorded:
         """Record something that happened at `occurred_at` (default: now). An unknown `related_to` is left out with a warning.
+
+        A fix or a resolution, and what can be open and is named with it, are linked by `resolved_by`, from the later of the two on; all
+        else by `related_to`. Open can be all but deploys, fixes, resolutions, confirmations, messages and types that `define_point` names.
 
         Without an id, the fingerprint of an event that stands makes it an occurrence of that event: `is_new` is false, its `count` grows. The
         same id with the same content is the same event; with other content it is a ConflictError. From `sender` on: fields of a message, see
@@ -889,6 +909,7 @@ class Branch(Store):
     evict = _refused("evict", "What is forgotten is forgotten everywhere")
     erase = _refused("erase", "What is forgotten is forgotten everywhere")
     set_retention = _refused("set_retention", "It concerns the whole store")
+    define_point = _refused("define_point", "It concerns the whole store")
 
     def _over(self) -> str:
         return f"branch {self.name!r} was deleted. branches() lists those there are."

@@ -15,6 +15,9 @@ CONFIRMATION = "confirmation"
 """The type of event that confirms a thing."""
 BROKEN = frozenset({"error", "regression"})
 MENDING = frozenset({"fix", "resolution"})
+"""Events of these types resolve what can be open."""
+NEVER_OPEN = frozenset({"deploy", "message", CONFIRMATION}) | MENDING | MESSAGES
+"""Events of these types are points: they are neither open nor resolved. Those of all others can be, unless they are messages."""
 
 # what differs from one report to the next; a status code or a line number has three digits at most, or stands apart
 _VARIES = re.compile(
@@ -40,12 +43,3 @@ def fingerprint_of(type: str, description: str, source: str | None, given: str |
     if given is not None or type not in REPEATING:
         return given
     return fingerprint(type, description, source)
-
-
-def relation(event_type: str, other_type: str) -> tuple[str, bool]:
-    """The link between an event and what it is about: its kind, and whether it runs from the other to the event."""
-    if other_type in BROKEN and event_type in MENDING:
-        return "resolved_by", True
-    if event_type in BROKEN and other_type in MENDING:
-        return "resolved_by", False
-    return "related_to", False

@@ -163,7 +163,8 @@ class Event(Value):
     first_seen: datetime
     last_seen: datetime
     count: int
-    status: Status
+    status: Status | None
+    """None of what cannot be open (deploys, fixes, messages, points), and of what was retracted."""
     metadata: Json
     links: tuple[Link, ...] | None
     """The links that hold, at either end of it; None where it is shown as the end of something else."""

@@ -565,7 +565,7 @@ def test_the_report_has_the_shape_of_the_document(store):
                 "type": "fix",
                 "timestamp": "2026-01-30T11:00:00Z",
                 "description": "null user",
-                "status": "active",
+                "status": None,
                 "links": [{"target": "evt_1", "relationship": "resolves", "confidence": "explicit"}],
                 "origin": "agent",
                 "agent": "claude",
@@ -586,6 +586,18 @@ def test_the_report_has_the_shape_of_the_document(store):
         "patterns": [],
         "summary": "2 events in last 7 days. 1 error (resolved), 1 fix.",
     } == events.history_report(store)
+
+
+def test_the_summary_counts_what_is_resolved_of_every_type_that_can_be_open(store):
+    for number in (1, 2):
+        store.record_event(
+            "incident", f"outage {number}", id=f"inc_{number}", occurred_at="2026-01-30T10:00:00Z"
+        )
+    store.record_event("fix", "mended", related_to="inc_1", occurred_at="2026-01-30T11:00:00Z")
+
+    assert (
+        "3 events in last 7 days. 1 fix, 2 incidents (1 resolved)." == events.history_report(store)["summary"]
+    )
 
 
 def test_an_event_that_came_again_says_how_often_and_when(store):

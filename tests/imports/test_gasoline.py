@@ -446,7 +446,7 @@ def test_status_is_read_from_links(store: GraphStore, log: Write) -> None:
     found = {event.id: event.status for event in store.events()}
     assert {
         "evt_new": "active",
-        "evt_fix": "active",
+        "evt_fix": None,
         "evt_error": "resolved",
         "evt_old": "superseded",
     } == found
@@ -489,6 +489,20 @@ def test_a_status_that_links_and_times_contradict_is_told(store: GraphStore, log
     done = import_gasoline(store, log(seen, fix()))
 
     assert "'evt_error' has status resolved; by its links and their times it is active." in done.warnings[0]
+
+
+def test_a_status_of_what_has_none_is_told_when_it_says_resolved(store: GraphStore, log: Write) -> None:
+    done = import_gasoline(store, log(fix(status="active"), fix("evt_fix_2", status="resolved")))
+
+    assert 1 == len(done.warnings)
+    assert "'evt_fix_2' has status resolved; events of its type have none." in done.warnings[0]
+
+
+def test_what_a_fix_resolves_may_be_of_any_type_that_can_be_open(store: GraphStore, log: Write) -> None:
+    outage = error("evt_outage", type="outage")
+    import_gasoline(store, log(outage, fix(links=[to("evt_outage", "resolved_by")])))
+
+    assert ("resolved", None) == (store.event("evt_outage").status, store.event("evt_fix").status)
 
 
 # ---- retention --------------------------------------------------------------------------------
@@ -678,7 +692,7 @@ def test_a_line_has_the_documents_fields(full: GraphStore, tmp_path: Path) -> No
 def test_the_status_is_that_of_the_view(full: GraphStore, tmp_path: Path) -> None:
     export_gasoline(full.as_of(valid="2026-01-21T00:30:00Z"), tmp_path / "out.jsonl")
     found = {
-        line["id"]: line["status"]
+        line["id"]: line.get("status")
         for line in map(json.loads, (tmp_path / "out.jsonl").read_text().splitlines())
     }
 

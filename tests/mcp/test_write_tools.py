@@ -143,6 +143,16 @@ def test_a_fix_resolves_its_error(ana, store):
     assert "resolved" == store.event(error).status
 
 
+def test_a_fix_resolves_an_incident_and_has_no_status_of_its_own(ana, store):
+    outage = ana.ask("record_event", type="incident", description="down", occurred_at="2026-02-01")
+    fix = ana.ask("record_event", type="fix", description="mended", related_to=[outage["event"]["id"]])
+
+    assert ("active", None) == (outage["status"], fix.get("status"))
+    assert "resolved" == store.event(outage["event"]["id"]).status
+    told = ana.call("events", since="90d").content[0].text
+    assert "down (resolved)" in told and "mended —" in told
+
+
 def test_a_message_has_its_thread_and_sender(ana, store):
     ana.ask(
         "record_event", type="TEXT", description="hello", thread="t", sender="bo", trace_id="tr1", span_id="s"

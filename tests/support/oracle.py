@@ -26,8 +26,8 @@ SYMMETRIC = {"contradicts", "related_to", "co_constrains"}
 EARLIER_SOURCE = {"continuation", "fork", "branch", "tree_jump", "resume", "compaction"}
 ACYCLIC = {"supersedes", "continuation"}
 REPEATING = {"error", "regression", "resolution"}
-BROKEN = {"error", "regression"}
 MENDING = {"fix", "resolution"}
+NEVER_OPEN = {"deploy", "fix", "resolution", "confirmation", "message", "TEXT", "AUDIO", "IMAGE", "SYSTEM"}
 PLAIN = {
     "supersedes", "corrects", "caused_by", "contradicts", "related_to", "resolved_by", "continuation",
     "derived_from", "supports", "fork", "blocks", "co_constrains", "part_of", "transition",
@@ -681,11 +681,10 @@ class Oracle:
         return id, self._relate(id, related_to, at)
 
     def _relate(self, id: str, other: str | None, at: datetime) -> list[str]:
-        types = [self.events[one]["type"] if one in self.events else None for one in (id, other)]
         source, kind, target = id, "related_to", other
-        if types[0] in MENDING and types[1] in BROKEN:
+        if self._mends(id) and self._can_be_open(other):
             source, kind, target = other, "resolved_by", id
-        if types[0] in BROKEN and types[1] in MENDING:
+        if self._can_be_open(id) and self._mends(other):
             kind = "resolved_by"
         if kind == "resolved_by":  # from the later of the two on
             at = max(at, self.start(other) or at)
@@ -693,6 +692,12 @@ class Oracle:
             return [self._link(source, kind, target, valid_from=at, created_by="store")]
         except Refused:
             return []  # recorded all the same, with a warning
+
+    def _mends(self, id: str | None) -> bool:
+        return id in self.events and self.events[id]["type"] in MENDING
+
+    def _can_be_open(self, id: str | None) -> bool:
+        return id in self.events and self.events[id]["type"] not in NEVER_OPEN
 
     def name_link(self, made: str, id: str) -> None:
         """Take over the id the store gave."""
@@ -863,7 +868,9 @@ class Oracle:
     def happened(self, id: str, v: datetime, t: datetime) -> list[datetime]:
         return sorted(at for at, told in self.events[id]["told"] if told <= t and at <= v)
 
-    def status(self, id: str, v: datetime, t: datetime) -> str:
+    def status(self, id: str, v: datetime, t: datetime) -> str | None:
+        if not self._can_be_open(id):
+            return None
         if any(link["target"] == id for link in self._links(v, t, "supersedes")):
             return "superseded"
         resolved = []

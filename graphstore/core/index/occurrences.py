@@ -12,22 +12,27 @@ import orjson
 
 from graphstore.core.index.gc_pause import no_collecting
 from graphstore.core.index.index import Index
+from graphstore.values.fingerprints import NEVER_OPEN
+from graphstore.values.inputs import authorized_of
 from graphstore.values.models import Json, Status
-from graphstore.values.period import Instant
+from graphstore.values.period import Instant, instant
 
 Raw = Callable[[int, int], bytes]
 Episode = tuple[Instant, Instant | None]
 Seen = tuple[Instant, Instant, int]  # first, last, how many
 
+POINTS = "points"  # the setting: types of events that cannot be open, and since which tx
+
 
 class Happened:
     """Events at (valid, tx)."""
 
-    __slots__ = ("index", "tx", "valid")
+    __slots__ = ("_points", "index", "raw", "tx", "valid")
 
-    def __init__(self, index: Index, valid: Instant, tx: Instant) -> None:
-        self.index = index
+    def __init__(self, index: Index, raw: Raw, valid: Instant, tx: Instant) -> None:
+        self.index, self.raw = index, raw
         self.valid, self.tx = valid, tx
+        self._points: frozenset[str] | None = None
 
     def instants(self, ent: int) -> list[Instant]:
         """The instants of an event up to this coordinate, in order; an instant recorded twice is listed twice."""
@@ -57,9 +62,28 @@ class Happened:
                 found.update(at for at in self.instants(target) if at >= since)
         return sorted(found)
 
-    def status(self, ent: int) -> Status:
-        """The status of an event: `active`, `resolved`, or `superseded` by another event."""
+    def can_be_open(self, ent: int, body: Json | None = None) -> bool:
+        """Whether this is an event that lasts until something resolves it: no message, and of no type that is a point. `body`: its body,
+        if the caller has it."""
         index = self.index
+        type = index.kind[ent]
+        if not index.is_event[ent] or type in NEVER_OPEN or type in self._defined_points():
+            return False
+        if body is None:
+            ver = index.versions_of[ent][0]
+            raw = self.raw(index.v_pos[ver], index.v_len[ver]) if index.v_len[ver] else b""
+            if b'"authorized":' not in raw:
+                return True
+            body = orjson.loads(raw)
+        return authorized_of(type, body) is None
+
+    def status(self, ent: int, body: Json | None = None) -> Status | None:
+        """The status of an event: `active`, `resolved`, or `superseded` by another event; None for what cannot be open or was retracted."""
+        index = self.index
+        if not self.can_be_open(ent, body):
+            return None
+        if ent not in index.gone and not index.believed(ent, self.tx):
+            return None
         if index.superseded(ent, self.valid, self.tx):
             return "superseded"
         resolving = self._resolving(ent)
@@ -85,6 +109,13 @@ class Happened:
             found.append((began, resolutions[ending]))
             at = bisect_right(instants, resolutions[ending])
         return found
+
+    def _defined_points(self) -> frozenset[str]:
+        """The types that were defined as points by this tx."""
+        if self._points is None:
+            defined: dict[str, str] = self.index.setting(POINTS) or {}
+            self._points = frozenset(type for type, since in defined.items() if instant(since) <= self.tx)
+        return self._points
 
     def _repeats(self, ent: int) -> int:
         """How many occurrences after the first recorded one are known here."""

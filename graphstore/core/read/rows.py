@@ -69,7 +69,7 @@ class Rows:
         self.core = core
         self.index = core.index
         self.valid, self.tx = valid, tx
-        self.happened = Happened(core.index, valid, tx)
+        self.happened = Happened(core.index, core.raw, valid, tx)
 
     # ------------------------------------------------------------------ entities
 

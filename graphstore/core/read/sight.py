@@ -417,7 +417,7 @@ class Sight(Rows):
                 "first_seen": moment(first),
                 "last_seen": moment(last),
                 "count": count,
-                "status": self.happened.status(ent),
+                "status": self.happened.status(ent, body),
                 "metadata": get("metadata", {}),
                 "links": links,
                 "fingerprint": get("fingerprint"),

@@ -248,7 +248,7 @@ class _Things:
     """Things of the index as columns, each with the row that shows it. Row -1: it held at no instant."""
 
     def __init__(self, index: Index, raw: Raw, shown: Iterable[tuple[int, int]]) -> None:
-        self.index = index
+        self.index, self.raw = index, raw
         self.ents: list[int] = []
         self.versions: list[int] = []
         self.since, self.until, self.recorded = array("q"), array("q"), array("q")
@@ -290,7 +290,7 @@ class _Things:
 
     def event_table(self, valid: Instant, tx: Instant) -> pa.Table:
         """The rows as events, with what (valid, tx) knows of their occurrences."""
-        index, happened = self.index, Happened(self.index, valid, tx)
+        index, happened = self.index, Happened(self.index, self.raw, valid, tx)
         seen = [happened.seen(ent) for ent in self.ents]
         types = [index.kind[ent] for ent in self.ents]
         return pa.table(
@@ -301,7 +301,9 @@ class _Things:
                 "first_seen": instants([first for first, _, _ in seen]),
                 "last_seen": instants([last for _, last, _ in seen]),
                 "count": numbers([count for _, _, count in seen]),
-                "status": texts([happened.status(ent) for ent in self.ents]),
+                "status": texts(
+                    [happened.status(ent, body) for ent, body in zip(self.ents, self.bodies, strict=True)]
+                ),
                 **event_columns(types, self.bodies),
                 "standing": texts(_uprights(index, self.ents, valid, tx)),
                 "tx_from": instants([index.born[ent] for ent in self.ents]),

@@ -6,13 +6,13 @@ import os
 from typing import NamedTuple
 
 from graphstore.core.index.index import Index
-from graphstore.core.index.occurrences import look_for_prints
+from graphstore.core.index.occurrences import Happened, look_for_prints
 from graphstore.core.read.sight import Sight
 from graphstore.core.write.act import Act
 from graphstore.core.write.linking import Claim, Ends, Linking
 from graphstore.core.write.transaction import Transaction
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
-from graphstore.values.fingerprints import SINGLE, relation
+from graphstore.values.fingerprints import MENDING, SINGLE
 from graphstore.values.inputs import text_of
 from graphstore.values.models import Json, Recorded
 from graphstore.values.period import OPEN, Instant, period
@@ -114,16 +114,22 @@ class Recording:
                 return ent
         return -1
 
+    def _relation(self, event: int, other: int) -> tuple[str, bool]:
+        """The kind of the link between an event and what it is about, and whether it runs from the other to the event."""
+        index = self.index
+        happened = Happened(index, self.core.raw, self.work.tx, self.work.tx)
+        if index.kind[event] in MENDING and happened.can_be_open(other):
+            return "resolved_by", True
+        if index.is_event[other] and index.kind[other] in MENDING and happened.can_be_open(event):
+            return "resolved_by", False
+        return "related_to", False
+
     def _relate(self, event: int, other: str, at: Instant, op: int) -> str | None:
         """Link an event with what it is about. Returns a warning when that is not possible."""
         index = self.index
         try:
             target = self.act.known(other)
-            name, turned = (
-                relation(index.kind[event], index.kind[target])
-                if index.is_event[target]
-                else ("related_to", False)
-            )
+            name, turned = self._relation(event, target)
             linking = Linking(self.core, self.work)
             ends = (target, event) if turned else (event, target)
             if name == "resolved_by":  # nothing is resolved before its fix has happened, or before it has

@@ -33,7 +33,7 @@ def seen(event: graphstore.Event) -> tuple[datetime, datetime, int]:
 def happened(store: GraphStore, valid: datetime | None = None) -> tuple[Happened, int]:
     """What the store knows at `valid` (default: now) of the one event it has, or of the first."""
     index = store._core.index
-    return Happened(index, instant(valid or day("2026-02-01")), index.last_tx), 0
+    return Happened(index, store._core.raw, instant(valid or day("2026-02-01")), index.last_tx), 0
 
 
 def episodes(store: GraphStore, valid: datetime | None = None) -> list[tuple[datetime, datetime | None]]:
@@ -43,7 +43,7 @@ def episodes(store: GraphStore, valid: datetime | None = None) -> list[tuple[dat
 
 def occurrences(store: GraphStore, id: str) -> list[datetime]:
     index = store._core.index
-    known = Happened(index, instant(day("2026-02-01")), index.last_tx)
+    known = Happened(index, store._core.raw, instant(day("2026-02-01")), index.last_tx)
     return [moment(one) for one in known.instants(index.ids[id])]
 
 
@@ -434,6 +434,76 @@ def test_superseded_goes_before_resolved(store):
     assert ("active", "superseded") == (store.as_of(valid=at(3)).event(id).status, store.event(id).status)
 
 
+@pytest.mark.parametrize("type", ["incident", "outage", "bug", "alert", "baseline_shift", "a word of my own"])
+def test_whatever_can_be_open_is_resolved_by_a_fix_that_names_it(store, type):
+    id = store.record_event(type, "it hurts", occurred_at=at(1)).event.id
+    store.record_event("fix", "null check", related_to=id, occurred_at=at(4))
+
+    assert ["active", "resolved"] == [store.as_of(valid=at(h)).event(id).status for h in (3, 4)]
+
+
+@pytest.mark.parametrize("type", ["deploy", "fix", "resolution", "confirmation", "message", "TEXT", "SYSTEM"])
+def test_what_cannot_be_open_has_no_status(store, type):
+    recorded = store.record_event(type, "it is done", occurred_at=at(1)).event
+    fix = store.record_event("fix", "null check", related_to=recorded.id, occurred_at=at(4)).event
+
+    assert [None, None] == [recorded.status, store.event(recorded.id).status]
+    assert ["related_to"] == [link.kind for link in fix.links]
+    store.supersede(recorded.id, by=fix.id)
+    assert ("superseded", None) == (store.event(recorded.id).standing, store.event(recorded.id).status)
+
+
+def test_a_message_of_any_type_has_no_status(store):
+    said = store.record_event("chat", "it hurts", sender="ana", occurred_at=at(1)).event
+    plain = store.record_event("chat", "it hurts", occurred_at=at(1), metadata={"authorized": True}).event
+
+    assert (None, "active") == (store.event(said.id).status, store.event(plain.id).status)
+    assert {said.id: None, plain.id: "active"} == {event.id: event.status for event in store.events()}
+    rows = store.query("MATCH (e:Event) RETURN e.status AS status ORDER BY e.authorized").rows()
+    assert {None, "active"} == {row["status"] for row in rows}
+
+
+def test_what_was_taken_back_has_no_status(store, clock):
+    id = store.record_event(*ERROR, occurred_at=at(1)).event.id
+    before = store.as_of()
+    clock.move(days=1)
+    store.retract(id, reason="a drill")
+
+    assert ("retracted", None) == (store.inspect(id).node.standing, store.inspect(id).node.status)
+    assert "active" == before.event(id).status
+
+
+def test_a_type_defined_as_a_point_cannot_be_open_from_then_on(store, clock):
+    beat = store.record_event("heartbeat", "alive", occurred_at=at(1)).event
+    before = store.as_of()
+    clock.move(days=1)
+    store.define_point("heartbeat")
+    known = len(store.changes())
+    store.define_point("heartbeat")
+    store.define_point("deploy")
+    store.record_event("fix", "null check", related_to=beat.id)
+
+    assert (known + 1, "active") == (len(store.changes()), beat.status)
+    assert ("active", None) == (before.event(beat.id).status, store.event(beat.id).status)
+    assert ["related_to"] == [link.kind for link in store.event(beat.id).links]
+    assert ("define_point", "heartbeat") == (store.changes()[1].verb, store.changes()[1].subject)
+
+
+def test_a_point_is_kept_in_the_store(tmp_path, clock):
+    with graphstore.open(tmp_path / "s.gs", clock=clock) as store:
+        store.define_point("heartbeat")
+        id = store.record_event("heartbeat", "alive").event.id
+    with graphstore.open(tmp_path / "s.gs", clock=clock) as store:
+        assert store.event(id).status is None
+
+
+@pytest.mark.parametrize("type", ["error", "regression", "", None])
+def test_what_is_no_point_is_refused(store, type):
+    with pytest.raises(graphstore.InvalidError):
+        store.define_point(type)
+    assert not store.changes()
+
+
 def test_an_event_still_to_come_is_shown_as_it_begins(store):
     recorded = store.record_event(*ERROR, occurred_at="2026-03-01").event
 
@@ -466,7 +536,7 @@ def test_the_end_of_something_else_shows_no_links(store):
     assert [None] == [event.links for event in store.causes(error.id).nodes]
 
 
-@pytest.mark.parametrize("broken", ["error", "regression"])
+@pytest.mark.parametrize("broken", ["error", "regression", "incident", "my own"])
 @pytest.mark.parametrize("mending", ["fix", "resolution"])
 @pytest.mark.parametrize("error_first", [True, False])
 def test_resolved_by_runs_from_what_broke_whichever_was_recorded_first(store, broken, mending, error_first):
@@ -478,6 +548,25 @@ def test_resolved_by_runs_from_what_broke_whichever_was_recorded_first(store, br
         (link.source, link.kind, link.target, link.valid_from, link.created_by)
         for link in store.links_from(broken)
     ]
+
+
+@pytest.mark.parametrize(
+    "pair", [("fix", "resolution"), ("fix", "deploy"), ("incident", "deploy"), ("incident", "bug")]
+)
+def test_all_else_is_related(store, pair):
+    other = store.record_event(pair[1], "two", occurred_at=at(2)).event
+    event = store.record_event(pair[0], "one", occurred_at=at(1), related_to=other.id).event
+
+    assert [(event.id, "related_to", other.id, at(1))] == [
+        (link.source, link.kind, link.target, link.valid_from) for link in event.links
+    ]
+
+
+def test_a_fix_is_related_to_a_node(store):
+    store.add_node("fact", {}, id="node", valid_from=at(0))
+
+    (link,) = store.record_event("fix", "null check", related_to="node", occurred_at=at(1)).event.links
+    assert ("related_to", "node") == (link.kind, link.target)
 
 
 def test_a_repeat_brings_its_links_valid_from_then_on(store):
