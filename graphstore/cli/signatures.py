@@ -44,7 +44,7 @@ SIGNATURES: dict[str, tuple[str, str, str]] = {
     "record_event": ("write", "store", "type description id occurred_at:time source origin=agent agent related_to:many metadata:json fingerprint trace_id span_id parent_span_id sender sender_name thread classification authorized:side media_path media_hash"),
     "resolve": ("write", "store", "--keep! --reason!"),
     "retract": ("write", "store", "id! valid_from:time valid_to:time --reason!"),
-    "revise": ("write", "store", "id! content!:json valid_from:time valid_to:time reason trigger=user_feedback source text tags:many"),
+    "revise": ("write", "store", "id! content!:json valid_from:time valid_to:time reason trigger=user_feedback source text tags:many minor:bool"),
     "sessions.connect": ("write", "store", "now:time window_days:float=30 threshold:float=0.2 most:int=50"),
     "sessions.costs": ("read", "view", "by=project"),
     "sessions.decisions": ("read", "view", "project"),

@@ -273,7 +273,9 @@ class _Loader:
             raise ConflictError(f"{name!r} is an event already. Choose another id for the node.")
         if trigger is None:
             body["trigger"] = "user_feedback"
-        work.describe(ent, [during], body, work.op("revise", name, row.get("reason")))
+        op = work.op("revise", name, row.get("reason"))
+        self.act.turn(ent, [during], body["content"], op)
+        work.describe(ent, [during], body, op)
         if index.key[ent] is not None:
             refuse_taken_slot(index, ent)
 

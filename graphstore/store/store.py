@@ -122,15 +122,26 @@ class Store(WholeStore):
         source: str | None = None,
         text: str | None = None,
         tags: Iterable[str] | None = None,
+        minor: bool = False,
     ) -> Node:
         """Describe a node anew: over all its valid time, or over the given period, gaps included.
 
-        `tags=None` keeps the tags of the previous version; `text` belongs to the description and is not kept. Raises NotFoundError for an
+        Another content shakes what was said to rest on it before, unless the change is `minor`. `tags=None` keeps the tags of the previous version; `text` belongs to the description and is not kept. Raises NotFoundError for an
         unknown id, ConflictError when the node has no validity and no period is given.
         """
         with self._verb() as work:
             return verbs.revise(
-                Act(self._core, work), id, content, valid_from, valid_to, reason, trigger, source, text, tags
+                Act(self._core, work),
+                id,
+                content,
+                valid_from,
+                valid_to,
+                reason,
+                trigger,
+                source,
+                text,
+                tags,
+                minor,
             )
 
     def end(self, id: str, *, at: TimeLike | None = None, reason: str | None = None) -> None:
@@ -278,8 +289,12 @@ class Store(WholeStore):
         symmetric: bool = False,
         causal: bool = False,
         acyclic: bool = False,
+        rests: Iterable[str] = (),
     ) -> None:
         """Add a link kind to the store's vocabulary. Its inverse name defaults to `{name}_of`. Adding it again changes nothing.
+
+        `rests`: the falls of its target that shake its source, some of superseded, revised, corrected, retracted, ended, evicted, erased and shaky;
+        none by default.
 
         Raises InvalidError for a taken name, or for one that is defined otherwise: what a kind means never changes.
         """
@@ -291,20 +306,22 @@ class Store(WholeStore):
                 symmetric=symmetric,
                 causal=causal,
                 acyclic=acyclic,
+                rests=rests,
                 vocabulary=vocabulary,
             )
             if name in vocabulary.kinds:
                 return  # defined just so before
             work.op("define_kind", name)
-            self._core.index.kinds.append(
-                {
-                    "name": name,
-                    "inverse": kind.inverse,
-                    "symmetric": symmetric,
-                    "causal": causal,
-                    "acyclic": acyclic,
-                }
-            )
+            spec = {
+                "name": name,
+                "inverse": kind.inverse,
+                "symmetric": symmetric,
+                "causal": causal,
+                "acyclic": acyclic,
+            }
+            if kind.rests:
+                spec["rests"] = sorted(kind.rests)
+            self._core.index.kinds.append(spec)
             vocabulary.add(kind)
 
     def promote_kind(self, name: str) -> None:

@@ -5,13 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from graphstore.errors import InvalidError
 from graphstore.values.models import Confidence
 
 Group = Literal["lifecycle", "factual", "thematic", "structural", "semantic", "custom"]
 Creator = Literal["store", "user", "agent", "extractor", "boundary", "daemon"]
+
+Fall = Literal["superseded", "revised", "corrected", "retracted", "ended", "evicted", "erased", "shaky"]
+FALLS: tuple[Fall, ...] = get_args(Fall)
+"""What can become of a foundation. `shaky`: it stands, and rests on what has fallen itself."""
+
+NEVER_SO: frozenset[Fall] = frozenset({"corrected", "retracted", "erased"})
+"""The falls that say it never was so."""
 
 _PEOPLE: tuple[Creator, ...] = ("user", "agent", "extractor")
 _STORE: tuple[Creator, ...] = ("store", "user", "agent")
@@ -41,6 +48,10 @@ class Kind:
     """A proposal stronger than this is weakened to it."""
     table: bool = False
     """Has a relationship table of its own in Kùzu; the others share LINK."""
+    rests: frozenset[Fall] = frozenset()
+    """The falls of the target that shake the source; of a kind whose target rests on its source, those of the source."""
+    upholds: bool = False
+    """The target rests on the source, and not the source on the target."""
 
 
 def _symmetric(name: str, group: Group, **more: object) -> Kind:
@@ -61,8 +72,16 @@ KINDS: Mapping[str, Kind] = {
         ),
         Kind("transition", "lifecycle", "transitioned_to", walked=False, creators=("store",), table=True),
         Kind("corrects", "lifecycle", "corrected_by", creators=_STORE, table=True),
-        Kind("derived_from", "lifecycle", "source_of", creators=_STORE, table=True),
-        Kind("supports", "lifecycle", "supported_by", creators=_STORE, table=True),
+        Kind("derived_from", "lifecycle", "source_of", creators=_STORE, table=True, rests=frozenset(FALLS)),
+        Kind(
+            "supports",
+            "lifecycle",
+            "supported_by",
+            creators=_STORE,
+            table=True,
+            rests=frozenset(FALLS),
+            upholds=True,
+        ),
         Kind(
             "caused_by",
             "factual",
@@ -71,6 +90,7 @@ KINDS: Mapping[str, Kind] = {
             creators=(*_PEOPLE, "store"),
             floor=3,
             table=True,
+            rests=NEVER_SO,
         ),
         Kind("resolved_by", "factual", "resolves", creators=(*_PEOPLE, "store"), floor=3, table=True),
         Kind("part_of", "factual", "has_part", floor=3, table=True),
@@ -138,7 +158,7 @@ class Vocabulary:
         self.kinds: dict[str, Kind] = dict(KINDS)
         self._inverse = {kind.inverse: kind.name for kind in KINDS.values() if not kind.symmetric}
         for spec in custom:
-            self.add(Kind(group="custom", **spec))
+            self.add(Kind(group="custom", **{**spec, "rests": frozenset(spec.get("rests", ()))}))
 
     def add(self, kind: Kind) -> None:
         """Make `kind` known, or replace its earlier definition."""
@@ -194,7 +214,14 @@ class Vocabulary:
 
 
 def new_kind(
-    name: str, *, inverse: str | None, symmetric: bool, causal: bool, acyclic: bool, vocabulary: Vocabulary
+    name: str,
+    *,
+    inverse: str | None,
+    symmetric: bool,
+    causal: bool,
+    acyclic: bool,
+    rests: Iterable[str],
+    vocabulary: Vocabulary,
 ) -> Kind:
     """A custom kind, checked against the vocabulary. Raises InvalidError."""
     for word in (name, inverse or name):
@@ -205,7 +232,20 @@ def new_kind(
     if name in KINDS or name in ALIASES or name.startswith("possibly_") or name in _TABLES:
         raise InvalidError(f"{name!r} belongs to the built-in vocabulary and cannot be defined again.")
     back = name if symmetric else inverse or f"{name}_of"
-    kind = Kind(name, "custom", back, symmetric=symmetric, causal=causal, acyclic=acyclic, creators=_PEOPLE)
+    if symmetric and rests:
+        raise InvalidError(
+            f"{name!r} cannot be symmetric and rest: who rests on whom would be open. Leave one out."
+        )
+    kind = Kind(
+        name,
+        "custom",
+        back,
+        symmetric=symmetric,
+        causal=causal,
+        acyclic=acyclic,
+        creators=_PEOPLE,
+        rests=falls_of(rests),
+    )
     if vocabulary.kinds.get(name) == kind:
         return kind
     for word in {name, back}:
@@ -226,3 +266,16 @@ def strength_of(value: int | None) -> int | None:
             f"strength {value!r} is out of range. Give a whole number from 1 (weak) to 5 (strong), or None."
         )
     return value
+
+
+def falls_of(rests: Iterable[str]) -> frozenset[Fall]:
+    """The falls of a foundation that a kind names, checked."""
+    if isinstance(rests, str) or not isinstance(rests, Iterable):
+        raise InvalidError(f"rests {rests!r} is no list of falls. Give some of: {', '.join(FALLS)}.")
+    found: set[Fall] = set()
+    for word in rests:
+        fall = next((fall for fall in FALLS if fall == word), None)
+        if fall is None:
+            raise InvalidError.choice("fall", word, FALLS)
+        found.add(fall)
+    return frozenset(found)

@@ -12,22 +12,25 @@ from zlib import crc32
 
 import orjson
 
+from graphstore.core.index.columns import UNDO
 from graphstore.core.index.gc_pause import no_collecting
 from graphstore.core.index.index import Index
 from graphstore.core.journal.branch_records import BranchRecords
 from graphstore.core.journal.line import SCHEMA
 from graphstore.core.journal.positions import Position
+from graphstore.values.period import instant
 
-_MAGIC = b"graphstore index 6\n"
+_MAGIC = b"graphstore index 7\n"
 _NUMBERS = (
-    "born", "changed", "v_ent", "v_num", "v_pos", "v_len", "r_ent", "r_ver", "r_from", "r_to", "r_tx", "r_end", "r_op", "r_close",
-    "closings", "l_src", "l_tgt", "c_link", "c_num", "c_strength", "c_inferred", "c_pos", "c_len", "k_link", "k_claim", "k_from",
+    "born", "changed", "v_ent", "v_num", "v_pos", "v_len", "v_op", "r_ent", "r_ver", "r_from", "r_to", "r_tx", "r_end", "r_op", "r_close",
+    "closings", "l_src", "l_tgt", "c_link", "c_num", "c_strength", "c_inferred", "c_pos", "c_len", "c_op", "k_link", "k_claim", "k_from",
     "k_to", "k_tx", "k_end", "k_op", "k_close", "link_closings", "o_tx", "o_pos", "o_len",
     "s_ent", "s_at", "s_tx", "s_op", "s_first", "s_last", "t_tx", "t_ver",
 )  # fmt: skip
 _CODED = ("kind", "scope", "l_kind", "c_by", "o_verb", "o_author")
 
 
+_GAPS = ("gaps", "turns", "ghosts", "link_ghosts")
 _GROUPS = ("versions_of", "rows_of", "now_of", "rows_of_link", "claims_of")
 
 
@@ -37,7 +40,7 @@ def write(path: Path, index: Index, position: Position, digest: str, journal_crc
         "schema": SCHEMA, "byteorder": sys.byteorder, "position": list(position), "digest": digest, "journal_crc": journal_crc,
         "last_tx": index.last_tx, "transactions": index.transactions, "names": index.names, "key": index.key,
         "is_event": [ent for ent, event in enumerate(index.is_event) if event], "l_name": index.l_name,
-        "taken": {str(link): pieces for link, pieces in index.taken.items()}, "gaps": {str(ent): gaps for ent, gaps in index.gaps.items()}, "kinds": index.kinds, "promoted": index.promoted,
+        "taken": {str(link): pieces for link, pieces in index.taken.items()}, **{name: {str(one): gaps for one, gaps in getattr(index, name).items()} for name in _GAPS}, "turned": index.turned, "unread": sorted(index.unread), "kinds": index.kinds, "promoted": index.promoted,
         "strands": index.branch_records.saved(), "aliases": [[*alias, ver] for alias, ver in index.aliases.items()], "noted": index.noted, "retaken": index.retaken,
         "settings": index.settings, "gone": {str(ent): op for ent, op in index.gone.items()},
         "lengths": {name: len(getattr(index, name)) for name in _NUMBERS},
@@ -134,17 +137,21 @@ def _load(header: dict[str, Any], data: memoryview) -> Index:
     index.retaken = [(tx, link, [tuple(piece) for piece in before]) for tx, link, before in header["retaken"]]
     index.gone = {int(ent): op for ent, op in header["gone"].items()}
     index.taken = {int(link): [tuple(piece) for piece in pieces] for link, pieces in header["taken"].items()}
-    index.gaps = {int(ent): [tuple(gap) for gap in gaps] for ent, gaps in header["gaps"].items()}
+    for name in _GAPS:
+        setattr(index, name, {int(one): [tuple(gap) for gap in gaps] for one, gaps in header[name].items()})
+    index.unread, index.turned = set(header["unread"]), header["turned"]
     index.is_event = bytearray(len(index.names))
     for ent in header["is_event"]:
         index.is_event[ent] = 1
     known = [*index.names, *index.l_name, *header["o_subject"]]
     index.o_subject = list(map(known.__getitem__, subjects))
     _link_up(index, groups)
-    if "confirm" in header["o_verb_table"]:
+    if not {"confirm", UNDO}.isdisjoint(header["o_verb_table"]):
         for op, verb in enumerate(index.o_verb):
             if verb == "confirm":
                 index.confirmed.setdefault(index.o_subject[op], []).append(op)
+            elif verb == UNDO:
+                index.undone_by.setdefault(instant(index.o_subject[op]), []).append(op)
     return index
 
 
@@ -169,7 +176,7 @@ def _link_up(index: Index, groups: dict[str, list[list[int]]]) -> None:
     index.now_of = groups["now_of"]
     for ent, key in enumerate(index.key):
         if key is not None:
-            index.slots.setdefault((index.kind[ent], key, index.scope[ent]), []).append(ent)
+            index.slots.setdefault((key, index.scope[ent]), []).append(ent)
     for row, ent in enumerate(index.s_ent):
         index.seen_of.setdefault(ent, []).append(row)
     index.link_ids = dict(zip(index.l_name, range(len(index.l_name)), strict=True))

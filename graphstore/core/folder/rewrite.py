@@ -41,15 +41,23 @@ _OF_THINGS = (
     "versions",
     "rows",
     "gaps",
+    "turns",
+    "told",
+    "said",
     "seen",
 )  # lists whose entries begin with the id of a thing
-_OF_LINKS = ("links", "claims", "link_rows")  # … of a link
+_OF_LINKS = ("links", "claims", "link_rows", "link_told", "linked")  # … of a link
 _BY = (
     "closed",
     "link_closed",
     "rows",
     "link_rows",
     "gaps",
+    "turns",
+    "told",
+    "said",
+    "link_told",
+    "linked",
     "seen",
 )  # lists whose entries end with an operation
 
@@ -135,7 +143,10 @@ class Compacting:
         numbers = self._operations(heads, firsts, used)
         self._renumber(heads, firsts, numbers)
         left = [
-            head for head in heads if set(head) - {"tx", "author", "why", "body", "prev", "more", "branch"}
+            head
+            for head in heads
+            if head.get("turns")
+            or set(head) - {"tx", "author", "why", "body", "prev", "more", "branch", "turns"}
         ]
         return [(head, _bodies(head)) for head in left]
 
@@ -164,15 +175,17 @@ class Compacting:
         numbers: dict[int, int] = {}
         for head, first in zip(heads, firsts, strict=True):
             kept = []
-            for at, (verb, subject, *body) in enumerate(head.get("ops", ()), first):
+            for at, (verb, subject, *more) in enumerate(head.get("ops", ()), first):
                 gone = self._is_gone(verb, subject)
                 if gone and at not in used:
                     continue
                 numbers[at] = len(numbers)
-                silent = gone or any(head["body"][number] in self._link_bodies for number in body)
-                kept.append([verb, "" if gone else subject, *(() if silent else body)])
+                body = more[0] if more else None
+                if gone or (body is not None and head["body"][body] in self._link_bodies):
+                    more = [None, *more[1:]] if more[1:] else []
+                kept.append([verb, "" if gone else subject, *more])
             _keep(head, "ops", kept)
-            if not any(subject and not body for _, subject, *body in kept):
+            if not any(subject and not more for _, subject, *more in kept):
                 head.pop("why", None)
         return numbers
 
@@ -190,7 +203,7 @@ class Compacting:
 
 def _keep(head: Head, name: str, entries: list[Any]) -> None:
     head.pop(name, None)
-    if entries:
+    if entries or name == "turns":  # a line without it is of a time that did not record them
         head[name] = entries
 
 
@@ -198,7 +211,8 @@ def _bodies(head: Head) -> list[int]:
     """The bodies a head still names, in their old numbers; the head is given the new ones."""
     places: list[tuple[Any, Any]] = [(entry, -1) for entry in head.get("versions", ())]
     places += [(entry, -1) for entry in head.get("claims", ()) if entry[-1] is not None]
-    places += [(entry, 2) for entry in head.get("ops", ()) if len(entry) > 2]
+    places += [(entry, 2) for entry in head.get("ops", ()) if len(entry) > 2 and entry[2] is not None]
+    places += [(entry, 2) for entry in head.get("said", ()) if entry[2] is not None]
     if "why" in head:
         places.append((head, "why"))
     order: dict[int, int] = {}

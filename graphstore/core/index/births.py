@@ -49,7 +49,7 @@ def bear(index: Columns, tx: Instant, author: str | None, things: Sequence[Birth
         column.extend(texts)
     for numbers, values in (
         (index.born, same), (index.changed, same),
-        (index.v_ent, ents), (index.v_num, first), (index.v_pos, places), (index.v_len, lengths),
+        (index.v_ent, ents), (index.v_num, first), (index.v_pos, places), (index.v_len, lengths), (index.v_op, ops),
         (index.r_ent, ents), (index.r_ver, vers), (index.r_from, starts), (index.r_to, stops),
         (index.r_tx, same), (index.r_end, [OPEN] * count), (index.r_op, ops), (index.r_close, none),
         (index.o_tx, same), (index.o_pos, whys), (index.o_len, why_lengths),

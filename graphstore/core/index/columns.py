@@ -10,18 +10,21 @@ after the first recorded one, `o_` operations.
 from __future__ import annotations
 
 from array import array
-from bisect import insort
-from collections.abc import Iterable
+from bisect import bisect_right, insort
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from graphstore.core.index.hulls import Blocks, Runs
 from graphstore.core.journal.branch_records import BranchRecords
-from graphstore.values.period import OPEN, Instant, Period
+from graphstore.values.period import OPEN, Instant, Period, instant, without_all
 from graphstore.values.vocabulary import KINDS
 
+Said = tuple[Instant, Instant, int]  # valid from, valid to, version
+Gap = tuple[Instant, Instant, Instant, int]  # tx, valid from, valid to, operation
+UNDO = "undo"  # the verb; its subject is the transaction it takes back
 SYMMETRIC = frozenset(name for name, kind in KINDS.items() if kind.symmetric)
-RESTING = frozenset({"derived_from", "caused_by", "part_of"})  # kinds whose source rests on its target
-RESTED = frozenset({"supports"})  # and one whose target rests on its source
+UPHOLDING = frozenset(name for name, kind in KINDS.items() if kind.upholds)
+RESTS: Mapping[str, frozenset[str]] = {name: kind.rests for name, kind in KINDS.items() if kind.rests}
 
 
 def _numbers() -> array[int]:
@@ -62,14 +65,17 @@ class Columns:
         self.out: dict[int, list[int]] = {}
         self.into: dict[int, list[int]] = {}
         self.successors: dict[int, list[int]] = {}  # entity -> supersedes links to it
+        self.corrected: dict[int, list[int]] = {}  # entity -> corrects links to it
         self.even: dict[int, list[int]] = {}  # entity -> symmetric links at either end
         self.rests: set[int] = set()  # entities that ever rested on something, and
         self.based: set[int] = (
             set()
         )  # entities that something ever rested on; an undone link may leave its ends here
-        self.slots: dict[tuple[str, str, str], list[int]] = {}
-        # versions
+        self.slots: dict[tuple[str, str], list[int]] = {}  # (key, scope)
+        # versions; `v_op`: the operation that said it first, -1 while that is not known. Number 0: it was said, and nothing of it was ever believed
+        # after its transaction
         self.v_ent, self.v_num, self.v_pos, self.v_len = _numbers(), _numbers(), _numbers(), _numbers()
+        self.v_op = _numbers()
         # rows: valid [r_from, r_to), tx [r_tx, r_end)
         self.r_ent, self.r_ver, self.r_from, self.r_to = _numbers(), _numbers(), _numbers(), _numbers()
         self.r_tx, self.r_end, self.r_op, self.r_close = _numbers(), _numbers(), _numbers(), _numbers()
@@ -84,7 +90,17 @@ class Columns:
         # supersedes link -> (version, from, to)
         self.taken: dict[int, list[tuple[int, Instant, Instant]]] = {}
         # entity -> (tx, from, to, operation that removed it)
-        self.gaps: dict[int, list[tuple[Instant, Instant, Instant, int]]] = {}
+        self.gaps: dict[int, list[Gap]] = {}
+        # entity -> (tx, from, to, operation that changed its content there)
+        self.turns: dict[int, list[Gap]] = {}
+        self.turned: list[int] = []  # the entities of all of them, in the order they were recorded
+        self.unread: set[int] = (
+            set()
+        )  # such operations of old journals, which may have changed other things only
+        # what was said of an entity and is in no row: (tx, from, to, version); and of a link: (tx, from, to, operation)
+        self.ghosts: dict[int, list[Gap]] = {}
+        self.link_ghosts: dict[int, list[Gap]] = {}
+        self.undone_by: dict[Instant, list[int]] = {}  # transaction -> the operations `undo` of it
         # claims
         self.c_link, self.c_num, self.c_strength, self.c_inferred = (
             _numbers(),
@@ -92,7 +108,7 @@ class Columns:
             _numbers(),
             _numbers(),
         )
-        self.c_pos, self.c_len = _numbers(), _numbers()
+        self.c_pos, self.c_len, self.c_op = _numbers(), _numbers(), _numbers()
         self.c_by: list[str] = []
         # link rows
         self.k_link, self.k_claim, self.k_from, self.k_to = _numbers(), _numbers(), _numbers(), _numbers()
@@ -100,6 +116,7 @@ class Columns:
         self.link_closings = _numbers()
         self._init_seen()
         self._init_operations()
+        self._said: dict[int, list[Said]] = {}
         self._blocks: dict[int, Blocks] = {}
         self._runs: dict[int, list[Runs]] = {}  # entity -> runs of its long lists of links
         self._sorted: list[str] = []
@@ -163,11 +180,12 @@ class Columns:
         self.rows_of.append([])
         self.now_of.append([])
         if key is not None:
-            self.slots.setdefault((kind, key, scope), []).append(ent)
+            self.slots.setdefault((key, scope), []).append(ent)
         return ent
 
-    def add_version(self, ent: int, number: int, pos: int, length: int) -> int:
+    def add_version(self, ent: int, number: int, pos: int, length: int, op: int = -1) -> int:
         ver = len(self.v_ent)
+        self.v_op.append(op)
         self.v_ent.append(ent)
         self.v_num.append(number)
         self.v_pos.append(pos)
@@ -177,6 +195,8 @@ class Columns:
 
     def open_row(self, ver: int, period: Period, tx: Instant, op: int) -> int:
         row, ent = len(self.r_ent), self.v_ent[ver]
+        if self.v_op[ver] < 0:
+            self.v_op[ver] = op
         self.r_ent.append(ent)
         self.r_ver.append(ver)
         self.r_from.append(period[0])
@@ -223,15 +243,27 @@ class Columns:
     def _note_link(self, link: int, source: int, kind: str, target: int) -> None:
         if kind == "supersedes":
             self.successors.setdefault(target, []).append(link)
-        elif kind in RESTING:
-            self.rests.add(source)
-            self.based.add(target)
-        elif kind in RESTED:
+        elif kind == "corrects":
+            self.corrected.setdefault(target, []).append(link)
+        elif kind in UPHOLDING:
             self.rests.add(target)
             self.based.add(source)
+        elif kind in RESTS or (self.kinds and kind in self.resting):
+            self.rests.add(source)
+            self.based.add(target)
         elif kind in self.symmetric:
             self.even.setdefault(source, []).append(link)
             self.even.setdefault(target, []).append(link)
+
+    @property
+    def resting(self) -> Mapping[str, frozenset[str]]:
+        """The kinds of link by which one end rests on the other, each with the falls that shake it."""
+        if not self.kinds:
+            return RESTS
+        return {
+            **RESTS,
+            **{kind["name"]: frozenset(kind["rests"]) for kind in self.kinds if kind.get("rests")},
+        }
 
     @property
     def symmetric(self) -> frozenset[str]:
@@ -241,9 +273,18 @@ class Columns:
         return SYMMETRIC.union(kind["name"] for kind in self.kinds if kind["symmetric"])
 
     def add_claim(
-        self, link: int, number: int, strength: int, inferred: int, by: str, pos: int, length: int
+        self,
+        link: int,
+        number: int,
+        strength: int,
+        inferred: int,
+        by: str,
+        pos: int,
+        length: int,
+        op: int = -1,
     ) -> int:
         claim = len(self.c_link)
+        self.c_op.append(op)
         self.c_link.append(link)
         self.c_num.append(number)
         self.c_strength.append(strength)
@@ -256,6 +297,8 @@ class Columns:
 
     def open_link_row(self, claim: int, period: Period, tx: Instant, op: int) -> int:
         row, link = len(self.k_link), self.c_link[claim]
+        if self.c_op[claim] < 0:
+            self.c_op[claim] = op
         self.k_link.append(link)
         self.k_claim.append(claim)
         self.k_from.append(period[0])
@@ -301,7 +344,69 @@ class Columns:
         op = len(self.o_tx) - 1
         if verb == "confirm":  # by name: a line lists its operations before its new entities
             self.confirmed.setdefault(subject, []).append(op)
+        elif verb == UNDO:
+            self.undone_by.setdefault(instant(subject), []).append(op)
         return op
+
+    def believed_op(self, op: int, tx: Instant) -> bool:
+        """Whether an operation counts at `tx`: it was recorded, and its transaction is not taken back there."""
+        if self.o_tx[op] > tx:
+            return False
+        undos = self.undone_by.get(self.o_tx[op], ()) if self.undone_by else ()
+        return not any(self.believed_op(undo, tx) for undo in undos)
+
+    def add_turn(self, ent: int, turn: Gap) -> None:
+        """Record that an operation changed the content of an entity over a period."""
+        self.turns.setdefault(ent, []).append(turn)
+        self.turned.append(ent)
+
+    def turns_since(self, op: int) -> list[tuple[int, Gap]]:
+        """The turns by operations from number `op` on, each with its entity."""
+        found: list[tuple[int, Gap]] = []
+        count: dict[int, int] = {}
+        for ent in reversed(self.turned):
+            count[ent] = count.get(ent, 0) + 1
+            turn = self.turns[ent][-count[ent]]
+            if turn[3] < op:
+                break
+            found.append((ent, turn))
+        return found[::-1]
+
+    # ------------------------------------------------------------------ what was said last
+
+    def said(self, ent: int) -> list[Said]:
+        """What was said of an entity last, over each period of which anything was ever said, whether it is believed or not; in order."""
+        found = self._said.get(ent)
+        if found is None:
+            found = self._said[ent] = []
+            every = [(self.v_op[ver], start, stop, ver) for _, start, stop, ver in self.ghosts.get(ent, ())]
+            for row in self.rows_of[ent]:
+                ver = self.r_ver[row]
+                every.append((self.v_op[ver], self.r_from[row], self.r_to[row], ver))
+            for op, start, stop, ver in sorted(every):
+                if not self.undone_by or self.believed_op(op, OPEN - 1):
+                    _lay(found, (start, stop, ver))
+        return found
+
+    def say(self, ent: int, ver: int, period: Period) -> None:
+        """Note that a version was said over a period."""
+        found = self._said.get(ent)
+        if found is not None:
+            _lay(found, (*period, ver))
+
+    def said_last(self, ent: int, ver: int) -> list[Period]:
+        """The periods over which a version was said last, without those of rows that an open transaction will keep."""
+        kept = [
+            (self.r_from[row], self.r_to[row])
+            for row in self.rows_of[ent]
+            if self.r_ver[row] == ver and self.r_close[row] < 0
+        ]
+        return [
+            part
+            for start, stop, last in self.said(ent)
+            if last == ver
+            for part in without_all((start, stop), kept)
+        ]
 
     def add_settings(self, settings: Iterable[dict[str, Any]]) -> None:
         """Add settings."""
@@ -330,3 +435,19 @@ class Columns:
             for ent in (self.l_src[link], self.l_tgt[link]):
                 for runs in self._runs.get(ent, ()):
                     runs.forget(link)
+
+
+def _lay(said: list[Said], piece: Said) -> None:
+    """Put a piece over what was said before; the pieces stay in order and apart."""
+    start, stop, _ = piece
+    first = bisect_right(said, start, key=lambda one: one[1])
+    last = first
+    fresh: list[Said] = []
+    while last < len(said) and said[last][0] < stop:
+        there = said[last]
+        if there[0] < start:
+            fresh.append((there[0], start, there[2]))
+        if stop < there[1]:
+            fresh.append((stop, there[1], there[2]))
+        last += 1
+    said[first:last] = sorted([*fresh, piece])

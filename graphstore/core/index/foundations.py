@@ -1,24 +1,28 @@
-"""What rests on what: a thing that stands is shaky while something it rests on has fallen and it was not revised or confirmed since.
+"""What rests on what: a thing that stands is shaky while something it rests on has fallen and nobody looked at it since.
 
-Nothing is marked when a thing falls. Each read follows the links that hold at its coordinate, so the answer is exact at every coordinate.
+Nothing is marked when a thing falls. Each read follows the links that hold at its coordinate, so the answer is exact at every coordinate. What came
+before what is a matter of operations, never of transactions: how a world was grouped changes no answer.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import heappop, heappush
+from itertools import groupby
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-from graphstore.core.index.columns import RESTED, RESTING, Mark
-from graphstore.core.index.index import Index
+import orjson
+
+from graphstore.core.index.columns import UPHOLDING, Mark
+from graphstore.core.index.index import DESCRIBING, Index
 from graphstore.core.journal.line import FORGETTING
 from graphstore.values.fingerprints import CONFIRMATION
-from graphstore.values.period import OPEN, Instant
+from graphstore.values.period import OPEN, Instant, overlap
 
-FALLEN = frozenset({"superseded", "retracted", "evicted", "erased"})
+Raw = Callable[[int, int], bytes]
 OFTEN = 1
 """After so many lookups for each thing that rests on something, computing the reach of all falls is worthwhile."""
 HALF = 0.5
@@ -27,8 +31,9 @@ HALF = 0.5
 KEPT = 4
 """The number of coordinates whose results are cached."""
 _BACK = 64
+_OF_EVENTS = frozenset({"derived_from"})  # the kinds by which an event rests on something
 
-Path = tuple[int, Any]  # a link row, and the path that goes on from there; () at its end
+Path = tuple[Any, ...]  # a link row, and the path that goes on from there; () at its end
 
 
 class ShakyEntity(NamedTuple):
@@ -41,22 +46,33 @@ class ShakyEntity(NamedTuple):
     op: int
 
 
-class _Fall(NamedTuple):
-    fell_at: Instant
+class Fall(NamedTuple):
+    """What became of a thing at an instant: by which operation, and the word for it."""
+
     op: int
+    word: str
+
+
+class _Fallen(NamedTuple):
+    """A fall, of what, and what rests on it directly: each with the row of its link."""
+
+    fall: Fall
     root: int
+    first: list[tuple[int, int]]
 
 
 class Resting:
-    """What rests on what at (valid, tx)."""
+    """What rests on what at (valid, tx). `raw` reads a body by its place."""
 
-    def __init__(self, index: Index, valid: Instant, tx: Instant) -> None:
+    def __init__(self, index: Index, valid: Instant, tx: Instant, raw: Raw) -> None:
         self.index = index
         self.valid, self.tx = valid, tx
+        self._raw = raw
+        self._falling = index.resting
         self._standings: dict[int, str] = {}
-        # entity -> when a fall that shakes it was recorded, 0 for none: any such fall, and the latest
-        self._some: dict[int, Instant] = {}
-        self._latest: dict[int, Instant] = {}
+        self._shaky: dict[int, bool] = {}
+        self._own: dict[int, list[Fall]] = {}  # what became of each thing, whatever rests on it
+        self._all: set[int] | None = None  # everything shaky here, once that is known
         self._looks = 0
         self._last = _last_fall(index, tx)
 
@@ -64,164 +80,336 @@ class Resting:
         """Whether an entity that stands is shaky."""
         if ent not in self.index.rests:
             return False
-        if ent in self._latest:
-            return self._latest[ent] > 0
-        if ent not in self._some:
+        if self._all is not None:
+            return ent in self._all
+        found = self._shaky.get(ent)
+        if found is None:
             if self._looks > HALF * len(self.index.rests):
-                self._look_up_from(ent)
-                return self._latest[ent] > 0
-            self._some[ent] = self._shaky_since(ent)
-        return self._some[ent] > 0
-
-    def _shaky_since(self, ent: int) -> Instant:
-        """When a fall that shakes an entity was recorded, 0 for none: the first one found, on the paths with the oldest affirmations.
-
-        A path ends at an entity affirmed after the last fall of all.
-        """
-        index, tx, last, reach = self.index, self.tx, self._last, _reach(self.index, self.tx)
-        done: set[int] = set()
-        ways = [(self._affirmed(ent), ent)]
-        found = 0
-        while ways and not found:
-            affirmed_at, at = heappop(ways)
-            if at in done or affirmed_at >= last:
-                continue
-            done.add(at)
-            for base, _ in self._bases(at):
-                if base in done or (reach is not None and reach.get(base, OPEN) > tx):
-                    continue
-                standing = self._standing(base)
-                if standing in FALLEN:
-                    fell_at = self._fell(base)[0]
-                elif standing != "stands" or base not in index.rests:
-                    continue
-                else:
-                    fell_at = self._latest.get(base, self._some.get(base, -1))
-                    if fell_at < 0:
-                        heappush(ways, (max(affirmed_at, self._affirmed(base)), base))
-                        continue
-                if fell_at > affirmed_at:
-                    found = fell_at
-                    break
-                if fell_at and base in self._some:  # another fall may shake both
-                    heappush(ways, (max(affirmed_at, self._affirmed(base)), base))
-        self._looked(len(done))
+                self._all = {one.ent for one in self.shaky_entities()}
+                return ent in self._all
+            found = self._shaky[ent] = self._is_shaken(ent)
         return found
 
-    def _looked(self, looks: int) -> None:
+    # ------------------------------------------------------------------ one thing
+
+    def _is_shaken(self, ent: int) -> bool:
+        """Whether some way leads from a thing to a fall that nobody on it has looked at: the ways with the oldest looks first."""
+        index, tx, last, reach = self.index, self.tx, self._last, _reach(self.index, self.tx)
+        done: set[tuple[int, bool]] = set()
+        ways: list[tuple[int, int, bool, Any]] = [
+            (self._looked(ent), ent, bool(index.is_event[ent]), (ent, None))
+        ]
+        looks = 0
+        found = False
+        while ways and not found:
+            looked, at, eventful, way = heappop(ways)
+            if (at, eventful) in done or (looked >= 0 and index.o_tx[looked] > last):
+                continue
+            done.add((at, eventful))
+            looks += 1
+            for base, row in self._bases(at):
+                if reach is not None and reach.get(base, OPEN) > tx:
+                    continue
+                counts = self._falling[index.l_kind[index.k_link[row]]]
+                if any(
+                    fall.op > looked and fall.word in counts and not (eventful and fall.word == "ended")
+                    for fall in self.falls(base, row)
+                ) and not (self._replaces_on(way, base) and not self._reaches(ent, base)):
+                    found = True
+                    break
+                if "shaky" in counts and self._standing(base) == "stands" and base in index.rests:
+                    if self._shaky.get(base) is False:
+                        continue  # what shakes a thing by way of another shakes that too
+                    beyond = max(looked, self._looked(base))
+                    heappush(ways, (beyond, base, eventful or bool(index.is_event[base]), (base, way)))
+        self._count(looks)
+        return found
+
+    def _replaces_on(self, way: Any, root: int) -> bool:
+        """Whether a thing on a way supersedes or corrects the thing at its end."""
+        while way is not None:
+            ent, way = way
+            if self._replaces(ent, root):
+                return True
+        return False
+
+    def _reaches(self, ent: int, root: int) -> bool:
+        """Whether a fall of `root` shakes an entity by some other way."""
+        return any(one == ent for fallen in self._fallen_of(root) for one in self._spread_one(fallen))
+
+    def _count(self, looks: int) -> None:
         self._looks += looks
         state = _state(self.index)
         if state is not None:
             state.looks += looks
 
-    def _look_up_from(self, ent: int) -> None:
-        """Find the latest fall that shakes an entity, and that of everything it rests on: each thing is examined once for all later calls.
-
-        First up to the fallen things, then down from the latest fall, as far as nothing was affirmed since.
-        """
-        tx, rests, reach = self.tx, self.index.rests, _reach(self.index, self.tx)
-        affirmed_at = {ent: self._affirmed(ent)}
-        above: dict[int, list[int]] = {}
-        falls: list[tuple[Instant, int]] = []
-        todo = [ent]
-        while todo:
-            at = todo.pop()
-            for base, _ in self._bases(at):
-                if reach is not None and reach.get(base, OPEN) > tx:
-                    continue
-                standing = self._standing(base)
-                if standing in FALLEN:
-                    falls.append((self._fell(base)[0], at))
-                elif standing != "stands" or base not in rests:
-                    continue
-                elif base in self._latest:
-                    falls.append((self._latest[base], at))
-                else:
-                    above.setdefault(base, []).append(at)
-                    if base not in affirmed_at:
-                        affirmed_at[base] = self._affirmed(base)
-                        todo.append(base)
-        latest = dict.fromkeys(affirmed_at, 0)
-        for fell_at, at in sorted(falls, reverse=True):
-            todo = [at]
-            while todo:
-                one = todo.pop()
-                if not latest[one] and affirmed_at[one] < fell_at:
-                    latest[one] = fell_at
-                    todo += above.get(one, ())
-        self._latest.update(latest)
-        self._looked(len(affirmed_at))
+    # ------------------------------------------------------------------ all things
 
     def shaky_entities(self) -> Iterator[ShakyEntity]:
         """Everything that is shaky: the latest fall first, then the nearest to it, then in the order their links were recorded."""
-        for fall, ent, path in self._spread(self._falls()):
-            if ent not in self.index.gone:
-                rows = []
-                while path:
-                    row, path = path
-                    rows.append(row)
-                yield ShakyEntity(ent, fall.root, tuple(rows), fall.fell_at, fall.op)
+        index = self.index
+        seen: set[int] = set()
+        every = sorted(self._every_fallen(), key=lambda one: (-index.o_tx[one.fall.op], one.root))
+        for fell_at, group in groupby(every, key=lambda one: index.o_tx[one.fall.op]):
+            for fallen, ent, path in self._spread(list(group), seen):
+                if ent not in index.gone:
+                    rows = []
+                    while path:
+                        row, path = path
+                        rows.append(row)
+                    yield ShakyEntity(ent, fallen.root, tuple(rows), fell_at, fallen.fall.op)
 
-    def _falls(self) -> list[_Fall]:
-        """The fallen things that something rests on, the latest fall first."""
+    def _every_fallen(self) -> Iterator[_Fallen]:
+        """All falls here that shake something directly."""
         index = self.index
         known = len(index.born)  # the ends of an undone link may be undone too
-        falls = [
-            _Fall(*self._fell(base), base)
-            for base in index.based
-            if base < known and self._ever_lost(base) and index.born[base] <= self.tx
-            if self._standing(base) in FALLEN
+        for base in _ever_fell(index, self.tx):
+            if base < known and base in index.based and index.born[base] <= self.tx:
+                yield from self._fallen_of(base)
+
+    def _fallen_of(self, base: int) -> Iterator[_Fallen]:
+        """The falls of one thing here, each with what it shakes directly."""
+        index = self.index
+        found: dict[Fall, list[tuple[int, int]]] = {}
+        for ent, row in self._dependants(base):
+            counts = self._falling[index.l_kind[index.k_link[row]]]
+            for fall in self.falls(base, row):
+                if fall.word in counts:
+                    found.setdefault(fall, []).append((ent, row))
+        for fall, first in found.items():
+            yield _Fallen(fall, base, first)
+
+    def _spread(self, group: list[_Fallen], seen: set[int]) -> Iterator[tuple[_Fallen, int, Path]]:
+        """What the falls recorded in one transaction shake, with the paths back to them: breadth first, each thing once."""
+        alike = len(group) == 1 or not self._looks_between(group)
+        if not alike:
+            ways: dict[int, tuple[int, _Fallen, Path]] = {}
+            for fallen in group:
+                for ent, (length, path) in self._spread_one(fallen).items():
+                    if ent not in seen and (ent not in ways or length < ways[ent][0]):
+                        ways[ent] = (length, fallen, path)
+            seen.update(ways)
+            for ent, (_, fallen, path) in sorted(ways.items(), key=lambda way: way[1][0]):
+                yield fallen, ent, path
+            return
+        passed: set[int] = set()  # things that a fall passed by, because they replace its root
+        level: list[tuple[_Fallen, int, int, Path]] = [
+            (fallen, ent, row, ()) for fallen in group for ent, row in fallen.first
         ]
-        return sorted(falls, key=lambda fall: (-fall.fell_at, fall.root))
+        while level:
+            following = []
+            for fallen, ent, row, rest in level:
+                if ent in seen:
+                    continue
+                if not self._shakes(fallen, ent):
+                    if self._standing(ent) == "stands":
+                        passed.add(ent)
+                    continue
+                seen.add(ent)
+                path = (row, rest)
+                yield fallen, ent, path
+                if ent in self.index.based:
+                    following += [(fallen, one, by, path) for one, by in self._onward(ent)]
+            level = following
+        if passed:
+            yield from self._around(group, seen)
 
-    def _ever_lost(self, ent: int) -> bool:
-        """Whether an entity ever lost validity, was superseded or forgotten: otherwise it cannot have fallen."""
-        index, rows = self.index, self.index.rows_of[ent]
-        return len(rows) != 1 or index.r_close[rows[0]] >= 0 or ent in index.successors or ent in index.gone
+    def _around(self, group: list[_Fallen], seen: set[int]) -> Iterator[tuple[_Fallen, int, Path]]:
+        """What the falls of a group shake by ways that lead through things another of them shook first."""
+        for fallen in group:
+            for ent, (_, path) in self._spread_one(fallen).items():
+                if ent not in seen:
+                    seen.add(ent)
+                    yield fallen, ent, path
 
-    def _spread(self, falls: list[_Fall]) -> Iterator[tuple[_Fall, int, Path]]:
-        """What each fall shakes, with the path back to it: breadth first, each thing once."""
-        seen: set[int] = set()
-        for fall in falls:
-            level: list[tuple[int, Any]] = [(fall.root, ())]
-            while level:
-                following = []
-                for at, rest in level:
-                    for ent, row in self._dependants(at):
-                        if (
-                            ent in seen
-                            or self._standing(ent) != "stands"
-                            or self._affirmed(ent) >= fall.fell_at
-                        ):
-                            continue
-                        seen.add(ent)
-                        path = (row, rest)
-                        if ent in self.index.based:
-                            following.append((ent, path))
-                        yield fall, ent, path
-                level = following
+    def _spread_one(self, fallen: _Fallen) -> dict[int, tuple[int, Path]]:
+        """Everything that one fall shakes: how many links away, and the path back."""
+        found: dict[int, tuple[int, Path]] = {}
+        level: list[tuple[int, int, Path]] = [(ent, row, ()) for ent, row in fallen.first]
+        length = 0
+        while level:
+            length += 1
+            following = []
+            for ent, row, rest in level:
+                if ent not in found and self._shakes(fallen, ent):
+                    path = (row, rest)
+                    found[ent] = (length, path)
+                    following += [(one, by, path) for one, by in self._onward(ent)]
+            level = following
+        return found
+
+    def _looks_between(self, group: list[_Fallen]) -> bool:
+        """Whether anybody looked at something between the falls of one transaction."""
+        index = self.index
+        ops = [fallen.fall.op for fallen in group]
+        verbs = index.o_verb
+        return any(verbs[op] == "confirm" or verbs[op] in DESCRIBING for op in range(min(ops), max(ops)))
+
+    def _shakes(self, fallen: _Fallen, ent: int) -> bool:
+        """Whether a fall at the end of a way shakes a thing on it."""
+        if self._standing(ent) != "stands" or self._looked(ent) >= fallen.fall.op:
+            return False
+        if fallen.fall.word == "ended" and self.index.is_event[ent]:
+            return False  # what happened, happened
+        return not self._replaces(ent, fallen.root)
+
+    def _onward(self, ent: int) -> Iterator[tuple[int, int]]:
+        """What an entity shakes by being shaky, and the link rows that record it."""
+        index = self.index
+        return (
+            (one, row)
+            for one, row in self._dependants(ent)
+            if "shaky" in self._falling[index.l_kind[index.k_link[row]]]
+        )
+
+    # ------------------------------------------------------------------ links
 
     def _bases(self, ent: int) -> Iterator[tuple[int, int]]:
         """What an entity rests on here, and the link rows that record it."""
         index = self.index
-        yield from self._beside(index.out.get(ent, ()), index.l_tgt, RESTING)
-        yield from self._beside(index.into.get(ent, ()), index.l_src, RESTED)
+        event = bool(index.is_event[ent])
+        for base, row in self._beside(index.out.get(ent, ()), index.l_tgt, upholds=False):
+            if (not event or index.l_kind[index.k_link[row]] in _OF_EVENTS) and not self._replaces(ent, base):
+                yield base, row
+        if not event:
+            for base, row in self._beside(index.into.get(ent, ()), index.l_src, upholds=True):
+                if not self._replaces(ent, base):
+                    yield base, row
 
-    def _dependants(self, ent: int) -> Iterator[tuple[int, int]]:
+    def _dependants(self, base: int) -> Iterator[tuple[int, int]]:
         """What rests on an entity here, and the link rows that record it."""
         index = self.index
-        yield from self._beside(index.into.get(ent, ()), index.l_src, RESTING)
-        yield from self._beside(index.out.get(ent, ()), index.l_tgt, RESTED)
+        for ent, row in self._beside(index.into.get(base, ()), index.l_src, upholds=False):
+            rests = not index.is_event[ent] or index.l_kind[index.k_link[row]] in _OF_EVENTS
+            if rests and not self._replaces(ent, base):
+                yield ent, row
+        for ent, row in self._beside(index.out.get(base, ()), index.l_tgt, upholds=True):
+            if not index.is_event[ent] and not self._replaces(ent, base):
+                yield ent, row
 
     def _beside(
-        self, links: Iterable[int], far: Sequence[int], kinds: frozenset[str]
+        self, links: Iterable[int], far: Sequence[int], *, upholds: bool
     ) -> Iterator[tuple[int, int]]:
-        index = self.index
+        index, falling = self.index, self._falling
         for link in links:
-            if index.l_kind[link] in kinds and not _confirms(index, link):
+            kind = index.l_kind[link]
+            if (
+                kind in falling
+                and (kind in UPHOLDING) == upholds
+                and not (upholds and _confirms(index, link))
+            ):
                 row = index.find_link(link, self.valid, self.tx)
                 if row >= 0:
                     yield far[link], row
+
+    def _replaces(self, ent: int, other: int) -> bool:
+        """Whether a thing supersedes or corrects another, over whatever time: then that other cannot fall under it."""
+        index = self.index
+        return any(
+            index.l_src[link] == ent and index.believed_link(link, self.tx)
+            for side in (index.successors, index.corrected)
+            if other in side
+            for link in side[other]
+        )
+
+    def _told_first(self, link: int, valid: Instant | None = None) -> int:
+        """The first operation that recorded a link, over an instant or over any time."""
+        index, tx = self.index, self.tx
+        ops = [
+            op
+            for at, start, stop, op in index.link_ghosts.get(link, ())
+            if at <= tx and (valid is None or start <= valid < stop)
+        ]
+        ops += [
+            index.c_op[index.k_claim[row]]
+            for row in index.rows_of_link[link]
+            if index.k_tx[row] <= tx and (valid is None or index.k_from[row] <= valid < index.k_to[row])
+        ]
+        return min((op for op in ops if not index.undone_by or index.believed_op(op, tx)), default=-1)
+
+    # ------------------------------------------------------------------ what became of one thing
+
+    def falls(self, base: int, row: int) -> list[Fall]:
+        """What became of a foundation here, as far as it counts for one link to it."""
+        found = self._own.get(base)
+        if found is None:
+            found = self._own[base] = self._became(base)
+        if not found:
+            return found
+        index = self.index
+        if found[0].word == "revised":
+            told = self._told_first(index.k_link[row], self.valid)
+            return [fall for fall in found if fall.op > told]
+        if found[0].op < 0:  # nothing is left of it, and its last retraction decides
+            period = (index.k_from[row], index.k_to[row])
+            removals = index.removals(base, self.tx)
+            mine = [op for op, part in removals if index.is_retraction(op, base) and overlap(part, period)]
+            return [self._retraction(max(mine))] if mine else found[1:]
+        return found
+
+    def _retraction(self, op: int) -> Fall:
+        return Fall(op, "corrected" if self.index.o_verb[op] == "correct" else "retracted")
+
+    def _became(self, ent: int) -> list[Fall]:
+        """What became of a thing here, the same for all links: its revisions, or its fall; a first one without an operation stands for that
+        retraction which a link overlaps."""
+        index, valid = self.index, self.valid
+        standing = self._standing(ent)
+        if standing == "stands":
+            if ent not in index.turns:
+                return []
+            return [Fall(op, "revised") for op in self._turned(ent)]
+        forgot = self._forgot(ent)
+        if forgot >= 0:
+            return [Fall(forgot, FORGETTING[index.o_verb[forgot]])]
+        tx = self._upto(ent)
+        if index.is_event[ent]:
+            if standing == "superseded":
+                return [Fall(min(self._superseding(ent)), standing)]
+            return [self._retraction(index.last_removal(ent, tx))] if standing == "retracted" else []
+        here = index.removal_at(ent, valid, tx)
+        if index.is_retraction(here, ent):
+            return [self._retraction(here)]
+        other = self._other_fall(ent, here, tx)
+        if not index.believed(ent, tx) and index.is_retraction(index.last_removal(ent, tx), ent):
+            return [Fall(-1, "retracted"), *other]
+        return other
+
+    def _other_fall(self, ent: int, here: int, tx: Instant) -> list[Fall]:
+        """The fall of a node that was not retracted here; `here`: the operation that took this instant."""
+        index = self.index
+        superseding = list(self._superseding(ent))
+        if superseding:
+            return [Fall(max(min(superseding), here), "superseded")]
+        if here >= 0:
+            return [Fall(here, "ended")]
+        if self._standing(ent) == "not_yet":
+            return []
+        first = min((index.v_op[ver] for ver in index.versions_of[ent] if index.v_op[ver] >= 0), default=-1)
+        return [Fall(first, "ended")] if first >= 0 and index.o_tx[first] <= tx else []
+
+    def _turned(self, ent: int) -> Iterator[int]:
+        """The operations that changed the content of a thing here."""
+        index, tx, valid = self.index, self.tx, self.valid
+        for at, start, stop, op in index.turns[ent]:
+            there = at <= tx and start <= valid < stop and (not index.undone_by or index.believed_op(op, tx))
+            if there and (op not in index.unread or self._differs(ent, op)):
+                yield op
+
+    def _differs(self, ent: int, op: int) -> bool:
+        """Whether a revision of an old journal, which does not say so, changed the content here."""
+        index, valid = self.index, self.valid
+        rows = [row for row in index.rows_of[ent] if index.r_from[row] <= valid < index.r_to[row]]
+        written = [index.v_op[index.r_ver[row]] for row in rows]
+        new = next((index.r_ver[row] for row, by in zip(rows, written, strict=True) if by == op), -1)
+        earlier = [(by, index.r_ver[row]) for row, by in zip(rows, written, strict=True) if by < op]
+        if new < 0 or not earlier:
+            return False
+        return bool(self._content(new) != self._content(max(earlier)[1]))
+
+    def _content(self, ver: int) -> Any:
+        length = self.index.v_len[ver]
+        return orjson.loads(self._raw(self.index.v_pos[ver], length))["content"] if length else None
 
     def _standing(self, ent: int) -> str:
         """The standing of an entity for what rests on it: what is forgotten later stands as here, an evicted event as before."""
@@ -258,51 +446,33 @@ class Resting:
         forgot = (index.o_tx[op] for op in closed_by if index.o_verb[op] in FORGETTING)
         return min(self.tx, min(forgot, default=OPEN) - 1)
 
-    def _fell(self, ent: int) -> tuple[Instant, int]:
-        """When the fall of an entity here was recorded, and by which operation."""
-        index, tx = self.index, self._upto(ent)
-        forgot = self._forgot(ent)
-        if forgot >= 0:
-            return index.o_tx[forgot], forgot
-        superseded = self._standing(ent) == "superseded"
-        if superseded and (index.is_event[ent] or index.last_cover(ent, self.valid, tx) < 0):
-            op = min(self._superseding(ent))  # there was nothing to take
-        else:
-            op = index.removed_by(ent, self.valid, tx)
-            if superseded:  # the validity may have ended before
-                op = max(op, min(self._superseding(ent)))
-        return (index.o_tx[op], op) if op >= 0 else (index.born[ent], op)
-
     def _superseding(self, ent: int) -> Iterator[int]:
         """The operations that recorded the supersessions of an entity that hold here."""
         index, tx = self.index, self._upto(ent)
-        for link in index.successors[ent]:
+        for link in index.successors.get(ent, ()):
             if index.find_link(link, self.valid, tx) >= 0:
-                yield index.k_op[index.rows_of_link[link][0]]
+                yield self._told_first(link)
 
-    def _affirmed(self, ent: int) -> Instant:
-        """When a standing entity was last affirmed: by the description that holds, or by a confirmation."""
+    def _looked(self, ent: int) -> int:
+        """The last operation by which somebody looked at a standing thing: a confirmation, or a later description that holds here; -1: none."""
         index = self.index
-        affirmed_at = index.born[ent]
+        looked = -1
         if not index.is_event[ent]:
             row = (
                 index.last_cover(ent, self.valid, self.tx)
                 if ent in index.gone
                 else index.find(ent, self.valid, self.tx)
             )
-            if row >= 0:
-                ver = index.r_ver[row]
-                affirmed_at = next(index.r_tx[one] for one in index.rows_of[ent] if index.r_ver[one] == ver)
+            if row >= 0 and index.v_num[index.r_ver[row]] > 1:
+                looked = index.v_op[index.r_ver[row]]
         confirmed = index.confirmations(ent, self.tx) if index.names[ent] in index.confirmed else ()
-        return max(affirmed_at, index.o_tx[confirmed[-1]]) if confirmed else affirmed_at
+        return max(looked, confirmed[-1]) if confirmed else looked
 
 
 def _confirms(index: Index, link: int) -> bool:
     """Whether a link comes from a confirmation: it is no foundation."""
     source = index.l_src[link]
-    return (
-        index.l_kind[link] in RESTED and bool(index.is_event[source]) and index.kind[source] == CONFIRMATION
-    )
+    return bool(index.is_event[source]) and index.kind[source] == CONFIRMATION
 
 
 class _State:
@@ -367,12 +537,12 @@ def _state(index: Index) -> _State | None:
     return None if index.pending else _committed(index)
 
 
-def resting_at(index: Index, valid: Instant, tx: Instant) -> Resting:
+def resting_at(index: Index, valid: Instant, tx: Instant, raw: Raw) -> Resting:
     """What rests on what at (valid, tx), from the cache where that is still valid."""
     state = _state(index)
     if state is None:
-        return Resting(index, valid, tx)
-    found = state.found.pop((valid, tx), None) or Resting(index, valid, tx)
+        return Resting(index, valid, tx, raw)
+    found = state.found.pop((valid, tx), None) or Resting(index, valid, tx, raw)
     state.found[valid, tx] = found
     if len(state.found) > KEPT:
         state.found.popitem(last=False)
@@ -419,12 +589,25 @@ def _is_fall(index: Index, op: int, ent: int) -> bool:
     return index.o_verb[op] == "erase" or not index.is_event[ent]
 
 
+def _ever_fell(index: Index, tx: Instant) -> list[int]:
+    """The things of which a fall may have been recorded by `tx`, in order."""
+    state = _committed(index)
+    found = set(state.fallen[: bisect_right(state.falls, tx)])
+    if index.pending:
+        found.update(ent for _, ent in _falls_between(index, index.mark(), index.lengths()))
+    return sorted(found)
+
+
 def _falls_between(index: Index, since: Mark, upto: Mark) -> Iterator[tuple[Instant, int]]:
-    """The falls written between two marks: when, and which entity lost validity, was superseded or forgotten."""
+    """The falls written between two marks: when, and which entity lost validity, ends, was superseded, revised or forgotten."""
     for row in index.closings[since.closings : upto.closings]:
         op, ent = index.r_close[row], index.r_ent[row]
-        if index.o_verb[op] != "revise" and (index.o_verb[op] not in FORGETTING or _is_fall(index, op, ent)):
+        verb = index.o_verb[op]
+        if verb not in DESCRIBING and (verb not in FORGETTING or _is_fall(index, op, ent)):
             yield index.r_end[row], ent
+    for row in range(since.rows, upto.rows):
+        if index.r_to[row] < OPEN:
+            yield index.r_tx[row], index.r_ent[row]
     for row in range(since.link_rows, upto.link_rows):
         if index.l_kind[index.k_link[row]] == "supersedes":
             yield index.k_tx[row], index.l_tgt[index.k_link[row]]
@@ -432,6 +615,8 @@ def _falls_between(index: Index, since: Mark, upto: Mark) -> Iterator[tuple[Inst
         ent = index.ids.get(index.o_subject[op], -1) if index.o_verb[op] in FORGETTING else -1
         if ent >= 0 and _is_fall(index, op, ent):
             yield index.o_tx[op], ent
+    for ent, (at, *_) in index.turns_since(since.ops):
+        yield at, ent
     for ent in range(
         since.entities, upto.entities
     ):  # added and removed in one transaction, known by a link alone
@@ -442,6 +627,7 @@ def _falls_between(index: Index, since: Mark, upto: Mark) -> Iterator[tuple[Inst
 def _reached(index: Index, state: _State) -> dict[int, Instant]:
     """The first fall of each thing or of what it can rest on."""
     reach: dict[int, Instant] = {}
+    resting = index.resting
     for tx, root in zip(state.falls, state.fallen, strict=True):
         todo = [root] if root in index.based else []
         while todo:
@@ -449,6 +635,10 @@ def _reached(index: Index, state: _State) -> dict[int, Instant]:
             if ent in reach:
                 continue
             reach[ent] = tx
-            todo += [index.l_src[link] for link in index.into.get(ent, ()) if index.l_kind[link] in RESTING]
-            todo += [index.l_tgt[link] for link in index.out.get(ent, ()) if index.l_kind[link] in RESTED]
+            todo += [
+                index.l_src[link]
+                for link in index.into.get(ent, ())
+                if (kind := index.l_kind[link]) in resting and kind not in UPHOLDING
+            ]
+            todo += [index.l_tgt[link] for link in index.out.get(ent, ()) if index.l_kind[link] in UPHOLDING]
     return reach

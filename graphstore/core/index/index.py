@@ -9,14 +9,16 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from typing import Any
 
-from graphstore.core.index.columns import Columns, Mark
+from graphstore.core.index.columns import UNDO, Columns, Mark
 from graphstore.core.index.hulls import Blocks, Hull, Runs
 from graphstore.core.index.rollback import cut_back
 from graphstore.core.journal.line import FORGETTING
-from graphstore.values.period import OPEN, Instant, instant
+from graphstore.values.period import OPEN, Instant, Period, instant, without_all
 
-_OF_LINKS = frozenset({"links", "claims", "link_rows", "link_closed", "took", "kinds"})
+_OF_LINKS = frozenset({"links", "claims", "link_rows", "link_closed", "link_told", "linked", "took", "kinds"})
 _FEW = 48
+DESCRIBING = frozenset({"revise", "amend"})  # verbs that close rows only to describe their time anew
+RETRACTING = frozenset({"retract", "correct", UNDO})  # verbs that say that it never was so
 
 
 class Index(Columns):
@@ -89,10 +91,10 @@ class Index(Columns):
         author = head.get("author")
         first_op = len(self.o_tx)
         why = head.get("why")
-        for verb, subject, *body in head.get("ops", ()):
-            at = body[0] if body else why
+        for verb, subject, *more in head.get("ops", ()):
+            at = more[0] if more else why
             pos, length = places[at] if at is not None else (0, 0)
-            op = self.add_op(tx, verb, subject, author, pos, length)
+            op = self.add_op(tx, verb, subject, more[1] if len(more) > 1 else author, pos, length)
             if verb in FORGETTING and subject:
                 self.forget(self.ids.get(subject, -1), op)
         for name, *more in head.get("entities", ()):
@@ -105,9 +107,27 @@ class Index(Columns):
             self.add_version(ids[name], number, *places[body])
         for row, op in head.get("closed", ()):
             self.close_row(row, tx, first_op + op)
+        unread = "turns" not in head
         for name, number, start, stop, op in head.get("rows", ()):
             ver = self.version(ids[name], number)
+            if unread and number > 1 and self.v_op[ver] < 0:
+                self.unread.add(first_op + op)
+                turn = (tx, instant(start), OPEN if stop is None else instant(stop), first_op + op)
+                self.add_turn(ids[name], turn)
             self.open_row(ver, (instant(start), OPEN if stop is None else instant(stop)), tx, first_op + op)
+        for name, number, op in head.get("told", ()):
+            self.v_op[self.version(ids[name], number)] = first_op + op
+        for name, number, body, start, stop, op in head.get("said", ()):
+            if body is None:
+                ver = self.version(ids[name], number)
+            else:
+                pos, length = places[body]
+                ver = self.add_version(ids[name], 0, pos, length, first_op + op)
+            ghost = (tx, instant(start), OPEN if stop is None else instant(stop), ver)
+            self.ghosts.setdefault(ids[name], []).append(ghost)
+        for name, start, stop, op in head.get("turns", ()):
+            turn = (tx, instant(start), OPEN if stop is None else instant(stop), first_op + op)
+            self.add_turn(ids[name], turn)
         for name, at, op in head.get("seen", ()):
             self.add_seen(ids[name], instant(at), tx, first_op + op)
         for name, start, stop, op in head.get("gaps", ()):
@@ -118,6 +138,8 @@ class Index(Columns):
             self.aliases[branch, there, name] = self.version(ids[name], number)
         if not _OF_LINKS.isdisjoint(head):
             self._apply_links(head, places, tx, first_op)
+        if self._said:
+            self._said.clear()
         if not head.get("more"):
             self._seal(tx)
 
@@ -152,10 +174,17 @@ class Index(Columns):
             self.close_link_row(row, tx, first_op + op)
         for name, number, start, stop, op in head.get("link_rows", ()):
             link = link_ids[name]
-            claim = next(c for c in reversed(self.claims_of[link]) if self.c_num[c] == number)
             self.open_link_row(
-                claim, (instant(start), OPEN if stop is None else instant(stop)), tx, first_op + op
+                self._claim(link, number),
+                (instant(start), OPEN if stop is None else instant(stop)),
+                tx,
+                first_op + op,
             )
+        for name, number, op in head.get("link_told", ()):
+            self.c_op[self._claim(link_ids[name], number)] = first_op + op
+        for name, start, stop, op in head.get("linked", ()):
+            ghost = (tx, instant(start), OPEN if stop is None else instant(stop), first_op + op)
+            self.link_ghosts.setdefault(link_ids[name], []).append(ghost)
         for name, pieces in head.get("took", {}).items():
             link = link_ids[name]
             old = self.l_tgt[link]
@@ -164,6 +193,9 @@ class Index(Columns):
                 (self.version(old, number), instant(start), OPEN if stop is None else instant(stop))
                 for number, start, stop in pieces
             ]
+
+    def _claim(self, link: int, number: int) -> int:
+        return next(claim for claim in reversed(self.claims_of[link]) if self.c_num[claim] == number)
 
     def retake(self, link: int, before: list[tuple[int, Instant, Instant]] | None, tx: Instant) -> None:
         """Replace what a supersession took."""
@@ -290,7 +322,7 @@ class Index(Columns):
             return self.word(ent), cover
         if self.is_event[ent]:
             return "not_yet" if self.believed(ent, tx) else "retracted", cover
-        return self._absence(ent, valid, tx, cover), cover
+        return self._absence(ent, valid, tx), cover
 
     def stood(self, ent: int, valid: Instant, tx: Instant) -> str:
         """How an entity stood at (valid, tx) before it was forgotten."""
@@ -300,12 +332,13 @@ class Index(Columns):
             return "superseded" if away else "stands"
         if self.is_event[ent]:
             return "not_yet" if self.believed(ent, tx) else "retracted"
-        return self._absence(ent, valid, tx, cover)
+        return self._absence(ent, valid, tx)
 
     def confirmations(self, ent: int, tx: Instant) -> list[int]:
         """The operations that confirmed an entity, as known at `tx`."""
         born = self.born[ent]  # an earlier thing with its name that was never stored does not count
-        return [op for op in self.confirmed.get(self.names[ent], ()) if born <= self.o_tx[op] <= tx]
+        ops = self.confirmed.get(self.names[ent], ())
+        return [op for op in ops if born <= self.o_tx[op] and self.believed_op(op, tx)]
 
     def word(self, ent: int) -> str:
         """`evicted` or `erased` for what was forgotten, else empty."""
@@ -327,12 +360,11 @@ class Index(Columns):
         places = self.set_at.get(name)
         return self.settings[places[-1]][name] if places else None
 
-    def _absence(self, ent: int, valid: Instant, tx: Instant, cover: int) -> str:
+    def _absence(self, ent: int, valid: Instant, tx: Instant) -> str:
         believed = self.believed(ent, tx)
         if believed and valid < self.r_from[believed[0]]:
             return "not_yet"
-        op = self._removed_from(cover, ent, valid, tx)
-        if op >= 0 and self.o_verb[op] == "retract":
+        if self.is_retraction(self.removed_by(ent, valid, tx), ent):
             return "retracted"
         if self.superseded(ent, valid, tx):
             return "superseded"
@@ -343,27 +375,76 @@ class Index(Columns):
         ]
         if begun:
             return "not_yet" if valid < min(begun) else "ended"
-        return "retracted" if op < 0 else "ended"
+        return "ended" if self.last_removal(ent, tx) >= 0 else "retracted"
+
+    # ------------------------------------------------------------------ what was taken away
 
     def removed_by(self, ent: int, valid: Instant, tx: Instant) -> int:
-        """The operation by which an entity lost `valid`, as known at `tx`: the one that retracted all of it, else the one that removed that
-        instant. -1: none did.
+        """The operation by which an entity lost `valid`, as known at `tx`: the last of all if that retracted what was left, else the one that
+        removed that instant last. -1: none did.
         """
-        return self._removed_from(self.last_cover(ent, valid, tx), ent, valid, tx)
-
-    def _removed_from(self, cover: int, ent: int, valid: Instant, tx: Instant) -> int:
-        gaps, last = self.gaps.get(ent, ()), -1
         if not self.believed(ent, tx):
-            closed = [self.r_close[row] for row in self.rows_of[ent] if self.r_end[row] <= tx]
-            last = max([*closed, *(op for removed_at, _, _, op in gaps if removed_at <= tx)], default=-1)
-            if last >= 0 and self.o_verb[last] == "retract":
+            last = self.last_removal(ent, tx)
+            if self.is_retraction(last, ent):
                 return last
-        if cover < 0:
-            return last
-        for removed_at, start, stop, op in reversed(gaps):
-            if removed_at == self.r_end[cover] and start <= valid < stop:
+        return self.removal_at(ent, valid, tx)
+
+    def is_retraction(self, op: int, ent: int) -> bool:
+        """Whether an operation said that what it removed of an entity never was so."""
+        return op >= 0 and self.o_verb[op] in RETRACTING
+
+    def removal_at(self, ent: int, valid: Instant, tx: Instant) -> int:
+        """The operation that removed `valid` of an entity last, as known at `tx`; -1: none did."""
+        r_from, r_to, r_tx = self.r_from, self.r_to, self.r_tx
+        found = -1
+        if self.undone_by:
+            for row in reversed(self.rows_of[ent]):
+                if r_from[row] <= valid < r_to[row] and r_tx[row] <= tx and self._removes(row, ent, tx):
+                    found = self.r_close[row]
+                    break
+        else:
+            row = self.last_cover(ent, valid, tx)
+            if row >= 0 and self._removes(row, ent, tx):
+                found = self.r_close[row]
+        for removed_at, start, stop, op in reversed(self.gaps.get(ent, ())):
+            if op > found and removed_at <= tx and start <= valid < stop and self.believed_op(op, tx):
                 return op
-        return self.r_close[cover]
+        return found
+
+    def _removes(self, row: int, ent: int, tx: Instant) -> bool:
+        """Whether the closing of a row took something of its entity away, as known at `tx`."""
+        if self.r_end[row] > tx:
+            return False
+        op = self.r_close[row]
+        verb = self.o_verb[op]
+        if verb in DESCRIBING:
+            return False
+        if verb == UNDO and instant(self.o_subject[op]) != self.born[ent]:
+            return False
+        return not self.undone_by or self.believed_op(op, tx)
+
+    def last_removal(self, ent: int, tx: Instant) -> int:
+        """The last operation that took something of an entity away, as known at `tx`; -1: none did."""
+        gaps = (op for at, _, _, op in self.gaps.get(ent, ()) if at <= tx and self.believed_op(op, tx))
+        closed = (self.r_close[row] for row in self.rows_of[ent] if self._removes(row, ent, tx))
+        return max(max(gaps, default=-1), max(closed, default=-1))
+
+    def removals(self, ent: int, tx: Instant) -> list[tuple[int, Period]]:
+        """What was taken of an entity, as known at `tx`: each operation with a period it removed."""
+        gaps = self.gaps.get(ent, ())
+        found = [(op, (start, stop)) for at, start, stop, op in gaps if at <= tx and self.believed_op(op, tx)]
+        listed = {gap[3] for gap in gaps}
+        for row in self.rows_of[ent]:
+            op = self.r_close[row]
+            if op in listed or not self._removes(row, ent, tx):
+                continue
+            kept = [
+                (self.r_from[piece], self.r_to[piece])
+                for piece in self.rows_of[ent]
+                if self.r_op[piece] == op and self.r_ver[piece] == self.r_ver[row]
+            ]
+            found += [(op, part) for part in without_all((self.r_from[row], self.r_to[row]), kept)]
+        return found
 
     def superseded(self, ent: int, valid: Instant, tx: Instant) -> bool:
         """Whether a supersession of the entity holds at (valid, tx)."""

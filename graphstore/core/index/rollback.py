@@ -6,12 +6,17 @@ from array import array
 from bisect import bisect_right, insort
 from typing import Any, TypeVar
 
-from graphstore.core.index.columns import Columns, Mark
+from graphstore.core.index.columns import UNDO, Columns, Mark
 from graphstore.core.journal.line import FORGETTING
-from graphstore.values.period import OPEN, Instant
+from graphstore.values.period import OPEN, Instant, instant
 
 C = TypeVar("C", bound=Columns)
-_OWN = {"_blocks": dict, "_runs": dict, "_sorted": list}  # caches that each index makes for itself
+_OWN = {
+    "_blocks": dict,
+    "_runs": dict,
+    "_said": dict,
+    "_sorted": list,
+}  # caches that each index makes for itself
 
 
 def mark_at(index: Columns, tx: Instant) -> Mark:
@@ -58,9 +63,10 @@ def cut_to(index: Columns, tx: Instant) -> Mark:
     while index.retaken and index.retaken[-1][0] > tx:
         _, link, before = index.retaken.pop()
         index.taken[link] = before
-    for ent, gaps in list(index.gaps.items()):
-        if gaps[-1][0] > tx:
-            index.gaps[ent] = [gap for gap in gaps if gap[0] <= tx]
+    for there in (index.gaps, index.ghosts, index.link_ghosts):
+        for one, gaps in list(there.items()):
+            if gaps[-1][0] > tx:
+                there[one] = [gap for gap in gaps if gap[0] <= tx]
     for alias, ver in list(index.aliases.items()):
         if ver >= mark.versions:
             del index.aliases[alias]
@@ -78,12 +84,14 @@ def cut_to(index: Columns, tx: Instant) -> Mark:
 
 def cut_back(index: Columns, mark: Mark) -> None:
     """Cut every column back to `mark`, and what leads to its rows."""
+    _undo_turns(index, mark)
     _undo_links(index, mark)
     _undo_rows(index, mark)
     _undo_seen(index, mark)
     for ent in range(len(index.names) - 1, mark.entities - 1, -1):
         del index.ids[index.names[ent]]
-        index.gaps.pop(ent, None)
+        for there in (index.gaps, index.ghosts):
+            there.pop(ent, None)
         _drop_slot(index, ent)
         index._blocks.pop(ent, None)
     for column in (index.names, index.is_event, index.born, index.changed, index.kind, index.key, index.scope,
@@ -95,12 +103,17 @@ def cut_back(index: Columns, mark: Mark) -> None:
             # the subject is empty without a tombstone, and some are known to a branch alone
             if verb in FORGETTING and index.o_subject[op] in index.ids:
                 index.forget(index.ids[index.o_subject[op]], op)
+    if index.unread:
+        index.unread = {op for op in index.unread if op < mark.ops}
     for op in range(len(index.o_tx) - 1, mark.ops - 1, -1):
         if index.o_verb[op] == "confirm":
             index.confirmed[index.o_subject[op]].pop()
+        elif index.o_verb[op] == UNDO:
+            _pop(index.undone_by, instant(index.o_subject[op]))
     for column in (index.o_tx, index.o_pos, index.o_len, index.o_verb, index.o_subject, index.o_author):
         del column[mark.ops :]
     index._sorted.clear()
+    index._said.clear()
 
 
 def _undo_rows(index: Columns, mark: Mark) -> None:
@@ -119,8 +132,19 @@ def _undo_rows(index: Columns, mark: Mark) -> None:
         del column[mark.rows :]
     for ver in range(len(index.v_ent) - 1, mark.versions - 1, -1):
         index.versions_of[index.v_ent[ver]].pop()
-    for column in (index.v_ent, index.v_num, index.v_pos, index.v_len):
+    for column in (index.v_ent, index.v_num, index.v_pos, index.v_len, index.v_op):
         del column[mark.versions :]
+
+
+def _pop(lists: dict[Any, list[Any]], key: Any) -> None:
+    lists[key].pop()
+    if not lists[key]:
+        del lists[key]
+
+
+def _undo_turns(index: Columns, mark: Mark) -> None:
+    while index.turned and index.turns[index.turned[-1]][-1][3] >= mark.ops:
+        _pop(index.turns, index.turned.pop())
 
 
 def _undo_links(index: Columns, mark: Mark) -> None:
@@ -153,16 +177,20 @@ def _undo_links(index: Columns, mark: Mark) -> None:
         index.c_inferred,
         index.c_pos,
         index.c_len,
+        index.c_op,
         index.c_by,
     ):
         del claims[mark.claims :]
     for link in range(len(index.l_name) - 1, mark.links - 1, -1):
         del index.link_ids[index.l_name[link]]
         index.taken.pop(link, None)
+        index.link_ghosts.pop(link, None)
         index.out[index.l_src[link]].pop()
         index.into[index.l_tgt[link]].pop()
         if index.l_kind[link] == "supersedes":
             index.successors[index.l_tgt[link]].pop()
+        elif index.l_kind[link] == "corrects":
+            index.corrected[index.l_tgt[link]].pop()
         for end in (index.l_src[link], index.l_tgt[link]):
             if index.even.get(end, ())[-1:] == [link]:  # not by its kind: that may be removed already
                 index.even[end].pop()
@@ -186,4 +214,4 @@ def _undo_seen(index: Columns, mark: Mark) -> None:
 def _drop_slot(index: Columns, ent: int) -> None:
     key = index.key[ent]
     if key is not None:
-        index.slots[index.kind[ent], key, index.scope[ent]].pop()
+        index.slots[key, index.scope[ent]].pop()

@@ -131,9 +131,10 @@ class Rows:
         index = self.index
         return ent not in index.gone and any(index.r_to[row] > self.tx for row in index.now_of[ent])
 
-    def in_slot(self, kind: str, key: str, scope: str) -> Iterable[int]:
-        """Every node of a kind with a key in a scope, in the order they were first known."""
-        return self.index.slots.get((kind, slot_name(key), scope), ())
+    def in_slot(self, kind: str | None, key: str, scope: str) -> Iterable[int]:
+        """Every node with a key in a scope, of one kind or (None) of any, in the order they were first known."""
+        there = self.index.slots.get((slot_name(key), scope), ())
+        return there if kind is None else [ent for ent in there if self.index.kind[ent] == kind]
 
     def is_superseded(self, ent: int) -> bool:
         """Whether a link that supersedes an entity holds here."""

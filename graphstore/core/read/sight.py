@@ -214,7 +214,7 @@ class Sight(Rows):
     def resting(self) -> Resting:
         """What rests on what here."""
         if self._resting is None:
-            self._resting = resting_at(self.index, self.valid, self.tx)
+            self._resting = resting_at(self.index, self.valid, self.tx, self.core.raw)
         return self._resting
 
     def absence(self, ent: int) -> str:

@@ -97,7 +97,7 @@ def build(
         for kind in {*vocabulary.kinds, *index.l_kind}:
             engine.run(text("view_link", driver=driver, KIND=link_table(kind)))
         with Pen() as pen:
-            pen.write(fill, engine, "Node", nodes.table(_uprights(index, nodes.ents, valid, tx), fields))
+            pen.write(fill, engine, "Node", nodes.table(_uprights(index, raw, nodes.ents, valid, tx), fields))
             pen.write(
                 fill,
                 engine,
@@ -112,9 +112,9 @@ def build(
     return engine
 
 
-def _uprights(index: Index, ents: list[int], valid: Instant, tx: Instant) -> list[str]:
+def _uprights(index: Index, raw: Raw, ents: list[int], valid: Instant, tx: Instant) -> list[str]:
     """How things that hold there stand: superseded can only be an event."""
-    resting = Resting(index, valid, tx)
+    resting = Resting(index, valid, tx, raw)
     return [
         "superseded"
         if ent in index.successors and index.is_event[ent] and index.superseded(ent, valid, tx)
@@ -305,7 +305,7 @@ class _Things:
                     [happened.status(ent, body) for ent, body in zip(self.ents, self.bodies, strict=True)]
                 ),
                 **event_columns(types, self.bodies),
-                "standing": texts(_uprights(index, self.ents, valid, tx)),
+                "standing": texts(_uprights(index, self.raw, self.ents, valid, tx)),
                 "tx_from": instants([index.born[ent] for ent in self.ents]),
             }
         )

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+from bisect import bisect_right
+from collections.abc import Iterable
 from functools import partial
+from itertools import islice
 
 from graphstore.core.index.index import Index
 from graphstore.core.read import snapshots
@@ -13,7 +16,7 @@ from graphstore.errors import ConflictError, InvalidError, NotFoundError
 from graphstore.values.coordinates import resolve
 from graphstore.values.inputs import printable, text_of
 from graphstore.values.models import Json, Node
-from graphstore.values.period import Instant, TimeLike
+from graphstore.values.period import Instant, Period, TimeLike, coalesce, overlap
 
 
 def new_id(index: Index) -> str:
@@ -73,6 +76,22 @@ class Act:
         if not found:
             raise NotFoundError.nearest("link", id, index.link_ids)
         return index.link_ids[found[0]]
+
+    def turn(self, ent: int, spans: Iterable[Period], content: Json, op: int) -> None:
+        """Record where an operation, about to describe an entity over `spans`, says another content than what was said there last."""
+        index = self.index
+        said = index.said(ent)
+        found: list[Period] = []
+        for span in spans:
+            first = bisect_right(said, span[0], key=lambda one: one[1])
+            for start, stop, ver in islice(said, first, None):
+                part = overlap((start, stop), span)
+                if part is None:
+                    break
+                if self.core.body(index.v_pos[ver], index.v_len[ver]).get("content") != content:
+                    found.append(part)
+        for part in coalesce(found):
+            self.work.turn(ent, part, op)
 
     def written(self, ent: int, row: int, body: Json) -> Node:
         """The node as a verb leaves it: the row that holds now if the verb wrote that, else the one it wrote last."""

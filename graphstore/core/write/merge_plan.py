@@ -225,8 +225,7 @@ class Planning:
             key = self.theirs.key[plan.ent]
             if key is None or not plan.gained():
                 continue
-            slot = (self.theirs.kind[plan.ent], key, self.theirs.scope[plan.ent])
-            for other in index.slots.get(slot, ()):
+            for other in index.slots.get((key, self.theirs.scope[plan.ent]), ()):
                 if other == plan.ours:
                     continue
                 for period in self._held_after(other):

@@ -22,7 +22,7 @@ _MINTED = ("transition", "contradicts")  # beside `supersedes`
 
 
 class Slot(NamedTuple):
-    """Where a value belongs: at most one of them holds at a time."""
+    """Where a value belongs: at most one of a key and scope holds at a time, whatever its kind. `kind`: that of the value."""
 
     kind: str
     key: str
@@ -42,7 +42,7 @@ def held(index: Index, slot: Slot) -> list[Held]:
     """What holds in a slot, in the order of valid time."""
     return sorted(
         Held(index.r_from[row], index.r_to[row], ent, row)
-        for ent in index.slots.get(slot, ())
+        for ent in index.slots.get((slot.key, slot.scope), ())
         for row in index.now_of[ent]
     )
 
@@ -80,7 +80,7 @@ class Filling:
         """The row with the same content over the whole period, or -1."""
         start, stop = self.during
         for row in self.rows:
-            if row.start <= start and stop <= row.stop:
+            if row.start <= start and stop <= row.stop and self.index.kind[row.ent] == self.slot.kind:
                 held = self._body(row.row)
                 if sameness.alike(held["content"], body["content"]) and _same_text(held, body):
                     return row.row

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from graphstore.core.index.columns import Mark
-from graphstore.core.index.index import Index
+from graphstore.core.index.index import DESCRIBING, Index
 from graphstore.core.journal.line import dumps
 from graphstore.core.journal.positions import Place
 from graphstore.errors import ConflictError
@@ -45,6 +45,7 @@ class Line:
     first_op: int = 0
     bodies: list[bytes] = field(default_factory=list)
     bodied: list[tuple[array[int], int, int]] = field(default_factory=list)  # column, row of it, body number
+    order: dict[int, int] = field(default_factory=dict)  # pending place -> body number
 
 
 class _Point(NamedTuple):
@@ -107,6 +108,11 @@ class Transaction:
     def op(self, verb: str, subject: str, reason: str | None = None) -> int:
         """Record one operation. Returns its number, which the rows it opens and closes carry."""
         return self.index.add_op(self.tx, verb, subject, self.author, *self.reason(reason))
+
+    def op_of(self, verb: str, subject: str, author: str | None, body: Json) -> int:
+        """Record an operation that another author did elsewhere, with its own reason or none."""
+        place = self.body(dict(body)) if body else (0, 0)
+        return self.index.add_op(self.tx, verb, subject, author, *place)
 
     def reason(self, reason: str | None) -> tuple[int, int]:
         """The place of an operation's reason, which defaults to that of the transaction."""
@@ -198,10 +204,11 @@ class Transaction:
         wanted = list(periods)
         for period in wanted:
             self.take(ent, period, op)
-        ver = self.index.add_version(ent, max(number, self._next_number(ent)), *self.body(body))
+        ver = self.index.add_version(ent, max(number, self._next_number(ent)), *self.body(body), op)
         row = -1
         for period in wanted:
             row = self.index.open_row(ver, period, self.tx, op)
+            self.index.say(ent, ver, period)
         return row
 
     def believe_again(self, ent: int, ver: int, period: Period, op: int) -> None:
@@ -228,20 +235,26 @@ class Transaction:
         return coalesce((index.r_from[row], index.r_to[row]) for row in index.now_of[ent])
 
     def _next_number(self, ent: int) -> int:
+        """One more than the highest number that is stored, or would be if the transaction ended here."""
         index = self.index
-        highest = 0
         for ver in reversed(index.versions_of[ent]):
-            if ver < self.mark.versions:
-                return max(highest, index.v_num[ver]) + 1
-            if self._alive(ent, ver):
-                highest = max(highest, index.v_num[ver])
-        return highest + 1
+            if index.v_num[ver] and (ver < self.mark.versions or self._alive(ent, ver)):
+                return index.v_num[ver] + 1
+        return 1
 
     def _alive(self, ent: int, ver: int) -> bool:
-        if any(self.index.r_ver[row] == ver for row in self.index.now_of[ent]):
-            return True
+        index = self.index
+        for row in reversed(index.rows_of[ent]):
+            if index.r_ver[row] == ver and index.r_close[row] < 0:
+                return True
+            if index.r_op[row] < index.v_op[ver]:
+                break
         # a version that a supersession replaced may be restored
-        return any(ver == piece[0] for link in self.taken_before for piece in self.index.taken.get(link, ()))
+        return any(ver == piece[0] for link in self.taken_before for piece in index.taken.get(link, ()))
+
+    def turn(self, ent: int, period: Period, op: int) -> None:
+        """Record that an operation changed the content of an entity over a period."""
+        self.index.add_turn(ent, (self.tx, *period, op))
 
     # ------------------------------------------------------------------ periods of links
 
@@ -268,7 +281,7 @@ class Transaction:
         self.take_link(link, period, op)
         number = 1 + max((index.c_num[claim] for claim in index.claims_of[link]), default=0)
         place = self.body(body) if body else (0, 0)
-        made = index.add_claim(link, number, strength or 0, int(inferred), by, *place)
+        made = index.add_claim(link, number, strength or 0, int(inferred), by, *place, op)
         if index.o_len[op] == 0:  # the claim's body holds the reason of the operation
             index.o_pos[op], index.o_len[op] = place
         return index.open_link_row(made, period, self.tx, op)
@@ -393,11 +406,11 @@ def refuse_taken_slot(index: Index, ent: int) -> None:
     if key is None:
         return
     mine = [(index.r_from[row], index.r_to[row]) for row in index.now_of[ent]]
-    for other in index.slots[index.kind[ent], key, index.scope[ent]]:
+    for other in index.slots[key, index.scope[ent]]:
         for row in index.now_of[other] if other != ent else ():
             if any(overlap(period, (index.r_from[row], index.r_to[row])) for period in mine):
                 raise ConflictError(
-                    f"the slot {key!r} of kind {index.kind[ent]!r} is held by {index.names[other]!r} over part of that time. "
+                    f"the slot {key!r} is held by {index.names[other]!r} over part of that time. "
                     f"Supersede it (supersedes=[{index.names[other]!r}]), revise it, or choose another key or scope."
                 )
 
@@ -416,7 +429,7 @@ class Composer:
         self.work = work
         self.index, self.mark = work.index, work.mark
         self.line = Line({})
-        self.order: dict[int, int] = {}  # pending place -> body number in the line
+        self.order = self.line.order
         self.first_op = self.mark.ops
 
     def compose(self) -> tuple[list[Line], bool]:
@@ -440,9 +453,11 @@ class Composer:
                 for start in range(0, len(numbers), AT_ONCE)
             ]
         last = lines[-1].head
+        self.first_op, self.line, self.order = lines[-1].first_op, lines[-1], lines[-1].order
         if died:
-            self.first_op = lines[-1].first_op
             self._write_gaps(last, set(lists["entities"]))
+            self._write_unstored(last, lists)
+        self._write_turns(last, lists, died)
         if self.work.taken_before:
             self._write_taken(last, set(lists.get("links", ())), set(lists.get("versions", ())))
         lines[0].head.update(self.work.of_the_store())
@@ -492,9 +507,9 @@ class Composer:
         }
 
     def _fill(self, lists: list[tuple[str, Numbers]]) -> Line:
-        self.order = {}
         head: dict[str, Any] = {"tx": moment(self.work.tx)}
         self.line = Line(head, self.first_op)
+        self.order = self.line.order
         if self.index.branch is not None:
             head["branch"] = self.index.branch
         if self.work.author is not None:
@@ -510,10 +525,75 @@ class Composer:
         gaps = [
             [index.names[ent], moment(start), end_moment(stop), op - self.first_op]
             for ent, (start, stop), op in self.work.removals
-            if (ent < mark.entities or ent in entities) and index.o_verb[op] != "revise"
+            if (ent < mark.entities or ent in entities) and index.o_verb[op] not in DESCRIBING
         ]
         if gaps:
             head["gaps"] = gaps
+
+    def _write_unstored(self, head: dict[str, Any], lists: dict[str, Numbers]) -> None:
+        """Record what was said first by an operation whose rows are not written, and what was said last and is in no version written."""
+        index, mark, first = self.index, self.mark, self.first_op
+        versions = set(lists["versions"])
+        told = {index.r_ver[row]: index.r_op[row] for row in reversed(lists["rows"])}
+        link_told = {index.k_claim[row]: index.k_op[row] for row in reversed(lists["link_rows"])}
+        entities, links = set(lists["entities"]), set(lists["links"])
+        head["told"] = [
+            [index.names[index.v_ent[ver]], index.v_num[ver], index.v_op[ver] - first]
+            for ver in lists["versions"]
+            if told.get(ver) != index.v_op[ver] >= 0
+        ]
+        head["link_told"] = [
+            [index.l_name[index.c_link[claim]], index.c_num[claim], index.c_op[claim] - first]
+            for claim in lists["claims"]
+            if link_told.get(claim) != index.c_op[claim] >= 0
+        ]
+        head["said"] = [
+            [
+                index.names[ent],
+                index.v_num[ver] if ver in versions else 0,
+                None if ver in versions else self._place(index.v_pos[ver]),
+                moment(start),
+                end_moment(stop),
+                index.v_op[ver] - first,
+            ]
+            for ver in range(mark.versions, len(index.v_ent))
+            if ((ent := index.v_ent[ver]) < mark.entities or ent in entities) and not index.is_event[ent]
+            for start, stop in index.said_last(ent, ver)
+        ]
+        head["linked"] = [
+            [
+                index.l_name[link],
+                moment(index.k_from[row]),
+                end_moment(index.k_to[row]),
+                index.c_op[index.k_claim[row]] - first,
+            ]
+            for row in range(mark.link_rows, len(index.k_link))
+            if index.k_close[row] >= 0
+            and index.k_claim[row] >= mark.claims
+            and ((link := index.k_link[row]) < mark.links or link in links)
+        ]
+        for name in ("told", "link_told", "said", "linked"):
+            if not head[name]:
+                del head[name]
+
+    def _place(self, pos: int) -> int:
+        """The number of a body in the line."""
+        number = self.order.get(pos)
+        if number is None:
+            number = self.order[pos] = len(self.line.bodies)
+            self.line.bodies.append(self.work.bodies[-pos - 1])
+        return number
+
+    def _write_turns(self, head: dict[str, Any], lists: dict[str, Numbers], died: bool) -> None:
+        index, mark = self.index, self.mark
+        entities = set(lists.get("entities", ())) if died else None
+        turns = [
+            [index.names[ent], moment(start), end_moment(stop), op - self.first_op]
+            for ent, (_, start, stop, op) in index.turns_since(mark.ops)
+            if ent < mark.entities or entities is None or ent in entities
+        ]
+        if turns:
+            head["turns"] = turns
 
     def _write_taken(self, head: dict[str, Any], links: set[int], versions: set[int]) -> None:
         index, mark = self.index, self.mark
@@ -542,12 +622,8 @@ class Composer:
 
     def _body(self, column: array[int], at: int) -> int:
         """The number of the body whose place is in `column[at]`."""
-        line, pos = self.line, column[at]
-        number = self.order.get(pos)
-        if number is None:
-            number = self.order[pos] = len(line.bodies)
-            line.bodies.append(self.work.bodies[-pos - 1])
-        line.bodied.append((column, at, number))
+        number = self._place(column[at])
+        self.line.bodied.append((column, at, number))
         return number
 
     def _ops(self, ops: Numbers) -> list[Any]:
@@ -555,12 +631,13 @@ class Composer:
         written = []
         for op in ops:
             entry: list[Any] = [index.o_verb[op], index.o_subject[op]]
-            if index.o_len[op]:
-                number = self._body(index.o_pos, op)
-                if index.o_pos[op] == why:
-                    self.line.head["why"] = number
-                else:
-                    entry.append(number)
+            number = self._body(index.o_pos, op) if index.o_len[op] else None
+            if index.o_author[op] != self.work.author:
+                entry += [number, index.o_author[op]]
+            elif number is not None and index.o_pos[op] == why:
+                self.line.head["why"] = number
+            elif number is not None or self.work.why[1]:
+                entry.append(number)
             written.append(entry)
         return written
 
@@ -584,6 +661,7 @@ class Composer:
         index, first = self.index, self.first_op
         names, ent, number, ver = index.names, index.r_ent, index.v_num, index.r_ver
         start, stop, op = index.r_from, index.r_to, index.r_op
+        self.line.head["turns"] = []  # those of the transaction are in its last line
         return [
             [names[ent[row]], number[ver[row]], moment(start[row]), end_moment(stop[row]), op[row] - first]
             for row in rows

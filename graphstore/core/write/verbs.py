@@ -81,6 +81,7 @@ def revise(
     source: str | None,
     text: str | None,
     tags: Iterable[str] | None,
+    minor: bool,
 ) -> Node:
     """See `GraphStore.revise`."""
     index, work = act.index, act.work
@@ -90,6 +91,8 @@ def revise(
     kept = _tags(act, ent) if tags is None else tags
     body = version_body(content, text, kept, trigger, source)
     op = work.op("revise", index.names[ent], reason)
+    if not minor:
+        act.turn(ent, spans, body["content"], op)
     row = work.describe(ent, spans, body, op)
     refuse_taken_slot(index, ent)
     return act.written(ent, row, body)
