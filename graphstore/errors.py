@@ -16,6 +16,7 @@ import difflib
 from collections.abc import Iterable
 
 _COMPARED = 500
+_BEGUN = 3  # characters that a name has to share at least
 
 
 class GraphStoreError(Exception):
@@ -34,13 +35,15 @@ class NotFoundError(GraphStoreError, LookupError):
 
 
 def closest(got: str, known: Iterable[str]) -> list[str]:
-    """At most three of the known names that are like what was got, the most alike first."""
-    return difflib.get_close_matches(got, _alike(got, known), n=3, cutoff=0.6)
-
-
-def _alike(got: str, known: Iterable[str]) -> list[str]:
-    # comparing all ids of a large store takes seconds: those that begin alike, then some others
+    """At most three of the known names that are like what was got: those that begin so, then the most alike first."""
     names = list(known)
+    begun = sorted(name for name in names if name.startswith(got))[:3] if len(got) >= _BEGUN else []
+    alike = difflib.get_close_matches(got, _alike(got, names), n=3, cutoff=0.6)
+    return list(dict.fromkeys([*begun, *alike]))[:3]
+
+
+def _alike(got: str, names: list[str]) -> list[str]:
+    # comparing all ids of a large store takes seconds: those that begin alike, then some others
     if len(names) <= _COMPARED:
         return names
     alike = [name for name in names if name[:3] == got[:3]][:_COMPARED]

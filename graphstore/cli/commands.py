@@ -166,6 +166,10 @@ def _messages(asked: Asked, page: Any) -> None:
         common.say(f"more: --cursor {page['cursor']}")
 
 
+def _trace(asked: Asked) -> Any:
+    return asked.call(asked.ask("timeline.whole_trace_id", asked.take("trace_id")))
+
+
 def _changes(asked: Asked) -> Any:
     if asked.take("format") != "cloudevents":
         return asked.call()
@@ -253,7 +257,9 @@ def _confirm(asked: Asked) -> Any:
 
 def _fold(asked: Asked) -> Any:
     into = asked.take("into")
-    return asked.call(into=common.json_content(into) if into.lstrip().startswith(("{", "@", "-")) else into)
+    return asked.call(
+        into=common.json_content(into) if into.lstrip().startswith(("{", "@", "-")) else asked.whole(into)
+    )
 
 
 def _consolidate(asked: Asked) -> Any:
@@ -394,7 +400,7 @@ def _merge(asked: Asked) -> Any:
         id, _, side = pair.rpartition("=")
         if not id or side not in ("trunk", "branch"):
             raise typer.BadParameter(f"{pair!r} is no decision. Give ID=trunk or ID=branch.")
-        sides[id] = side
+        sides[asked.whole(id)] = side
     done = asked.call(decide=lambda found: sides.get(found.id, rest if rest in found.choices else None))
     asked.is_refused = not done.merged
     return done
@@ -519,7 +525,7 @@ _LISTED = (
     Command("effects", READ, "What it led to.", "effects"),
     Command("walk", READ, "What is around it, nearest first.", "walk"),
     Command("path", READ, "How one thing leads to another, in time.", "path", _path, words={
-        "source": Word("Where the path begins.", "FROM"), "target": Word("Where it ends.", "TO"),
+        "source": Word("Where the path begins.", "FROM", type="id"), "target": Word("Where it ends.", "TO"),
         "by": Word("Fewest hops, or earliest arrival.", flag="--by"), "every": Word("Every path, the fewest hops first.", flag="--all", type="bool")}),
     Command("topic", READ, "All statements about a topic: past, current and planned.", "topics.topic", show=_text, words=_TOPIC),
     Command("latest-on", READ, "What stands on a topic, since when, and what was before.", "topics.latest_on", show=_text, old="latest", words=_TOPIC),
@@ -533,11 +539,11 @@ _LISTED = (
         "limit": Word("At most so many. [100]")}),
     # write
     Command("add-node", WRITE, "Add something new.", "add_node", _add, old="add", words={
-        "id": Word("Its id. [a new one]"), "kind": Word("What sort of thing: fact, decision, file, …", "KIND")}),
+        "id": Word("Its id. [a new one]", type="text"), "kind": Word("What sort of thing: fact, decision, file, …", "KIND")}),
     Command("revise", WRITE, "Give a better description, for all or part of its time.", "revise", show=_node("revised"), words={
         "tags": Word("A tag (may be repeated). [as before]")}),
     Command("supersede", WRITE, "The world moved on: OLD was true until NEW began.", "supersede", _supersede, without="more", words={
-        "old": Word("What is replaced: one id or several.", "OLD...", type="many")}),
+        "old": Word("What is replaced: one id or several.", "OLD...", type="ids"), "by": Word("", type="id")}),
     Command("end", WRITE, "It was true until then.", "end", _end("ended")),
     Command("retract", WRITE, "It was never true, over all or part of its time.", "retract", _end("retracted"), words={
         "reason": Word("Why it should not have been recorded.", "WHY")}),
@@ -547,20 +553,20 @@ _LISTED = (
         "topic": Word("Only what has this tag or key.", flag="--topic"),
         "apply": Word("Fold them; without it nothing is written.", type="bool")}, writes=lambda values: "apply" in values, at=False),
     Command("link", WRITE, "Join two things: SOURCE KIND TARGET.", "link", without="id", words={
-        "source": Word("The id the sentence begins with.", "SOURCE"), "kind": Word("supersedes, caused_by, contradicts, …", "KIND")}),
+        "source": Word("The id the sentence begins with.", "SOURCE", type="id"), "kind": Word("supersedes, caused_by, contradicts, …", "KIND")}),
     Command("unlink", WRITE, "Stop believing a link.", "unlink", _unlink, lambda asked, found: f"unlinked {found['unlinked']}."),
     Command("record-event", WRITE, "Record that something happened.", "record_event", show=_event, old="event", places="type description", words={
         "type": Word("What sort of event: commit, error, deploy, …", "TYPE", is_required=True),
-        "description": Word("What happened.", "DESCRIPTION", is_required=True), "id": Word("Its id. [a new one]"),
+        "description": Word("What happened.", "DESCRIPTION", is_required=True), "id": Word("Its id. [a new one]", type="text"),
         "authorized": Word("Whether it was authorized.", flag="--authorized/--unauthorized")}),
     Command("record-message", WRITE, "Record a message on the timeline.", "timeline.record_message", show=_message, old="message", places="type text", words={
         "type": Word("TEXT, AUDIO, IMAGE, SYSTEM, or another.", "TYPE"), "text": Word("What it says; may be empty beside a medium.", "TEXT"),
-        "id": Word("Its id. [a new one]"), "authorized": Word("It was not authorized.", flag="--unauthorized"),
+        "id": Word("Its id. [a new one]", type="text"), "authorized": Word("It was not authorized.", flag="--unauthorized"),
         "related_to": Word("What it is about (may be repeated).", "ID")}),
     Command("memorize", WRITE, "Record messages, with the dates and tags in them.", "topics.memorize", _memorize, _memorized, without="kind", words={
         "messages": Word("Messages: a JSON list, or an object a line; - standard input.", "FILE", type="text"), "timezone": Word("")}),
     Command("resolve", WRITE, "Decide a contradiction.", "resolve", _resolve, without="contradiction", places="one other", words={
-        "one": Word("One of two that contradict each other.", "ONE", is_required=True), "other": Word("The other.", "OTHER", is_required=True),
+        "one": Word("One of two that contradict each other.", "ONE", "", "id", True), "other": Word("The other.", "OTHER", "", "id", True),
         "reason": _WHY}),
     Command("sweep", WRITE, "Ask for links among what is new, and forget what is old.", "sweep", places="", words={
         "extractor": Word("What proposes links; none: upkeep only.", "MODULE:FUNCTION", type="function"),
@@ -569,7 +575,7 @@ _LISTED = (
         "before": Word("What happened last before then.", "TIME"), "kinds": Word("Only events of this type, nodes of this kind (may be repeated)."),
         "older_than": Word("What is older: 90d, 4w, 12h.", "AGE")}),
     Command("erase", WRITE, "Remove a content from every file, for good.", "erase", _erase, check=_check_erase, words={
-        "id": Word("The whole id.", "ID"), "reason": Word("Why it must not be kept.", "WHY"), "yes": Word("Do not ask.", type="bool")}),
+        "id": Word("The whole id.", "ID", type="text"), "reason": Word("Why it must not be kept.", "WHY"), "yes": Word("Do not ask.", type="bool")}),
     # time
     Command("history", TIME, "Every version of a node over all valid time.", "history",
         lambda asked: asked.ask("versions" if asked.take("every") else "history", **asked.values),
@@ -580,9 +586,9 @@ _LISTED = (
         "authorized": Word("Only those that were, or were not.", flag="--authorized/--unauthorized"),
         "cursor": Word("Go on after the page that ended with it.")}),
     Command("events", TIME, "What happened lately, and what keeps coming back.", "events.history_report", show=_tell("report"), words={
-        "since": _SINCE, "timezone": Word("Of the hours and days in the report.", "ZONE"), "limit": _LAST, "related_to": Word("Only what is linked with it.", "ID")}),
-    Command("trace", TIME, "The spans of a trace as a tree.", "timeline.trace", words={
-        "trace_id": Word("A trace's id, or a unique beginning of 6 characters or more.", "ID")}),
+        "since": _SINCE, "timezone": Word("Of the hours and days in the report.", "ZONE"), "limit": _LAST, "related_to": Word("Only what is linked with it.", "ID", type="id")}),
+    Command("trace", TIME, "The spans of a trace as a tree.", "timeline.trace", _trace, words={
+        "trace_id": Word("A trace's id; of 32 hexadecimal digits a unique beginning (6 or more).", "ID")}),
     Command("changes", TIME, "What each transaction did, oldest first.", "changes", _changes, words={
         "format": Word("A table, or a CloudEvent a line for each transaction. [table]", type="table|cloudevents")}),
     Command("snapshot", TIME, "Give the present coordinate a name, for ever.", "snapshot", words={"name": Word("The name, for --as-of.", "NAME")}),
@@ -606,7 +612,7 @@ _LISTED = (
     Command("sessions recurring-errors", SESSIONS, "Which errors recur across sessions.", "sessions.recurring_errors", show=_text, old="errors", words={
         "at_least": Word("In so many sessions.")}),
     Command("sessions lineage", SESSIONS, "What a session was forked from, and what from it.", "sessions.lineage", show=_text, words={
-        "session_or_node": Word("The id of a session or a segment.", "ID")}),
+        "session_or_node": Word("The id of a session or a segment.", "ID", type="id")}),
     Command("sessions costs", SESSIONS, "What sessions took: money and tokens.", "sessions.costs", show=_text, words={
         "by": Word("What to sum by.", type="project|model|session|day")}),
     Command("connect", SESSIONS, "Link segments that have to do with each other.", "sessions.connect", show=_text, without="now"),

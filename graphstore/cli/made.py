@@ -191,9 +191,11 @@ def _plain(value: Any) -> Any:
 
 
 _TYPES: dict[str, Any] = {
-    "text": str, "time": str, "json": str, "function": str, "embedder": str, "int": int, "float": float, "bool": bool, "many": list[str],
+    "text": str, "id": str, "ids": list[str], "time": str, "json": str, "function": str, "embedder": str, "int": int, "float": float, "bool": bool, "many": list[str],
     "path": Path, "file": Path, "place": Path, "side": bool | None,
 }  # fmt: skip
+ID_TYPES = ("id", "ids")
+"""The types whose values are ids of what the store knows."""
 _METAVARS = {"time": "TIME", "json": "OBJECT", "function": "MODULE:FUNCTION"}
 _CHECKS: dict[str, dict[str, Any]] = {"file": {"exists": True, "dir_okay": False}, "place": {"exists": True}}
 _CONVERSIONS: dict[str, Callable[[Any], Any]] = {
@@ -229,7 +231,10 @@ class Asked:
         return common.view_at(self.store, self.valid, self.tx)
 
     def answer(self) -> Any:
-        """Do it."""
+        """Do it, with every id whole."""
+        for name, value in self.values.items():
+            if self.command.parameters[name].type in ID_TYPES:
+                self.values[name] = self.whole(value)
         return self.call() if self.command.act is None else self.command.act(self)
 
     @property
@@ -248,6 +253,12 @@ class Asked:
         from graphstore.remote import calls
 
         return calls.ask(name, self.reader, *args, **values)
+
+    def whole(self, id: Any) -> Any:
+        """An id that was typed, or several: a unique beginning of one is made whole."""
+        from graphstore.values.generated_ids import whole
+
+        return whole(lambda text: self.reader.whole_id(text), id)
 
     def take(self, *names: str) -> Any:
         """Values that are not the call's: the one, or all of them; None where it was not given."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from itertools import islice
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
-from graphstore.core.read.sight import SHORTEST_PREFIX, Sight
+from graphstore.core.read.sight import Sight
 from graphstore.core.read.view import Reader
 from graphstore.core.write.writer import Writer
 from graphstore.errors import InvalidError, NotFoundError
@@ -33,7 +34,7 @@ from graphstore.values.text import line
 if TYPE_CHECKING:
     from graphstore.store.store import Store
 
-__all__ = ["Page", "Span", "Trace", "messages", "record_message", "trace"]
+__all__ = ["Page", "Span", "Trace", "messages", "record_message", "trace", "whole_trace_id"]
 
 SPAN = "span"
 """The type of an event that is a span as a tracer reports it."""
@@ -43,6 +44,8 @@ _LINES = 200
 _LABEL = 72
 _SECOND = 1_000_000
 _HEX = frozenset("0123456789abcdef")
+_TRACE_ID = 32
+_TRACE_BEGUN = re.compile(r"[0-9a-f]{6,31}")
 
 
 # ---------------------------------------------------------------- messages
@@ -312,10 +315,14 @@ class _TraceEvent(NamedTuple):
 def trace(view: Reader, trace_id: str) -> Trace:
     """The spans and events of a trace that have happened by the view's coordinate. Evicted events keep their place, without their words.
 
-    `trace_id` may be a unique beginning of one, six characters or more. Raises NotFoundError for an unknown one.
+    Raises NotFoundError for an unknown one.
     """
     with view.reading() as sight:
-        name, ents = _found(sight, text_of("trace_id", trace_id))
+        name = text_of("trace_id", trace_id)
+        ents = sight.trace(name)
+        if not ents:
+            known = (each for each in sight.traces() if sight.trace(each))
+            raise NotFoundError.nearest("trace", name, known)
         notes: list[str] = []
         entries = _merged([_entry(sight, ent, notes) for ent in ents], notes)
     events = {entry.leaf.id: entry.event for entry in entries}
@@ -340,18 +347,20 @@ def trace(view: Reader, trace_id: str) -> Trace:
     )
 
 
-def _found(sight: Sight, trace_id: str) -> tuple[str, list[int]]:
-    """The trace that an id or the beginning of one names, and its events."""
-    if ents := sight.trace(trace_id):
-        return trace_id, ents
-    known = {name: ents for name in sight.traces() if name.startswith(trace_id[:SHORTEST_PREFIX])
-             and (ents := sight.trace(name))}  # fmt: skip
-    begun = [name for name in known if name.startswith(trace_id)]
-    if len(trace_id) < SHORTEST_PREFIX or not begun:
-        raise NotFoundError.nearest("trace", trace_id, known)
-    if len(begun) > 1:
-        raise NotFoundError(f"trace {trace_id!r} is ambiguous: {', '.join(begun[:3])}. Give more of the id.")
-    return begun[0], known[begun[0]]
+@registry.read("timeline")
+def whole_trace_id(view: Reader, text: str) -> str:
+    """The whole id of a trace that a person means: a unique beginning (6 characters or more) of an id of 32 hexadecimal digits is made whole, any other
+    text is given back. Raises NotFoundError where several traces begin so."""
+    if not _TRACE_BEGUN.fullmatch(text_of("trace_id", text)):
+        return text
+    with view.reading() as sight:
+        begun = [name for name in sight.traces() if name.startswith(text) and len(name) == _TRACE_ID]
+        found = [name for name in begun if sight.trace(name)]
+        if not found or sight.trace(text):
+            return text
+    if len(found) > 1:
+        raise NotFoundError(f"trace {text!r} is ambiguous: {', '.join(found[:3])}. Give more of the id.")
+    return found[0]
 
 
 def _entry(sight: Sight, ent: int, notes: list[str]) -> _TraceEvent:

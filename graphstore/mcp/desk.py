@@ -27,10 +27,12 @@ from graphstore.core.tables.engine import stopped_by
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.mcp.answers import Answer, At, at
 from graphstore.store.store import Store
+from graphstore.values import generated_ids
 from graphstore.values.period import Instant, instant, moment, when
 from graphstore.values.text import clean, line
 
 A = TypeVar("A", bound=Answer)
+F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 
 BUDGET = 2_000
@@ -151,6 +153,10 @@ class Desk:
         if self.store.read_only:
             self.store.refresh()
         return self.store._read_once(valid, tx)
+
+    def whole(self, given: Any) -> Any:
+        """An id, or several, as an agent gave it: a unique beginning of a generated one is made whole."""
+        return generated_ids.whole(lambda text: self.view().whole_id(text), given)
 
     def refusal(self, view: View, id: str) -> Callable[[NotFoundError], NotFoundError]:
         """The error of an id that a view does not know: it names when the id was recorded, if it was recorded later."""
@@ -303,6 +309,25 @@ def tool(method: Callable[..., Shown], slow: Slow | None = None) -> Callable[...
     )
     call.__annotations__ = {name: each.annotation for name, each in signature.parameters.items()}
     return call
+
+
+def whole_ids(*names: str) -> Callable[[F], F]:
+    """A tool that takes ids as agents give them: for these of its arguments a unique beginning of a generated id is made whole."""
+
+    def mark(method: F) -> F:
+        signature = inspect.signature(method)
+
+        @wraps(method)
+        def asked(*args: Any, **kwargs: Any) -> Any:
+            bound = signature.bind(*args, **kwargs)
+            desk: Desk = bound.args[0]._desk
+            for name in bound.arguments.keys() & names:
+                bound.arguments[name] = desk.whole(bound.arguments[name])
+            return method(*bound.args, **bound.kwargs)
+
+        return asked  # type: ignore[return-value]
+
+    return mark
 
 
 def who(context: Context | None) -> str:

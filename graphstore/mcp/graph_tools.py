@@ -38,7 +38,19 @@ from graphstore.mcp.answers import (
     things,
     version_lines,
 )
-from graphstore.mcp.desk import BUDGET, Budget, Cursor, Desk, Later, Question, Tx, Valid, digest, parts
+from graphstore.mcp.desk import (
+    BUDGET,
+    Budget,
+    Cursor,
+    Desk,
+    Later,
+    Question,
+    Tx,
+    Valid,
+    digest,
+    parts,
+    whole_ids,
+)
 from graphstore.mcp.read_tools import RESTS
 from graphstore.topics import topics
 from graphstore.values import content_diff as differences
@@ -58,6 +70,7 @@ class Graph:
 
     # ------------------------------------------------------------------ timeline
 
+    @whole_ids("about")
     def timeline(
         self,
         about: Annotated[
@@ -102,6 +115,7 @@ class Graph:
 
     # ------------------------------------------------------------------ diff
 
+    @whole_ids("id")
     def diff(
         self,
         id: Annotated[str | None, Field(description="Of this node alone. Left out: of everything.")] = None,
@@ -139,6 +153,7 @@ class Graph:
 
     # ------------------------------------------------------------------ trace
 
+    @whole_ids("id")
     def trace(
         self,
         id: Annotated[str, Field(description="The id of a node or an event, or a trace id.")],
@@ -240,6 +255,7 @@ class Graph:
 
     # ------------------------------------------------------------------ events
 
+    @whole_ids("related_to")
     def events(
         self,
         type: Annotated[
@@ -415,7 +431,7 @@ def _between(question: Question, before: View) -> Difference:
 
 def _spans(question: Question, id: str, unknown: NotFoundError) -> Traced:
     try:
-        found = messages.trace(question.view, id)
+        found = messages.trace(question.view, messages.whole_trace_id(question.view, id))
     except NotFoundError:
         raise unknown from None
     spans = [

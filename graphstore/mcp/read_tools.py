@@ -29,7 +29,7 @@ from graphstore.mcp.answers import (
     version_line,
     version_lines,
 )
-from graphstore.mcp.desk import BUDGET, Budget, Cursor, Desk, Part, Tx, Valid, parts
+from graphstore.mcp.desk import BUDGET, Budget, Cursor, Desk, Part, Tx, Valid, parts, whole_ids
 from graphstore.mcp.meant import (
     ambiguous,
     content_words,
@@ -53,7 +53,7 @@ _PIECE = 1_500  # characters of a content in pieces
 _EVENT = ("description", "type", "status", "count", "first_seen", "last_seen", "source", "origin", "agent", "metadata", "sender",
           "thread", "classification", "trace_id", "span_id", "parent_span_id", "media_path")  # fmt: skip
 
-Id = Annotated[str, Field(description="An id, a unique beginning of one (6 characters or more), or id-v2 for its version 2.")]  # fmt: skip
+Id = Annotated[str, Field(description="An id, of one that was made here a unique beginning (6 characters or more), or id-v2 for its version 2.")]  # fmt: skip
 Standing = Literal["stands", "any", "shaky", "contested"]
 
 
@@ -104,6 +104,7 @@ class Reads:
 
     # ------------------------------------------------------------------ get
 
+    @whole_ids("id")
     def get(
         self,
         id: Id,
@@ -141,6 +142,7 @@ class Reads:
 
     # ------------------------------------------------------------------ what_superseded
 
+    @whole_ids("id_or_text")
     def what_superseded(
         self,
         id_or_text: Annotated[
@@ -188,6 +190,7 @@ class Reads:
 
     # ------------------------------------------------------------------ history
 
+    @whole_ids("id")
     def history(
         self,
         id: Id,
@@ -213,6 +216,7 @@ class Reads:
 
     # ------------------------------------------------------------------ why
 
+    @whole_ids("id")
     def why(
         self,
         id: Id,

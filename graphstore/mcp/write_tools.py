@@ -23,7 +23,7 @@ from graphstore.mcp.answers import (
     thing,
     things,
 )
-from graphstore.mcp.desk import Desk, who
+from graphstore.mcp.desk import Desk, who, whole_ids
 from graphstore.mcp.read_tools import RESTS, Id
 from graphstore.memory import recall
 from graphstore.values import sameness
@@ -80,6 +80,7 @@ class Writes:
 
     # ------------------------------------------------------------------ remember
 
+    @whole_ids("supersedes", "corrects", "derived_from", "revises")
     def remember(
         self,
         statement: Annotated[
@@ -183,6 +184,7 @@ class Writes:
 
     # ------------------------------------------------------------------ record_event
 
+    @whole_ids("related_to")
     def record_event(
         self,
         type: Annotated[
@@ -231,6 +233,7 @@ class Writes:
 
     # ------------------------------------------------------------------ supersede
 
+    @whole_ids("old", "by")
     def supersede(
         self,
         old: Annotated[str, Field(description="The id of what no longer holds.")],
@@ -259,6 +262,7 @@ class Writes:
 
     # ------------------------------------------------------------------ retract
 
+    @whole_ids("id")
     def retract(
         self,
         id: Id,
@@ -296,6 +300,7 @@ class Writes:
 
     # ------------------------------------------------------------------ link
 
+    @whole_ids("source", "target")
     def link(
         self,
         source: Annotated[

@@ -76,7 +76,7 @@ EXCEPTIONS: Mapping[str, str] = MappingProxyType(
 
 _READS = frozenset({
     "node", "event", "history", "versions", "operations", "diff", "inspect", "nodes", "events", "compare", "links_from", "backlinks_to", "supersedes", "what_superseded",
-    "causes", "effects", "walk", "path", "paths", "shaky", "contradictions", "contradiction", "query", "to_arrow", "to_networkx", "at", "vocabulary",
+    "causes", "effects", "walk", "path", "paths", "shaky", "contradictions", "contradiction", "whole_id", "query", "to_arrow", "to_networkx", "at", "vocabulary",
 })  # fmt: skip
 _WHOLE_READS = frozenset({
     "query_tables", "snapshots", "changes", "stats", "verify", "branches", "on", "as_of", "knowledge_at", "retention", "trust", "info", "refresh",

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from graphstore.core.read.view import Reader
-from graphstore.errors import InvalidError, NotFoundError
+from graphstore.errors import InvalidError
 from graphstore.sessions.segments.nodes import SEGMENT, SESSION
 from graphstore.store import registry
 from graphstore.values.models import Json, Link, Node, Value
@@ -136,13 +136,7 @@ class _Family:
         """The session that is meant."""
         if id in self._sessions or id in self._segments:
             return id
-        try:
-            node = self._view.inspect(id).node
-        except NotFoundError:
-            near = [name for name in self._sessions if name.startswith(id) and len(id) >= 6]
-            if len(near) == 1:
-                return near[0]
-            raise
+        node = self._view.inspect(id).node
         if not isinstance(node, Node) or node.kind not in (SESSION, SEGMENT):
             raise InvalidError(f"{id!r} is no session and no segment of one. Give the id of one of these.")
         return self._of(node.id)

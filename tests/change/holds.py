@@ -14,6 +14,7 @@ HOLDS = frozenset(
         "a value told late ends where the next begins",
         "an agent may not replace in its slot what a user said",
         "an erased foundation shakes",
+        "an id is itself and never the beginning of another",
         "an observed event is not shaken because what it was derived from ended",
         "an observed event is shaken when what it was derived from never was",
         "before it was told nobody knew",

@@ -79,11 +79,12 @@ def test_timeline_goes_on_after_a_page(folder: Path) -> None:
 
 
 def test_trace_draws_the_tree(folder: Path) -> None:
-    said = run("trace", folder, "request")
+    said = run("trace", folder, "request-1")
 
     assert said.splitlines()[1:4] == ["├─ TEXT ana: hello", "│  └─ TEXT bot: good day", "└─ TEXT ana: no"]
     assert ["s0", "s1", "s2"] == [span["span_id"] for span in answer("trace", folder, "request-1")["spans"]]
     assert "no trace 'unknown'" in refused("trace", folder, "unknown")
+    assert "Nearest: 'request-1'" in refused("trace", folder, "request")
 
 
 @pytest.mark.parametrize(

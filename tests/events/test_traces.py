@@ -246,15 +246,26 @@ def test_a_trace_of_which_all_is_erased_is_unknown(late: GraphStore) -> None:
 # ---- asking and showing -----------------------------------------------------------------------
 
 
-def test_the_beginning_of_an_id_is_enough_when_it_is_one(late: GraphStore) -> None:
-    for name in ("4bf92f3577b3", "4bf92f35aaaa"):
+def test_a_trace_is_asked_by_its_whole_id(late: GraphStore) -> None:
+    whole = "4bf92f3577b34da6a3ce929d0e0e4736"
+    late.record_event("step", "x", trace_id=whole, span_id="s")
+    late.record_event("step", "x", trace_id="4bf92f", span_id="t")
+
+    assert "4bf92f" == timeline.trace(late, "4bf92f").trace_id
+    with pytest.raises(NotFoundError, match=f"no trace '{whole[:20]}'.*Nearest: '{whole}'"):
+        timeline.trace(late, whole[:20])
+
+
+def test_a_beginning_of_a_traces_id_is_made_whole_when_it_is_one(late: GraphStore) -> None:
+    one, other = "4bf92f3577b34da6a3ce929d0e0e4736", "4bf92f35aaaa4da6a3ce929d0e0e4736"
+    for name in (one, other, "4bf92f3577b3-chosen", "request-of-ana"):
         late.record_event("step", "x", trace_id=name, span_id="s")
 
-    assert "4bf92f3577b3" == timeline.trace(late, "4bf92f3577").trace_id
+    for text in (one, "4bf92", "request-of", "abcdef", "4BF92F3577"):
+        assert text == timeline.whole_trace_id(late, text)
+    assert one == timeline.whole_trace_id(late, one[:10])
     with pytest.raises(NotFoundError, match="ambiguous"):
-        timeline.trace(late, "4bf92f35")
-    with pytest.raises(NotFoundError, match="no trace '4bf'"):
-        timeline.trace(late, "4bf")
+        timeline.whole_trace_id(late, one[:8])
 
 
 def test_a_trace_draws_itself(late: GraphStore) -> None:

@@ -867,10 +867,9 @@ def test_nodes_are_chosen_by_kind_key_scope_and_tag(store):
     assert [] == store.nodes(kind="nothing-of-the-kind")
 
 
-def test_a_prefix_of_six_finds_the_one(store, auth):
-    assert "sessions" == store.as_of(valid="2026-01-10").node("sessio").id
-    with pytest.raises(NotFoundError):
-        store.as_of(valid="2026-01-10").node("sess")
+def test_a_beginning_is_no_id_and_names_the_whole_one(store, auth):
+    with pytest.raises(NotFoundError, match="Nearest: 'sessions'"):
+        store.as_of(valid="2026-01-10").node("sessio")
 
 
 def test_an_unknown_id_names_the_nearest(store, auth):
@@ -1578,11 +1577,14 @@ def test_what_has_the_wrong_shape_is_refused_with_a_word(disk, call):
     assert ["aaaaaa"] == [node.id for node in disk.nodes()]
 
 
-def test_a_reference_that_is_a_prefix_of_one_id_is_that_id(disk):
+def test_a_reference_is_a_version_unless_it_is_an_id_itself(disk):
     disk.add_node("k", {}, id="zzzzzz")
     disk.add_node("k", {}, id="zzzzzz-v2-notes")
-    assert "zzzzzz-v2-notes" == disk.node("zzzzzz-v2").id
+    with pytest.raises(NotFoundError, match="no version 2 of 'zzzzzz'"):
+        disk.node("zzzzzz-v2")
     assert "zzzzzz" == disk.node("zzzzzz-v1").id
+    disk.add_node("k", {}, id="zzzzzz-v1")
+    assert "zzzzzz-v1" == disk.node("zzzzzz-v1").id
 
 
 def test_what_a_store_answers_can_be_copied_and_pickled(store):

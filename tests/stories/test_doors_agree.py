@@ -8,12 +8,12 @@ from urllib.parse import urlencode
 
 import pytest
 
-from graphstore import GraphStore, InvalidError, mcp, open
+from graphstore import GraphStore, InvalidError, NotFoundError, mcp, open
 from graphstore.cli.shell.output import Output
 from graphstore.cli.shell.shell import Shell
 from graphstore.values.coordinates import looks_like_time, resolve
 from graphstore.values.period import BEGINNING, OPEN, instant, moment
-from tests.cli.test_command_line import answer, refused
+from tests.cli.test_command_line import answer, refused, run
 from tests.conftest import Clock, day
 from tests.support.agent import Agent, agent
 from tests.support.served import Wire, serve_in_thread
@@ -197,3 +197,57 @@ def test_ages_stop_at_the_beginning_of_time_and_edges_have_their_places() -> Non
     assert BEGINNING == resolve("999999999w", "valid", instant(NOW))
     assert (BEGINNING, OPEN) == (resolve("beginning", "valid_from", 0), resolve("open", "until", 0))
     assert day("0001-01-01") == moment(resolve("yesterday", "valid", BEGINNING))
+
+
+# ---- ids ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def known() -> Iterator[Doors]:
+    """A store of its own behind the doors, with something of a generated id and something of a chosen one."""
+    with open(":memory:", clock=Clock("2026-03-18")) as store, pytest.MonkeyPatch.context() as patch:
+        store.add_node("fact", {"says": "chosen"}, id="deadbeef-notes")
+        patch.setenv("GRAPHSTORE_TOKEN", WRITE)
+        with serve_in_thread(store) as url, agent(mcp.server(store)) as asker:
+            yield Doors(store, url, asker)
+
+
+def test_the_doors_for_people_take_a_beginning_and_answer_with_the_whole_id(known: Doors) -> None:
+    store, url, asker = known.store, known.url, known.asker
+    id = store.add_node("fact", {"says": "one"}).id
+    event = store.record_event("error", "it fell").event.id
+    begun = id[:10]
+
+    assert id == answer("get", url, begun)["node"]["id"] == asker.ask("get", id=begun)["thing"]["id"]
+    assert f"revised {id}-v2" in run("revise", url, begun, '{"says": "two"}')
+    assert f"confirmed {id}" in run("confirm", url, begun, "--reason", "looked")
+    link = answer("link", url, event[:-2], "caused_by", begun)
+    assert (event, id) == (link["source"], link["target"])
+    assert f"unlinked {link['id']}" in run("unlink", url, link["id"][:12])
+    assert id == asker.ask("remember", statement="three", revises=begun)["thing"]["id"]
+    assert (event, id) == tuple(
+        asker.ask("link", source=event[:-1], kind="caused_by", target=begun)["link"][end]
+        for end in ("source", "target")
+    )
+    assert id in str(known.shell.answer(f":get {begun}").result.rows())
+    assert f"retracted {id}" in run("retract", url, begun, "--reason", "never")
+
+
+def test_no_door_takes_a_beginning_of_what_somebody_chose(known: Doors) -> None:
+    for text in ("deadbeef", "deadbeef-note"):
+        assert "Nearest: 'deadbeef-notes'" in refused("get", known.url, text)
+        assert "Nearest: 'deadbeef-notes'" in known.asker.refused("get", id=text)
+        with pytest.raises(NotFoundError, match="Nearest: 'deadbeef-notes'"):
+            known.shell.answer(f":get {text}")
+
+
+def test_python_and_http_want_whole_ids(known: Doors) -> None:
+    id = known.store.add_node("fact", {"says": "one"}).id
+
+    with pytest.raises(NotFoundError, match=f"Nearest: '{id}'"):
+        known.store.node(id[:10])
+    status, value, _ = Wire(known.url).ask("GET", f"/node?id={id[:10]}")
+    assert (404, "NotFoundError") == (status, value["error"])
+    assert (200, id) == Wire(known.url).ask("GET", f"/whole_id?text={id[:10]}")[:2]
+    with open(known.url) as remote, pytest.raises(NotFoundError):
+        remote.node(id[:10])

@@ -408,18 +408,19 @@ def test_refused_verb_leaves_nothing_and_the_block_goes_on():
         assert store.backlinks_to("old-node") == []
 
 
-def test_prefixes_are_right_after_a_block_that_failed():
+def test_beginnings_are_right_after_a_block_that_failed():
     store, _clock = opened()
+    one, other, third = "aaaaaa0000000001", "bbbbbb0000000001", "cccccc0000000001"
     with store:
-        store.add_node("fact", {}, id="aaaaaa-1")
+        store.add_node("fact", {}, id=one)
         with pytest.raises(ZeroDivisionError), store.transaction():
-            store.add_node("fact", {}, id="bbbbbb-1")
-            assert store.node("bbbbbb").id == "bbbbbb-1"
+            store.add_node("fact", {}, id=other)
+            assert store.whole_id("bbbbbb") == other
             _ = 1 / 0
-        store.add_node("fact", {}, id="cccccc-1")
+        store.add_node("fact", {}, id=third)
 
-        assert store.node("cccccc").id == "cccccc-1"
-        surely(NotFoundError, store.node, "bbbbbb")
+        assert store.whole_id("cccccc") == third
+        assert store.whole_id("bbbbbb") == "bbbbbb"
 
 
 # ---------------------------------------------------------------------- superseding: the corners

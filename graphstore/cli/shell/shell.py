@@ -294,7 +294,7 @@ def _asking(command: made.Command) -> Command:
 
     def act(shell: Shell, rest: str) -> ShellAnswer:
         one = command.arguments[0] if len(command.arguments) == 1 else None
-        if one is not None and one.type == "text" and rest and "--" not in rest:
+        if one is not None and one.type in ("text", "id") and rest and "--" not in rest:
             values = {one.name: rest}  # it may have spaces
         else:
             try:
@@ -311,7 +311,7 @@ def _asking(command: made.Command) -> Command:
         )
 
     usage = f":{command.name} {command.usage}".strip()
-    takes = tuple("id" if one.name in _IDS else one.type for one in command.arguments)
+    takes = tuple("id" if one.type in made.ID_TYPES else one.type for one in command.arguments)
     least = sum(one.is_required for one in command.arguments)
     return Command(usage, command.says, act, takes or ("option",), least)
 
@@ -328,9 +328,6 @@ def _below(over: str, names: list[str]) -> Command:
 
     listed = "|".join(name.removeprefix(f"{over} ") for name in names)
     return Command(f":{over} {listed}", f"what is known of {over}", act, (over,), 1)
-
-
-_IDS = ("id", "ids", "source", "target")
 
 
 def _diff(shell: Shell, rest: str) -> ShellAnswer:

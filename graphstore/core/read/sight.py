@@ -22,6 +22,7 @@ from graphstore.core.search.names import Naming
 from graphstore.core.search.search import Found, Search
 from graphstore.core.search.source import Source
 from graphstore.errors import InvalidError, NotFoundError
+from graphstore.values import generated_ids
 from graphstore.values.inputs import authorized_of
 from graphstore.values.models import Change, Event, Json, Link, Node, Shaky, Snapshot, Version
 from graphstore.values.period import OPEN, Instant, end_moment, exactly, moment
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 _ALIAS = re.compile(r"(.+)-v([1-9][0-9]*)@(.+)\Z", re.DOTALL)
 _REF = re.compile(r"(.+)-v([1-9][0-9]*)\Z", re.DOTALL)
-SHORTEST_PREFIX = 6
+_VERSION = re.compile(r"(.+?)(-v[1-9][0-9]*(?:@.+)?)?\Z", re.DOTALL)
 _NOTHING: Json = {}
 _MEMOS = 32
 
@@ -72,34 +73,23 @@ class Sight(Rows):
     # ------------------------------------------------------------------ ids
 
     def resolve(self, id: str) -> tuple[int, int]:
-        """The entity an id, a unique prefix or a `{id}-v{n}` names among what is known here, and n or 0."""
+        """The entity that a whole id or a `{id}-v{n}` names among what is known here, and n or 0."""
         index = self.index
         if not isinstance(id, str):
             raise InvalidError(f"{id!r} is no id. Give the id as text.")
-        ent = index.ids.get(id, -1)
-        if ent >= 0 and index.born[ent] <= self.tx:
+        ent = self.entity(id)
+        if ent >= 0:
             return ent, 0
         ver = self._alias(id)
         if ver >= 0:
             return index.v_ent[ver], index.v_num[ver]
         found = _REF.match(id)
-        whole = index.ids.get(found[1], -1) if found else -1
-        if found and whole >= 0 and index.born[whole] <= self.tx and self.last_row(whole, int(found[2])) >= 0:
-            return whole, int(found[2])
-        ent = self._by_prefix(id)
-        if ent >= 0:
-            return ent, 0
-        if found:
-            if whole < 0 or index.born[whole] > self.tx:
-                whole = self._by_prefix(found[1])
-            if whole >= 0:
-                if self.last_row(whole, int(found[2])) >= 0:
-                    return whole, int(found[2])
-                raise NotFoundError(
-                    f"no version {found[2]} of {index.names[whole]!r} as known at {exactly(self.tx)}."
-                )
-        known = [name for name, born in zip(index.names, index.born, strict=True) if born <= self.tx]
-        raise NotFoundError.nearest("node or event", id, known)
+        whole = self.entity(found[1]) if found else -1
+        if found and whole >= 0:
+            if self.last_row(whole, int(found[2])) >= 0:
+                return whole, int(found[2])
+            raise NotFoundError(f"no version {found[2]} of {found[1]!r} as known at {exactly(self.tx)}.")
+        raise NotFoundError.nearest("node or event", id, list(self.ids()))
 
     def _alias(self, id: str) -> int:
         """The version that `{id}-v{n}@{branch}` names, as known here: a merged version of that branch. -1: none."""
@@ -117,22 +107,23 @@ class Sight(Rows):
             )
         return ent
 
-    def _by_prefix(self, prefix: str) -> int:
-        if len(prefix) < SHORTEST_PREFIX:
-            return -1
+    def whole_id(self, text: str) -> str:
+        """The generated id that begins so, of a thing or a link known here; a `-v{n}` behind it stays. A text that is an id itself, or begins none, is
+        given back. Raises NotFoundError where several begin so."""
         index = self.index
-        found = []
-        for ent in index.starting_with(prefix):
-            if index.born[ent] <= self.tx:
-                found.append(index.names[ent])
-            if len(found) > 3:
-                break
+        given = _VERSION.match(text)
+        if given is None or self.entity(text) >= 0 or self.entity(given[1]) >= 0 or text in index.link_ids:
+            return text
+        begun = given[1]
+        if not generated_ids.may_begin_one(begun):
+            return text
+        found = [index.names[ent] for ent in index.starting_with(begun) if index.born[ent] <= self.tx]
+        found += [id for id, link in index.link_ids.items() if id.startswith(begun) and self.was_made(link)]
+        found = [id for id in found if generated_ids.is_one(id)]
         if len(found) > 1:
             more = " …" if len(found) > 3 else ""
-            raise NotFoundError(
-                f"{prefix!r} is ambiguous: {', '.join(found[:3])}{more}. Give more of the id."
-            )
-        return index.ids[found[0]] if found else -1
+            raise NotFoundError(f"{begun!r} is ambiguous: {', '.join(found[:3])}{more}. Give more of the id.")
+        return found[0] + (given[2] or "") if found else text
 
     # ------------------------------------------------------------------ lookups beside the index
 

@@ -18,7 +18,7 @@ from graphstore.core.read.walks import By, Direction
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.values import content_diff as differences
 from graphstore.values.coordinates import Axis, resolve
-from graphstore.values.inputs import whole_number
+from graphstore.values.inputs import text_of, whole_number
 from graphstore.values.keys import slot_name
 from graphstore.values.models import (
     Chain,
@@ -153,6 +153,15 @@ class Reader(Painted):
     def vocabulary(self) -> Vocabulary:
         """The link kinds there are, those the store defined for itself included."""
         return self._core.vocabulary
+
+    def whole_id(self, text: str) -> str:
+        """The whole id that a person means: a unique beginning (6 characters or more) of an id that the store made is made whole, of a node, an event
+        or a link known at the view's tx; with `-v{n}` behind it too. Any other text is given back: no other call takes a beginning for an id.
+
+        Raises NotFoundError where several ids begin so.
+        """
+        with self._core.lock:
+            return self._sight().whole_id(text_of("id", text))
 
     # ------------------------------------------------------------------ one thing
 

@@ -52,7 +52,7 @@ class Act:
         return name
 
     def known(self, id: str, node: bool = False) -> int:
-        """The entity an id names. With `node`, an event raises InvalidError."""
+        """The entity that a whole id, or a `{id}-v{n}`, names. With `node`, an event raises InvalidError."""
         ent = self.index.ids.get(id, -1) if isinstance(id, str) else -1
         if ent < 0:
             ent, _ = self.sight().resolve(id)
@@ -64,18 +64,13 @@ class Act:
         return ent
 
     def known_link(self, id: str) -> int:
-        """The link an id or a unique prefix of at least 6 characters names."""
+        """The link a whole id names."""
         index = self.index
         if not isinstance(id, str):
             raise InvalidError(f"{id!r} is no link id. Give the id as text.")
-        if id in index.link_ids:
-            return index.link_ids[id]
-        found = [name for name in index.link_ids if name.startswith(id)] if len(id) >= 6 else []
-        if len(found) > 1:
-            raise NotFoundError(f"{id!r} is ambiguous: {', '.join(found[:3])}. Give more of the id.")
-        if not found:
+        if id not in index.link_ids:
             raise NotFoundError.nearest("link", id, index.link_ids)
-        return index.link_ids[found[0]]
+        return index.link_ids[id]
 
     def turn(self, ent: int, spans: Iterable[Period], content: Json, op: int) -> None:
         """Record where an operation, about to describe an entity over `spans`, says another content than what was said there last."""
