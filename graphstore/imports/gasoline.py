@@ -29,6 +29,7 @@ from graphstore.values.event_fields import EVENT_TEXTS
 from graphstore.values.fingerprints import MENDING, NEVER_OPEN, fingerprint
 from graphstore.values.models import Event, Link
 from graphstore.values.period import OPEN, Instant, instant, iso, moment
+from graphstore.values.vocabulary import Kind
 
 if TYPE_CHECKING:
     from graphstore.store.store import GraphStore
@@ -392,7 +393,7 @@ class _Import:
             return
         since = self._since(ends)
         fields: dict[str, Any] = {
-            "created_by": _maker(one.confidence),
+            "created_by": _maker(one.confidence, self.store.vocabulary.kinds[kind]),
             "valid_from": moment(since),
             **one.fields,
         }
@@ -553,7 +554,7 @@ class _Export:
             return None
         if kind == "related_to" and isinstance(metadata.get("relationship"), str):
             name = metadata.pop("relationship")
-        inferred = link.confidence == "inferred"
+        maker, inferred = _maker(link.confidence, self.vocabulary.kinds[kind]), link.confidence == "inferred"
         if inferred and kind in SUSPECTED:
             name = f"possibly_{name}"
         ends = [self.began[end] for end in (link.source, link.target) if end in self.began]
@@ -565,7 +566,7 @@ class _Export:
             "confidence": link.confidence,
             "reason": link.reason,
             "strength": link.strength,
-            "created_by": None if link.created_by == _maker(link.confidence) else link.created_by,
+            "created_by": None if link.created_by == maker else link.created_by,
             "metadata": metadata or None,
             "valid_from": iso(at) if forgotten or at != since else None,
             "valid_to": None if link.valid_to is None else _iso(link.valid_to),
@@ -573,9 +574,11 @@ class _Export:
         return {part: value for part, value in fields.items() if value is not None}
 
 
-def _maker(confidence: str) -> str:
-    """Who makes a link that an import finds in a log."""
-    return "user" if confidence == "explicit" else "store"
+def _maker(confidence: str, kind: Kind) -> str:
+    """Who makes a link that an import finds in a log: of what is inferred the store itself, where that makes such links."""
+    if confidence == "explicit":
+        return "user"
+    return next(creator for creator in ("store", "extractor", "daemon") if creator in kind.creators)
 
 
 def _iso(at: datetime) -> str:

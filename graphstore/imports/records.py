@@ -476,6 +476,11 @@ class _Table:
         thing = self.store.inspect(id).node if self._is_known(id) else None
         return thing.type if isinstance(thing, Event) else thing.kind if thing else None
 
+    def _maker(self, kind: str) -> str:
+        """Who makes a link that a row states: an extractor, or whoever wrote the mapping where extractors may not."""
+        name = self.store.vocabulary.canonical(kind)
+        return "extractor" if "extractor" in self.store.vocabulary.kinds[name].creators else "user"
+
     # everything at the present: one bulk load, unless a row of it is refused
 
     def _load_at_once(self, progress: Progress | None) -> bool:
@@ -490,7 +495,7 @@ class _Table:
                     continue
                 period = {} if kind in _SUPERSEDING else _period(row.record)
                 ends = {"source": row.record.id, "kind": kind, "target": target}
-                links.append({**ends, "reason": reason, "created_by": "extractor", **period})
+                links.append({**ends, "reason": reason, "created_by": self._maker(kind), **period})
         try:
             done = self.store.bulk_load(nodes=nodes, versions=versions, links=links, progress=progress)
         except (InvalidError, ConflictError):
@@ -585,7 +590,7 @@ class _Table:
         period: dict[str, Any] = {} if kind in _SUPERSEDING else _period(row.record)
         try:
             link = self.store.link(
-                row.record.id, kind, target, reason=reason, created_by="extractor", **period
+                row.record.id, kind, target, reason=reason, created_by=self._maker(kind), **period
             )
         except GraphStoreError as refused:
             self.damaged.append((row.line, f"link {kind} {target!r}: {refused}"))

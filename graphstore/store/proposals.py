@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
+from pydantic import SkipValidation
+
 from graphstore.core.read.view import View
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.store import registry
@@ -25,6 +27,10 @@ Why = Literal[
     "kind not allowed",
     "blank reason",
     "blank basis",
+    "strength is no number",
+    "strength out of range",
+    "confidence is no number",
+    "confidence out of range",
     "too weak",
     "already linked",
     "pair proposed before",
@@ -35,15 +41,17 @@ Why = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A proposed link: `source kind target`, the reason, and its basis. `strength` is rounded into 1 to 5."""
+    """A proposed link: `source kind target`, the reason, and its basis. `strength` is a number from 1 to 5, `confidence` one from 0 to 1, which
+    the metadata of the link keeps, or a word: the link is `inferred` in any case."""
 
     source: str
     kind: str
     target: str
     reason: str
     basis: str
-    strength: float | None = None
-    confidence: str = "inferred"
+    # checked by the decision, which counts what is wrong: text from a request must not become a number before
+    strength: SkipValidation[float | None] = None
+    confidence: SkipValidation[float | str] = "inferred"
     metadata: Mapping[str, Any] | None = None
 
 
@@ -135,8 +143,9 @@ class _Deciding:
             return "blank reason"
         if _blank(given.basis):
             return "blank basis"
-        strength = rounded(given.strength)
-        if (UNSAID_STRENGTH if strength is None else strength) < sentence.kind.floor:
+        if fault := _fault(given):
+            return fault
+        if (UNSAID_STRENGTH if given.strength is None else given.strength) < sentence.kind.floor:
             return "too weak"
         if self._linked(source, target):
             return "already linked"
@@ -148,6 +157,7 @@ class _Deciding:
                 return "too many of the same topic"
             self.topics.update(pair)
         self.pairs.add(pair)
+        strength = rounded(given.strength)
         if sentence.kind.cap < (UNSAID_STRENGTH if strength is None else strength):
             strength = sentence.kind.cap
         return replace(
@@ -157,6 +167,9 @@ class _Deciding:
             target=sentence.target,
             strength=strength,
             confidence="inferred",
+            metadata=given.metadata
+            if isinstance(given.confidence, str)
+            else {**(given.metadata or {}), "confidence": given.confidence},
         )
 
     def _whole(self, id: str) -> str | None:
@@ -183,8 +196,27 @@ def _blank(text: Any) -> bool:
     return not isinstance(text, str) or not text.strip()
 
 
+def _fault(given: Proposal) -> Why | None:
+    """What is wrong with the numbers of a proposal."""
+    if given.strength is not None:
+        if not _is_number(given.strength):
+            return "strength is no number"
+        if not 1 <= given.strength <= 5:
+            return "strength out of range"
+    if given.confidence not in ("inferred", "explicit"):
+        if not _is_number(given.confidence):
+            return "confidence is no number"
+        if not 0 <= given.confidence <= 1:  # type: ignore[operator]
+            return "confidence out of range"
+    return None
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and not math.isnan(value)
+
+
 def rounded(strength: float | None) -> int | None:
-    """A proposed strength as a whole number from 1 to 5, half rounded up; None for none, or what is no number."""
-    if isinstance(strength, bool) or not isinstance(strength, (int, float)) or math.isnan(strength):
+    """A proposed strength as a whole number from 1 to 5, half rounded up; None for none, or what is no number in that range."""
+    if strength is None or not _is_number(strength) or not 1 <= strength <= 5:
         return None
-    return math.floor(min(max(strength, 1), 5) + 0.5)
+    return math.floor(strength + 0.5)

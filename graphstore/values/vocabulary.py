@@ -20,6 +20,7 @@ FALLS: tuple[Fall, ...] = get_args(Fall)
 NEVER_SO: frozenset[Fall] = frozenset({"corrected", "retracted", "erased"})
 """The falls that say it never was so."""
 
+CREATORS: tuple[Creator, ...] = get_args(Creator)
 _PEOPLE: tuple[Creator, ...] = ("user", "agent", "extractor")
 _STORE: tuple[Creator, ...] = ("store", "user", "agent")
 _SESSIONS: tuple[Creator, ...] = ("boundary", "daemon", "user", "agent")
@@ -42,6 +43,7 @@ class Kind:
     walked: bool = True
     """Followed by walks that name no kinds."""
     creators: tuple[Creator, ...] = _PEOPLE
+    """Who may create one: see `creator_of`."""
     floor: int = 1
     """A proposal weaker than this is dropped."""
     cap: int = 5
@@ -103,7 +105,7 @@ KINDS: Mapping[str, Kind] = {
         Kind("works_on", "factual", "worked_on_by", floor=3),
         _symmetric("contrasts_with", "factual", floor=3),
         _symmetric("contradicts", "factual", floor=3, creators=(*_PEOPLE, "store"), table=True),
-        _symmetric("related_to", "factual", table=True),
+        _symmetric("related_to", "factual", floor=3, creators=CREATORS, table=True),
         _symmetric("same_topic", "thematic", walked=False, cap=2),
         Kind(
             "continuation",
@@ -158,7 +160,9 @@ class Vocabulary:
         self.kinds: dict[str, Kind] = dict(KINDS)
         self._inverse = {kind.inverse: kind.name for kind in KINDS.values() if not kind.symmetric}
         for spec in custom:
-            self.add(Kind(group="custom", **{**spec, "rests": frozenset(spec.get("rests", ()))}))
+            self.add(
+                Kind(group="custom", creators=CREATORS, **{**spec, "rests": frozenset(spec.get("rests", ()))})
+            )
 
     def add(self, kind: Kind) -> None:
         """Make `kind` known, or replace its earlier definition."""
@@ -243,7 +247,7 @@ def new_kind(
         symmetric=symmetric,
         causal=causal,
         acyclic=acyclic,
-        creators=_PEOPLE,
+        creators=CREATORS,
         rests=falls_of(rests),
     )
     if vocabulary.kinds.get(name) == kind:
@@ -255,6 +259,21 @@ def new_kind(
             continue
         raise InvalidError(f"{word!r} already names the link kind {known!r}. Choose another name.")
     return kind
+
+
+def creator_of(created_by: str) -> Creator:
+    """Which of the creators made a link: the class before the first colon (`agent:claude`). A name that is no class is that of a user."""
+    plain = created_by.partition(":")[0]
+    return next((creator for creator in CREATORS if creator == plain), "user")
+
+
+def refuse_creator(kind: Kind, created_by: str) -> None:
+    """Raise InvalidError when links of a kind are not for such a creator to make."""
+    if creator_of(created_by) not in kind.creators:
+        raise InvalidError(
+            f"{created_by!r} may not create a link of kind {kind.name!r}. Allowed: {', '.join(kind.creators)}. "
+            "Give another kind, or the created_by of who says so."
+        )
 
 
 def strength_of(value: int | None) -> int | None:

@@ -683,7 +683,7 @@ def test_a_line_has_the_documents_fields(full: GraphStore, tmp_path: Path) -> No
         "id": "evt_boom", "type": "error", "timestamp": "2026-01-19T00:00:00Z", "description": "boom 1234567", "source": "a.js:1",
         "origin": "system", "status": "active", "metadata": {"n": 1}, "fingerprint": full.event("evt_boom").fingerprint, "trace_id": "t1",
         "occurrences": ["2026-01-20T00:00:00Z", "2026-01-21T01:00:00Z"],
-        "links": [{"target": "evt_mend", "relationship": "resolved_by", "confidence": "explicit", "created_by": "store"}],
+        "links": [{"target": "evt_mend", "relationship": "resolved_by", "confidence": "explicit", "created_by": "agent:claude"}],
     } == {name: value for name, value in boom.items() if name != "recorded"}  # fmt: skip
     assert "possibly_caused_by" in [link["relationship"] for link in found["evt_slow"]["links"]]
     assert "superseded" == found["evt_shift_1"]["status"]

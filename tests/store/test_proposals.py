@@ -13,7 +13,7 @@ import graphstore
 from graphstore import InvalidError, links
 from graphstore.cli.command_line import app
 from graphstore.store.proposals import Proposal, propose
-from graphstore.values.vocabulary import KINDS
+from graphstore.values.vocabulary import CREATORS, KINDS, creator_of
 from tests.conftest import day
 
 pytestmark = pytest.mark.served
@@ -64,8 +64,24 @@ def test_a_good_proposal_is_admitted_and_nothing_is_written(facts):
         ({"reason": None}, "blank reason"),
         ({"basis": ""}, "blank basis"),
         ({"strength": 2}, "too weak"),
-        ({"strength": 2.49}, "too weak"),
-        ({"strength": -5}, "too weak"),
+        ({"strength": 2.5}, "too weak"),
+        ({"strength": 2.99, "kind": "related_to"}, "too weak"),
+        ({"strength": -5}, "strength out of range"),
+        ({"strength": 0.9}, "strength out of range"),
+        ({"strength": 5.1}, "strength out of range"),
+        ({"strength": float("inf")}, "strength out of range"),
+        ({"strength": float("nan")}, "strength is no number"),
+        ({"strength": True}, "strength is no number"),
+        ({"strength": "1"}, "strength is no number"),
+        ({"strength": "high"}, "strength is no number"),
+        ({"strength": [4]}, "strength is no number"),
+        ({"confidence": 1.01}, "confidence out of range"),
+        ({"confidence": -0.5}, "confidence out of range"),
+        ({"confidence": float("inf")}, "confidence out of range"),
+        ({"confidence": float("nan")}, "confidence is no number"),
+        ({"confidence": True}, "confidence is no number"),
+        ({"confidence": "1"}, "confidence is no number"),
+        ({"confidence": None}, "confidence is no number"),
     ],
 )
 def test_what_is_refused_says_why(facts, change, why):
@@ -77,7 +93,7 @@ def test_what_is_refused_says_why(facts, change, why):
 
 
 def test_of_several_faults_the_first_in_order_is_told(facts):
-    bad = Proposal("node-a", "supersedes", "node-a", reason="", basis="", strength=1)
+    bad = Proposal("node-a", "supersedes", "node-a", reason="", basis="", strength=True, confidence=2)
     steps = [
         {"source": "nobody"},
         {},
@@ -85,6 +101,9 @@ def test_of_several_faults_the_first_in_order_is_told(facts):
         {"kind": "uses"},
         {"reason": "so"},
         {"basis": "so"},
+        {"strength": 7},
+        {"strength": 2},
+        {"confidence": 0.5},
         {"strength": 3},
     ]
     seen = []
@@ -99,6 +118,9 @@ def test_of_several_faults_the_first_in_order_is_told(facts):
         "kind not allowed",
         "blank reason",
         "blank basis",
+        "strength is no number",
+        "strength out of range",
+        "confidence out of range",
         "too weak",
         "admitted",
     ] == seen
@@ -106,14 +128,26 @@ def test_of_several_faults_the_first_in_order_is_told(facts):
 
 @pytest.mark.parametrize(
     ("strength", "expected"),
-    [(None, None), (2.5, 3), (3, 3), (3.4, 3), (4.5, 5), (9, 5), (float("inf"), 5), (float("nan"), None), ("high", None)],
-)  # fmt: skip
-def test_strength_is_rounded_into_one_to_five_and_a_missing_one_counts_as_three(facts, strength, expected):
+    [(None, None), (3, 3), (3.4, 3), (3.5, 4), (4.5, 5), (5, 5)],
+)
+def test_strength_is_rounded_and_a_missing_one_counts_as_three(facts, strength, expected):
     (admitted,) = propose(facts, [replace(GOOD, strength=strength)]).admitted
     assert expected == admitted.strength
 
 
-@given(st.one_of(st.none(), st.floats(), st.integers()))
+def test_a_confidence_is_kept_with_the_link_which_is_inferred(facts):
+    (admitted,) = propose(facts, [replace(GOOD, confidence=0.8, metadata={"model": "m1"})]).admitted
+
+    assert ("inferred", {"model": "m1", "confidence": 0.8}) == (admitted.confidence, admitted.metadata)
+
+
+@pytest.mark.parametrize("kind", sorted(name for name, kind in KINDS.items() if kind.group == "factual"))
+def test_every_factual_kind_below_three_is_refused(facts, kind):
+    assert ["too weak"] == whys(propose(facts, [replace(GOOD, kind=kind, strength=2.9)]))
+    assert [] == whys(propose(facts, [replace(GOOD, kind=kind, strength=3)]))
+
+
+@given(st.one_of(st.none(), st.floats(), st.integers(), st.booleans(), st.text()))
 def test_a_rounded_strength_can_be_written(strength):
     assert links.rounded(strength) in (None, 1, 2, 3, 4, 5)
 
@@ -128,6 +162,25 @@ def test_a_kind_is_read_by_any_of_its_names_and_an_id_is_whole(facts):
     )
     facts.add_node("fact", {}, id="a-very-long-name")
     assert ["unknown id"] == whys(propose(facts, [replace(GOOD, target="a-very")]))
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+@pytest.mark.parametrize("creator", [*CREATORS, "agent:claude", "Ana"])
+def test_who_may_create_a_kind_binds_a_link_by_who_created_it(facts, kind, creator):
+    allowed = creator_of(creator) in KINDS[kind].creators
+    if allowed:
+        assert creator == facts.link("node-a", kind, "node-b", created_by=creator).created_by
+        return
+    before = facts.changes()
+    with pytest.raises(InvalidError, match=f"{creator!r} may not create a link of kind {kind!r}. Allowed: "):
+        facts.link("node-a", kind, "node-b", created_by=creator)
+    assert before == facts.changes()
+
+
+def test_anybody_may_create_a_kind_of_the_stores_own(facts):
+    facts.define_kind("mentions")
+    for creator, target in zip(("daemon", "boundary", "store"), NAMES[1:], strict=False):
+        assert creator == facts.link("node-a", "mentions", target, created_by=creator).created_by
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))

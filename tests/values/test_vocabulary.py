@@ -138,9 +138,7 @@ def test_about_a_dozen_kinds_have_a_table():
 
 
 def test_factual_proposals_under_three_are_dropped():
-    assert {3} == {
-        kind.floor for kind in KINDS.values() if kind.group == "factual" and kind.name != "related_to"
-    }
+    assert {3} == {kind.floor for kind in KINDS.values() if kind.group == "factual"}
 
 
 def test_same_topic_is_weak_and_not_walked():
@@ -155,7 +153,7 @@ def test_lifecycle_kinds_are_never_the_extractors():
 
 
 def defined(words: Vocabulary, name: str, **more: object) -> Vocabulary:
-    options = {"inverse": None, "symmetric": False, "causal": False, "acyclic": False} | more
+    options = {"inverse": None, "symmetric": False, "causal": False, "acyclic": False, "rests": ()} | more
     words.add(new_kind(name, vocabulary=words, **options))
     return words
 

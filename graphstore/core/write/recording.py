@@ -16,6 +16,7 @@ from graphstore.values.fingerprints import MENDING, SINGLE
 from graphstore.values.inputs import text_of
 from graphstore.values.models import Json, Recorded
 from graphstore.values.period import OPEN, Instant, period
+from graphstore.values.vocabulary import creator_of
 
 
 class Report(NamedTuple):
@@ -66,7 +67,9 @@ class Recording:
         else:
             op = self.work.op("record_event", self.index.names[ent])
             self.work.happen_again(ent, when, op)
-        warnings = [self._relate(ent, other, when, op) for other in report.related]
+        agent = report.body.get("agent")
+        maker = f"agent:{agent}" if agent else "store"
+        warnings = [self._relate(ent, other, when, maker, op) for other in report.related]
         return Written(ent, is_new, tuple(filter(None, warnings)))
 
     def _new(self, report: Report, when: Instant) -> tuple[int, int]:
@@ -124,8 +127,16 @@ class Recording:
             return "resolved_by", False
         return "related_to", False
 
-    def _relate(self, event: int, other: str, at: Instant, op: int) -> str | None:
-        """Link an event with what it is about. Returns a warning when that is not possible."""
+    def _minted(self, there: list[int]) -> str | None:
+        """By whom the first of these links was minted with an event: by the store, or for an agent. None where there is none."""
+        for row in there:
+            maker = self.index.c_by[self.index.k_claim[row]]
+            if creator_of(maker) in ("store", "agent"):
+                return maker
+        return None
+
+    def _relate(self, event: int, other: str, at: Instant, maker: str, op: int) -> str | None:
+        """Link an event with what it is about, made by `maker` unless it was minted before. Returns a warning when that is not possible."""
         index = self.index
         try:
             target = self.act.known(other)
@@ -134,9 +145,9 @@ class Recording:
             ends = (target, event) if turned else (event, target)
             if name == "resolved_by":  # nothing is resolved before its fix has happened, or before it has
                 at = max(at, index.start(target, self.work.tx) or at)
-            linking.join(
-                Ends(ends[0], linking.kind(name), ends[1]), (at, OPEN), Claim(created_by="store"), op
-            )
+            joined, span = Ends(ends[0], linking.kind(name), ends[1]), (at, OPEN)
+            known = self._minted(linking.overlapping(joined, span, self.work.tx))
+            linking.join(joined, span, Claim(created_by=known or maker), op)
         except (NotFoundError, InvalidError, ConflictError) as error:
             return f"recorded without the link to {other!r}: {error}"
         return None

@@ -14,7 +14,7 @@ from graphstore.values.inputs import ids, json_object, optional_text, part, span
 from graphstore.values.keys import slot_name
 from graphstore.values.models import Link, Node
 from graphstore.values.period import OPEN, Instant, Period, TimeLike, coalesce, exactly, period
-from graphstore.values.vocabulary import strength_of
+from graphstore.values.vocabulary import refuse_creator, strength_of
 
 
 def add_node(
@@ -229,10 +229,11 @@ def link_row(
 ) -> int:
     """The row of a link, added or existing. See `GraphStore.link`."""
     sentence = act.core.vocabulary.sentence(source, kind, target, confidence)
+    refuse_creator(sentence.kind, text_of("created_by", created_by))
     claim = Claim(
         None if reason is None else text_of("reason", reason, empty=True),
         strength_of(strength),
-        text_of("created_by", created_by),
+        created_by,
         json_object("metadata", metadata) if metadata else {},
         sentence.confidence == "inferred",
         None if id is None else text_of("link id", id),

@@ -562,6 +562,23 @@ def test_all_else_is_related(store, pair):
     ]
 
 
+def test_a_link_minted_for_an_agent_names_it(store):
+    id = store.record_event(*ERROR, occurred_at=at(1)).event.id
+    for hour, agent in ((2, "claude"), (3, "codex"), (4, None)):
+        again = store.record_event("resolution", "quiet", related_to=id, occurred_at=at(hour), agent=agent)
+        assert () == again.warnings
+
+    assert ["agent:claude"] == [link.created_by for link in store.links_from(id, "resolved_by")]
+
+
+def test_a_link_the_store_minted_stays_its_own(store):
+    id = store.record_event(*ERROR, occurred_at=at(1)).event.id
+    store.record_event("resolution", "quiet", related_to=id, occurred_at=at(2))
+    again = store.record_event("resolution", "quiet", related_to=id, occurred_at=at(3), agent="claude")
+
+    assert ((), ["store"]) == (again.warnings, [link.created_by for link in store.links_from(id)])
+
+
 def test_a_fix_is_related_to_a_node(store):
     store.add_node("fact", {}, id="node", valid_from=at(0))
 

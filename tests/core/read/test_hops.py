@@ -240,7 +240,7 @@ def test_symmetric_links_are_read_both_ways_after_opening_again(
 def test_a_pair_is_named_by_its_supersession_though_another_link_began_before(store: GraphStore) -> None:
     store.add_node("fact", {"v": 1}, id="old-one", valid_from="2026-01-01")
     store.add_node("fact", {"v": 2}, id="new-one", valid_from="2026-01-05")
-    store.link("new-one", "transition", "old-one", valid_from="2026-01-05")
+    store.link("new-one", "transition", "old-one", created_by="store", valid_from="2026-01-05")
     store.link("new-one", "corrects", "old-one", valid_from="2026-01-05")
     store.supersede("old-one", by="new-one", valid_from="2026-01-10")
 
@@ -252,7 +252,7 @@ def test_a_pair_is_named_by_its_supersession_though_another_link_began_before(st
 def test_before_it_the_pair_is_named_by_its_transition(store: GraphStore) -> None:
     store.add_node("fact", {"v": 1}, id="old-one", valid_from="2026-01-01")
     store.add_node("fact", {"v": 2}, id="new-one", valid_from="2026-01-05")
-    store.link("new-one", "transition", "old-one", valid_from="2026-01-05")
+    store.link("new-one", "transition", "old-one", created_by="store", valid_from="2026-01-05")
     store.supersede("old-one", by="new-one", valid_from="2026-01-10")
     view = store.as_of(valid="2026-01-07")
 
