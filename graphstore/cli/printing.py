@@ -441,7 +441,7 @@ def _chain(chain: Chain, out: Console) -> None:
 def _contradictions(found: Iterable[Contradiction], out: Console) -> None:
     rows: list[tuple[object, ...]] = []
     for one in found:
-        ground = "says so" if one.link is not None else f"{one.overlap or 0:.0%} alike"
+        ground = "says so" if one.link is not None else one.about or ""
         state = one.decision or ("over" if one.settled else "")
         reason = None if one.link is None else one.link.reason
         rows.append(

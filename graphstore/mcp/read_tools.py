@@ -286,7 +286,7 @@ def _contested(view: View, query: str, kind: str | None, limit: int) -> tuple[li
         note += f"; there is more than these {most}" if most == limit else f", of the first {most} there are"
     found = []
     for each in contradictions[:most]:
-        how = "contradicts" if each.link else f"says otherwise than (shared words {each.overlap:.0%})"
+        how = "contradicts" if each.link else f"says otherwise ({each.about}) than"
         why = because(each.link.reason if each.link else None)
         other = thing(view, each.target)
         found.append(

@@ -9,7 +9,7 @@ from mcp.server.mcpserver import Context
 from pydantic import Field
 
 from graphstore.core.read.view import View
-from graphstore.errors import InvalidError, NotFoundError
+from graphstore.errors import InvalidError
 from graphstore.mcp.answers import (
     Happened,
     Linked,
@@ -28,14 +28,12 @@ from graphstore.mcp.read_tools import RESTS, Id
 from graphstore.memory import recall
 from graphstore.values import sameness
 from graphstore.values.models import UPRIGHT, Link, Node
-from graphstore.values.period import BEGINNING, iso
 
 _ALIKE = 10  # of what a search finds, so many are looked at for the same and for the opposite
 _SHOWN = 20
 Reason = Annotated[str | None, Field(description="Why, in your words. It is kept and shown by `why`.")]
 From = Annotated[
-    str | None,
-    Field(description="It holds from here on: a date, an instant, or beginning. Left out: from now on."),
+    str | None, Field(description="It holds from here on: a date or an instant. Left out: from now on.")
 ]
 To = Annotated[str | None, Field(description="It holds until here. Left out: no end is known.")]
 Ids = list[str]
@@ -165,8 +163,7 @@ class Writes:
         """A node that states the same already where this would begin to hold. A key, an id, an end or links make it something new."""
         if new.key or new.id or new.valid_to or any(new.linked.values()):
             return None
-        always = (new.valid_from or "").strip().lower() == "beginning"
-        view = self._desk.view(iso(BEGINNING) if always else new.valid_from)
+        view = self._desk.view(new.valid_from)
         for hit in recall.recall(view, new.statement, _ALIKE, kinds=new.kind, hops=0):
             node = hit.node
             if isinstance(node, Node) and not (node.key or node.scope) and _says(node, new):
@@ -349,21 +346,8 @@ def _conflicts(view: View, node: Node) -> list[Thing]:
     """What stands and contradicts a node, linked or suspected."""
     if node.standing not in UPRIGHT:
         return []
-    linked = [*view.links_from(node.id, "contradicts"), *view.backlinks_to(node.id, "contradicts")]
-    near = {link.target if link.source == node.id else link.source: None for link in linked}
-    statement = sameness.statement(node.content, node.text)
-    near |= {hit.node.id: None for hit in recall.recall(view, statement, _ALIKE, kinds=node.kind, hops=0)}
-    found = []
-    for other in near:
-        if other == node.id:
-            continue
-        try:
-            contradiction = view.contradiction(node.id, other)
-        except NotFoundError:
-            continue
-        if not contradiction.settled:
-            found.append(disagreement(contradiction, node.id))
-    return things(view, found)
+    found = view.contradictions(limit=_SHOWN, of=node.id)
+    return things(view, [disagreement(each, node.id) for each in found])
 
 
 def _shaken(view: View, id: str) -> list[Thing]:

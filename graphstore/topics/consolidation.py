@@ -17,6 +17,7 @@ from graphstore.core.read.sight import Sight
 from graphstore.errors import InvalidError
 from graphstore.store import registry
 from graphstore.values import sameness, similar_pairs
+from graphstore.values.assertions import Assertion, disagreement
 from graphstore.values.inputs import json_object, text_of
 from graphstore.values.keys import slot_name
 from graphstore.values.models import UPRIGHT, Event, Json, Node, Value, words
@@ -211,15 +212,24 @@ class _Contradictions:
     """Which things that stand contradict each other, undecided: as `contradictions()` lists them."""
 
     def __init__(self, sight: Sight) -> None:
+        self._at = sight
         self._disputed = conflicts.disputed(sight)
         self._linked = conflicts.linked(sight)
+        self._asserted: dict[int, list[Assertion]] = {}
 
     def between(self, one: _Candidate, other: _Candidate) -> bool:
         pairs = {(one.ent, other.ent), (other.ent, one.ent)}
         if not self._disputed.isdisjoint(pairs):
             return True
-        share = sameness.jaccard(one.words, other.words)
-        return conflicts.differ(one.statement, other.statement, share) and self._linked.isdisjoint(pairs)
+        older, newer = sorted((one, other))
+        said = disagreement(self._says(newer), self._says(older))
+        return said is not None and self._linked.isdisjoint(pairs)
+
+    def _says(self, each: _Candidate) -> list[Assertion]:
+        found = self._asserted.get(each.row)
+        if found is None:
+            found = self._asserted[each.row] = conflicts.asserted(self._at, each.row)
+        return found
 
 
 def _groups(

@@ -318,13 +318,15 @@ class Chain(Shown):
 class Contradiction(Value):
     """Two things that cannot both be right, or seem so. Reported, never resolved by the store.
 
-    `link` records it; a candidate has none, but an `overlap`: the part of their words that both share. `decision` is the id that was kept, or `both`.
+    `link` records it. A candidate has none, but says what both speak of (`about`: `slot deploy_day`, `port of api`, `topic auth`), and by the
+    way the part of their words that both share (`overlap`). `decision` is the id that was kept, or `both`.
     """
 
     link: Link | None
     source: Node | Event
     target: Node | Event
     settled: bool
+    about: str | None = None
     overlap: float | None = None
     decision: str | None = None
 

@@ -12,8 +12,6 @@ from typing import Any
 
 SAME = 0.85
 """From this overlap on, two statements with the same numbers and negations are one."""
-RELATED = (1, 5)
-"""From this overlap on (a fifth), two statements that are not the same may contradict each other."""
 
 _JOINS = ".,:'%-"  # these may belong to a number or a word; all other punctuation separates
 # a run of letters and digits; a point, comma or colon between digits and an apostrophe between letters do not end it
@@ -114,7 +112,12 @@ def _kept(words: list[str], shared: frozenset[str]) -> list[str]:
 
 def _exact(words: list[str]) -> list[str]:
     """The words that must agree, in order: numbers, names with a number in them, signs and negations."""
-    return [word for word in words if word in _NEGATIONS or _DIGIT.search(word) or _sign(word)]
+    return [word for word in words if is_exact(word)]
+
+
+def is_exact(word: str) -> bool:
+    """Whether a word changes what is said: a number, a name with a number in it, a sign or a negation."""
+    return word in _NEGATIONS or _DIGIT.search(word) is not None or _sign(word)
 
 
 def _sign(word: str) -> bool:

@@ -148,8 +148,8 @@ def test_search_tells_what_is_shaky_and_why(ana):
 
 
 def test_search_tells_what_contradicts_each_other(ana):
-    ana.ask("remember", statement="the cache is warm", id="warm")
-    ana.ask("remember", statement="the cache is not warm", id="cold")
+    ana.ask("remember", statement="the cache is warm", id="warm", tags=["cache"])
+    ana.ask("remember", statement="the cache is not warm", id="cold", tags=["cache"])
 
     (found,) = ana.ask("search", query="", standing="contested")["hits"]
     assert {"cold", "warm"} == {found["id"], found["other"]}
@@ -552,7 +552,8 @@ def test_of_much_that_may_contradict_the_newest_is_looked_through(told, monkeypa
     monkeypatch.setattr(read_tools, "_LOOKED_THROUGH", 3)
     with told.transaction():
         for number in range(9):
-            told.add_node("note", {"says": f"the green house has {number} rooms"}, id=f"house-{number}")
+            says = {"says": f"the green house has {number} rooms"}
+            told.add_node("note", says, id=f"house-{number}", tags=["house"])
     with agent(door.server(told)) as one:
         two = one.ask("search", query="", standing="contested", limit=2)
         some = one.ask("search", query="house", standing="contested")

@@ -90,8 +90,8 @@ def test_what_it_supersedes_is_closed_by_it(ana):
 
 
 def test_what_seems_to_disagree_is_told(ana):
-    ana.ask("remember", statement="the cache holds 100 entries", id="hundred")
-    found = ana.ask("remember", statement="the cache holds 200 entries")
+    ana.ask("remember", statement="the cache holds 100 entries", id="hundred", tags=["cache"])
+    found = ana.ask("remember", statement="the cache holds 200 entries", tags=["cache"])
 
     assert ("new", ["hundred"]) == (found["outcome"], [each["id"] for each in found["conflicts"]])
 

@@ -348,8 +348,8 @@ def test_what_is_told_while_the_extractor_thinks_is_asked_about_next_time(facts)
 @pytest.mark.in_process("gives a function of its own, which cannot be sent")
 def test_without_an_extractor_only_the_upkeep_is_done(store, clock):
     store.record_event("error", "it broke", id="event-1", occurred_at="2025-12-01")
-    store.add_node("fact", {}, text="deploys run on Friday")
-    store.add_node("fact", {}, text="deploys run on Tuesday")
+    store.add_node("fact", {}, text="deploys run on Friday", tags=["deploys"])
+    store.add_node("fact", {}, text="deploys run on Tuesday", tags=["deploys"])
     store.set_retention(days=30)
     rules = Rules()
     swept = store.sweep()
@@ -378,8 +378,10 @@ def folder(tmp_path, monkeypatch):
         "    yield Proposal(ids[0], 'uses', 'nobody', 'so', 'so')\n"
     )
     with graphstore.open(tmp_path / "team.gs") as store:
-        store.add_node("fact", {}, id="friday", text="deploys run on Friday", valid_from="2026-01-01")
-        store.add_node("fact", {}, id="tuesday", text="deploys run on Tuesday", valid_from="2026-01-02")
+        for day, since in (("Friday", "2026-01-01"), ("Tuesday", "2026-01-02")):
+            store.add_node(
+                "fact", {}, id=day.lower(), text=f"deploys run on {day}", tags=["deploys"], valid_from=since
+            )
     return tmp_path
 
 
@@ -390,7 +392,7 @@ def run(*words, code=0):
 
 
 def test_review_tells_what_contradicts_and_resolve_decides(folder):
-    assert "60% alike" in run("review", "team.gs")
+    assert "topic deploys" in run("review", "team.gs")
     assert "friday is kept" in run(
         "resolve", "team.gs", "tuesday", "friday", "--keep", "friday", "--reason", "asked"
     )
@@ -427,7 +429,7 @@ def test_a_function_that_is_not_there_is_wrong_usage(folder, name):
 
 def test_a_named_contradiction_is_read_at_its_coordinate(store, clock):
     for name, text in (("friday", "deploys run on Friday"), ("tuesday", "deploys run on Tuesday")):
-        store.add_node("fact", {}, id=name, text=text)
+        store.add_node("fact", {}, id=name, text=text, tags=["deploys"])
         clock.move(days=1)
     (found,) = store.contradictions()
 

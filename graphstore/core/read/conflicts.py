@@ -1,50 +1,57 @@
-"""Contradictions: `contradicts` links, and pairs of nodes on the same subject that differ.
+"""Contradictions: what `contradicts` links say, and pairs of nodes that speak of the same with different values.
 
-Nothing is decided automatically: a contradiction of two things that stand stays open until it is resolved.
+Two speak of the same when they are values of one slot, of one field of one subject, or of one topic tag (`values/assertions.py`). Each is held
+against the few before it in its group, so the cost grows with what is looked at, not with its square. Nothing is decided automatically.
 """
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import NamedTuple
 
 from graphstore.core.read.sight import Sight
 from graphstore.errors import NotFoundError
 from graphstore.values import sameness
+from graphstore.values.assertions import Assertion, about, assertions, different
 from graphstore.values.inputs import whole_number
-from graphstore.values.models import UPRIGHT, Contradiction
+from graphstore.values.keys import topic_name
+from graphstore.values.models import UPRIGHT, Contradiction, Json
 from graphstore.values.period import Instant, exactly
-from graphstore.values.similar_pairs import alike
 
 BOTH = "both"
-_SHARED = sameness.RELATED[0] / sameness.RELATED[1]
+BEFORE = 10
+"""With so many of the newest before it in its group, at most, a statement makes a candidate."""
+_NEAREST = 10  # of what a search finds, and
+_TAGGED = 100  # of what bears a tag, so many are looked at for one thing
 RECORDS = frozenset({"session", "segment"})
 """Kinds of node that record what was done: two similar ones do not contradict each other."""
 DECISION = "decision"  # the name under which a link's metadata keeps what was decided
+
+Pairs = set[tuple[int, int]]
 
 
 # ---- reading ----------------------------------------------------------------------------------
 
 
 def contradictions(
-    sight: Sight, *, settled: bool, candidates: bool, limit: int | None
+    sight: Sight, *, settled: bool, candidates: bool, limit: int | None, of: int | None = None
 ) -> list[Contradiction]:
-    """The contradictions here: recorded ones, then candidates; newer first, at most `limit`."""
+    """The contradictions here: recorded ones, then candidates; newer first, at most `limit`. `of`: those of this thing alone."""
     limit = whole_number("limit", limit)
-    found: Iterator[Contradiction] = iter(_explicit(sight, settled))
+    found: Iterator[Contradiction] = iter(_explicit(sight, settled, of))
     if candidates:
-        found = chain(found, _candidates(sight))
+        among = None if of is None else {of, *_near(sight, of)}
+        found = chain(found, _candidates(sight, among, of))
     return list(islice(found, limit))
 
 
-def _explicit(sight: Sight, settled: bool) -> list[Contradiction]:
-    rows = [
-        row
-        for link, kind in enumerate(sight.index.l_kind)
-        if kind == "contradicts" and (row := sight.held(link)) >= 0
-    ]
+def _explicit(sight: Sight, settled: bool, of: int | None = None) -> list[Contradiction]:
+    index = sight.index
+    links: Iterable[int] = range(len(index.l_kind))
+    if of is not None:
+        links = dict.fromkeys((*index.out.get(of, ()), *index.into.get(of, ())))
+    rows = [row for link in links if index.l_kind[link] == "contradicts" and (row := sight.held(link)) >= 0]
     rows.sort(key=sight.link_order, reverse=True)
     found = (of_link(sight, row) for row in rows)
     return [each for each in found if settled or not each.settled]
@@ -56,16 +63,14 @@ def between(sight: Sight, one: int, other: int) -> Contradiction:
     rows = rows_between(sight, one, other)
     if rows:
         return of_link(sight, max(rows, key=sight.link_order))
+    found = next(_candidates(sight, {one, other}), None) if one != other else None
+    if found is not None:
+        return found
     names = f"{index.names[one]!r} and {index.names[other]!r}"
-    refused = NotFoundError(
+    raise NotFoundError(
         f"{names} do not contradict each other at {exactly(sight.valid)}: no contradicts link joins them, and they are no candidates. "
         f"To record that they do: link({index.names[one]!r}, 'contradicts', {index.names[other]!r})."
     )
-    group = next((rows for rows in _groups(sight, {one, other}) if len(rows) == 2), None)
-    pair = next(_alike(sight, group), None) if group else None
-    if pair is None or not linked(sight).isdisjoint({(one, other), (other, one)}):
-        raise refused
-    return _candidate(sight, pair)
 
 
 def rows_between(sight: Sight, one: int, other: int) -> list[int]:
@@ -95,87 +100,161 @@ def of_link(sight: Sight, row: int) -> Contradiction:
     )
 
 
-class _Pair(NamedTuple):
-    """Two rows of nodes that may contradict each other, the newer first."""
+# ---- candidates -------------------------------------------------------------------------------
 
-    age: tuple[Instant, Instant, int]
+
+class _Pair(NamedTuple):
+    """Two rows of nodes that seem to disagree, the newer first, and what both speak of."""
+
     newer: int
     older: int
-    overlap: float
+    of: tuple[str, ...]
 
 
-def _candidates(sight: Sight) -> Iterator[Contradiction]:
-    joined = linked(sight)
-    streams = [_alike(sight, rows) for rows in _groups(sight) if len(rows) > 1]
+class _Said(NamedTuple):
+    """An assertion of a row."""
+
+    row: int
+    says: Assertion
+
+
+def _candidates(
+    sight: Sight, among: Iterable[int] | None = None, of: int | None = None
+) -> Iterator[Contradiction]:
+    """The candidates of all that holds here (of `among`), the newest first; `of`: those of this thing alone."""
     entity = sight.index.r_ent
-    for pair in heapq.merge(*streams, key=lambda each: each.age, reverse=True):
-        newer, older = entity[pair.newer], entity[pair.older]
+    found: dict[tuple[int, int], _Pair] = {}
+    for group in _groups(sight, among):
+        for pair in _against_all(group, of, entity) if of is not None else _disagreeing(group):
+            found.setdefault((pair.newer, pair.older), pair)
+    if not found:
+        return
+    joined = linked(sight)
+    ages = {row: age(sight, row) for rows in found for row in rows}
+    for rows in sorted(found, key=lambda rows: (ages[rows[0]], ages[rows[1]]), reverse=True):
+        newer, older = entity[rows[0]], entity[rows[1]]
         if (newer, older) not in joined and (older, newer) not in joined:
-            yield _candidate(sight, pair)
+            yield _candidate(sight, found[rows])
+
+
+def _groups(sight: Sight, among: Iterable[int] | None) -> Iterator[list[_Said]]:
+    """What holds here by what it speaks of, each group of two or more in one scope, the newest first."""
+    index = sight.index
+    rows = [
+        row
+        for ent in (sight.entities(events=False) if among is None else among)
+        if is_stated(sight, ent) and (row := sight.find(ent)) >= 0
+    ]
+    rows.sort(key=lambda row: age(sight, row), reverse=True)
+    groups: dict[tuple[str, tuple[str, ...]], list[_Said]] = {}
+    for row in rows:
+        for each in asserted(sight, row):
+            groups.setdefault((index.scope[index.r_ent[row]], each.of), []).append(_Said(row, each))
+    return (group for group in groups.values() if len(group) > 1)
+
+
+def _disagreeing(group: list[_Said]) -> Iterator[_Pair]:
+    """Each with the newest before it that say another value, at most `BEFORE`; runs of one value are passed over at once."""
+    after = list(range(1, len(group) + 1))  # where the next other value begins
+    for at in range(len(group) - 2, -1, -1):
+        if group[at].says.value == group[at + 1].says.value:
+            after[at] = after[at + 1]
+    for at, one in enumerate(group):
+        if not one.says.renews:
+            continue
+        other, looked = after[at], 0
+        while other < len(group) and looked < BEFORE:
+            if group[other].says.value == one.says.value:
+                other = after[other]
+                continue
+            looked += 1
+            if one.row != group[other].row and different(one.says.value, group[other].says.value):
+                yield _Pair(one.row, group[other].row, one.says.of)
+            other += 1
+
+
+def _against_all(group: list[_Said], of: int, entity: Sequence[int]) -> Iterator[_Pair]:
+    """The one thing with all others of a group."""
+    place = next((at for at, each in enumerate(group) if entity[each.row] == of), -1)
+    for at, each in enumerate(group) if place >= 0 else ():
+        newer, older = (group[place], each) if place < at else (each, group[place])
+        if (
+            each.row != group[place].row
+            and newer.says.renews
+            and different(newer.says.value, older.says.value)
+        ):
+            yield _Pair(newer.row, older.row, newer.says.of)
 
 
 def _candidate(sight: Sight, pair: _Pair) -> Contradiction:
     entity = sight.index.r_ent
+    newer, older = statement(sight, pair.newer), statement(sight, pair.older)
     return Contradiction.made(
         {
             "link": None,
             "source": sight.thing(entity[pair.newer]),
             "target": sight.thing(entity[pair.older]),
             "settled": False,
-            "overlap": pair.overlap,
+            "about": about(pair.of),
+            "overlap": sameness.overlap(newer, older),
             "decision": None,
         }
     )
 
 
-def _groups(sight: Sight, among: Iterable[int] | None = None) -> list[list[int]]:
-    """The rows of nodes that hold here, by kind and scope; in each the newest first."""
+def _near(sight: Sight, ent: int) -> Iterator[int]:
+    """What may speak of the same as a thing: what has its key or its tags, and what is nearest to it in words."""
+    index, core = sight.index, sight.core
+    row = sight.find(ent)
+    if row < 0 or not is_stated(sight, ent):
+        return
+    key, scope, body = index.key[ent], index.scope[ent], _body(sight, row)
+    if not body:
+        return
+    if key is not None:
+        yield from core.naming.keyed(core, key)
+    for tag in body.get("tags", ()):
+        tagged = core.naming.tagged(core, topic_name(tag))
+        yield from (index.v_ent[ver] for ver in tagged[-_TAGGED:])
+    words = sameness.statement(body["content"], body.get("text"))
+    found = sight.found(
+        words, _NEAREST, frozenset({index.kind[ent]}), seen=lambda each: index.scope[each] == scope
+    )
+    yield from (each for each, _ in found.matches)
+
+
+# ---- what others ask --------------------------------------------------------------------------
+
+
+def is_stated(sight: Sight, ent: int) -> bool:
+    """Whether an entity states something: a node that is no record of what was done."""
+    return not sight.index.is_event[ent] and sight.index.kind[ent] not in RECORDS
+
+
+def asserted(sight: Sight, row: int) -> list[Assertion]:
+    """What the description of a row says, of what."""
     index = sight.index
-    groups: dict[tuple[str, str], list[int]] = {}
-    for ent in sight.entities(events=False) if among is None else among:
-        stated = not index.is_event[ent] and index.kind[ent] not in RECORDS
-        row = sight.find(ent) if stated else -1
-        if row >= 0:
-            groups.setdefault((index.kind[ent], index.scope[ent]), []).append(row)
-    for rows in groups.values():
-        rows.sort(key=lambda row: _age(sight, row), reverse=True)
-    return list(groups.values())
+    ent, body = index.r_ent[row], _body(sight, row)
+    if not body:
+        return []
+    return assertions(
+        index.kind[ent], index.key[ent], body["content"], body.get("text"), body.get("tags", ())
+    )
 
 
-def _age(sight: Sight, row: int) -> tuple[Instant, Instant, int]:
+def age(sight: Sight, row: int) -> tuple[Instant, Instant, int]:
+    """The order of statements: since when they hold, when they were recorded."""
     return sight.index.r_from[row], sight.index.r_tx[row], row
 
 
-def disputed(sight: Sight) -> set[tuple[int, int]]:
+def disputed(sight: Sight) -> Pairs:
     """The pairs joined by an undecided `contradicts` link."""
     return {
         (sight.index.ids[each.source.id], sight.index.ids[each.target.id]) for each in _explicit(sight, False)
     }
 
 
-def differ(one: str, other: str, share: float) -> bool:
-    """Whether two statements with this overlap have the same subject and differ."""
-    return share >= _SHARED and (share < sameness.SAME or not sameness.same(one, other))
-
-
-def _alike(sight: Sight, rows: list[int]) -> Iterator[_Pair]:
-    """The pairs whose statements share words and are not the same, the newest first."""
-    statements = [_statement(sight, row) for row in rows]
-    words = [sameness.tokens(each) for each in statements]
-    for newer, older in alike(words):
-        share = sameness.jaccard(words[newer], words[older])
-        if differ(statements[newer], statements[older], share):
-            yield _Pair(_age(sight, rows[newer]), rows[newer], rows[older], share)
-
-
-def _statement(sight: Sight, row: int) -> str:
-    index = sight.index
-    ver = index.r_ver[row]
-    body = sight.core.body(index.v_pos[ver], index.v_len[ver])
-    return sameness.statement(body["content"], body.get("text"))
-
-
-def linked(sight: Sight) -> set[tuple[int, int]]:
+def linked(sight: Sight) -> Pairs:
     """The pairs joined by a lifecycle or `contradicts` link here, which are no candidates."""
     index, kinds = sight.index, sight.core.vocabulary.kinds
     decisive = {name for name, kind in kinds.items() if kind.group == "lifecycle"} | {"contradicts"}
@@ -184,3 +263,15 @@ def linked(sight: Sight) -> set[tuple[int, int]]:
         for link, kind in enumerate(index.l_kind)
         if kind in decisive and sight.held(link) >= 0
     }
+
+
+def statement(sight: Sight, row: int) -> str:
+    """The description of a row as text."""
+    body = _body(sight, row)
+    return sameness.statement(body["content"], body.get("text"))
+
+
+def _body(sight: Sight, row: int) -> Json:
+    index = sight.index
+    ver = index.r_ver[row]
+    return sight.core.body(index.v_pos[ver], index.v_len[ver])

@@ -418,8 +418,7 @@ class Reader(Painted):
     ) -> list[Chain]:
         """Every path along links whose `valid_from` never goes back, that passes nothing twice and has at most `depth` hops.
 
-        Ordered by (hops, arrival, link ids). With `both` also those along which it never goes forward, and chains of causes, whenever
-        their links began: see `View.path`. Where there are more than `limit`, the last one given is `truncated`.
+        Ordered by (hops, arrival, link ids). Where there are more than `limit`, the last one given is `truncated`.
         """
         with self._core.lock:
             return walks.paths(self._sight(), source, target, kinds, direction, limit, depth)
@@ -435,16 +434,23 @@ class Reader(Painted):
             return [sight.shaky(found) for found in islice(sight.resting.shaky_entities(), most)]
 
     def contradictions(
-        self, settled: bool = False, candidates: bool = True, limit: int | None = None
+        self,
+        settled: bool = False,
+        candidates: bool = True,
+        limit: int | None = None,
+        of: str | None = None,
     ) -> list[Contradiction]:
-        """What cannot both be right and both stands: pairs that `contradicts` links join, then pairs of nodes of one kind and scope that are about
-        the same and differ (`link` is None, `overlap` the part of the words they share). Each the newer first.
+        """What cannot both be right and both stands: pairs that `contradicts` links join, then candidates: pairs of nodes of one scope that speak of
+        the same with different values (`link` is None, `about` says of what): one slot, one field of one subject, one topic tag. Each the newer first.
 
-        `settled=True` adds pairs that are decided or of which one no longer stands. `limit`: at most so many.
+        `settled=True` adds pairs that are decided or of which one no longer stands. `limit`: at most so many. `of`: those of this id alone; of
+        candidates those in its slot, with its tags or nearest in words. Raises NotFoundError for an unknown `of`.
         """
         with self._core.lock:
+            sight = self._sight()
+            ent = None if of is None else sight.resolve(of)[0]
             return conflicts.contradictions(
-                self._sight(), settled=settled, candidates=candidates, limit=limit
+                sight, settled=settled, candidates=candidates, limit=limit, of=ent
             )
 
     def contradiction(self, one: str, other: str) -> Contradiction:
@@ -518,8 +524,6 @@ class View(Reader):
     ) -> Chain:
         """The best path along links whose `valid_from` never goes back: by fewest `hops`, or by earliest `arrival` (of the last link).
 
-        With `direction="both"` also those along which it never goes forward, and chains of causes either way, whenever their links began: so from
-        an effect to whatever `causes` finds there is one. Of as many hops, and by arrival, those forward in time come first.
         Its nodes and links are in the order of the path; that from a thing to itself has none. `depth`: at most so many hops.
         Raises NotFoundError when there is no path. A view's alone: the `path` of a store is its folder.
         """

@@ -1,0 +1,224 @@
+"""What a description speaks of, and what it says of that: two that speak of the same and say different values seem to disagree.
+
+They speak of the same when both are values of one slot, of one field of one subject, or of one topic tag. Words that both happen to use make
+nothing the same: facts of many projects are alike in wording.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from graphstore.values import sameness
+from graphstore.values.keys import topic_name, version_of
+from graphstore.values.sentences import Making, frames, is_named, making, sentence
+
+_VALUE_WORDS = 6  # a longer text in a field is prose
+_FIELDS_MOST = 6  # of a content that a tag alone names
+_BARE = 2  # words of a statement that is a mere value
+_DEPTH = 3
+
+
+def _set(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_PROSE = ("says", "text", "statement", "thought", "claim")
+_SUBJECTS = _set("subject entity about name")
+_THINGS = _set(
+    "project service host server module component person user team customer client product repo repository package library system file path database "
+    "table device account company city country"
+)
+_QUALIFIERS = _set(
+    "env environment stage region zone scope version release branch tenant locale platform currency unit date day at time timestamp month year quarter "
+    "week sprint session hour period since until when on"
+)
+"""Fields that say of what, where or when the others are true."""
+_TELLING = _set(
+    "id uuid ref url link role author source origin agent by created_at updated_at observed_at recorded_at created updated label title tags tag topic "
+    "kind type confidence score weight priority hash digest reason why note comment description summary detail details context message example text says "
+    "statement thought claim"
+)
+"""Fields about the telling, not about the subject."""
+_PREDICATES = ("predicate", "property", "attribute", "field", "relation")
+_OBJECTS = ("value", "object")
+_MANY = _set(
+    "use have like know own depend_on depends_on require support contain include member part_of related_to work_on works_on work_with works_with speak "
+    "visited read wrote said alias step todo blocks enables causes caused_by located_near friend_of"
+)
+"""Fields of which one subject may have several values."""
+_SINGULAR = _set("status address dns os basis https class access process progress")
+_UNKNOWN = _set("unknown tbd none null n/a na ? - неизвестно нет")
+_STATUS = _set(
+    "decision decided implemented done todo wip idea question bug fix fixed note notes important urgent draft final current planned old obsolete "
+    "deprecated review evidence fact task plan resolved open closed решение решено реализовано готово задача вопрос идея баг заметка важно черновик"
+)
+"""Tags that say what a statement is, and name no topic."""
+_FACTUAL = _set("fact evidence decision claim statement belief preference setting")
+"""Kinds whose mere words are values: what is of another kind may just have a name."""
+_UNASSERTED = _set("task plan question goal todo idea proposal hypothesis summary message chunk")
+"""Kinds that say what is wanted, asked or summed up."""
+
+
+class Assertion(NamedTuple):
+    """A value, of what. `renews`: it may disagree with an earlier one; of how a thing is done, only what says that it changed."""
+
+    of: tuple[str, ...]
+    value: str
+    renews: bool = True
+
+
+def assertions(
+    kind: str, key: str | None, content: Mapping[str, Any], text: str | None, tags: Iterable[str] = ()
+) -> list[Assertion]:
+    """What a description says, the surest first: of its slot, of fields of its subject, of its topics, of how something is done."""
+    found = [] if key is None else [Assertion(("slot", _topic(key)), sameness.statement(content, text))]
+    if kind in _UNASSERTED:
+        return found
+    topics = sorted({name for tag in tags if (name := topic_name(tag)) and name not in _STATUS})
+    found += _of_fields(kind, content, topics)
+    said = _said(content, text)
+    words = sentence(said) if said else []
+    made = making(words) if words else None
+    for topic in topics if words else ():
+        found += _of_topic(kind, topic, words, made)
+    if topics and words and made is None and len(words) <= _BARE and kind in _FACTUAL:
+        found.append(Assertion(("told", kind, "+".join(topics), "<value>"), " ".join(words)))
+    if made and made.sure and is_named(made.subject):
+        found.append(Assertion(("made", kind, "", *made.subject), made.value, made.renewed))
+    return list(dict.fromkeys(found))
+
+
+def _topic(key: str) -> str:
+    """The slot of a key over time: `auth_v1` and `auth_v2` are versions of one topic."""
+    return version_of(key)[0] or key
+
+
+def disagreement(newer: Iterable[Assertion], older: Collection[Assertion]) -> Assertion | None:
+    """The first assertion of the newer description that the older one says otherwise, or None."""
+    for one in newer:
+        for other in older:
+            if disagree(one, other):
+                return one
+    return None
+
+
+def disagree(newer: Assertion, older: Assertion) -> bool:
+    """Whether the newer assertion speaks of the same as the older one, with another value."""
+    return newer.of == older.of and newer.renews and different(newer.value, older.value)
+
+
+def different(one: str, other: str) -> bool:
+    """Whether two values cannot be one: neither says the same, nor the same more exactly (`JWT`, `JWT tokens`)."""
+    if one == other or sameness.same(one, other):
+        return False
+    first, second = sameness.tokens(one), sameness.tokens(other)
+    more = second - first if first <= second else first - second if second <= first else None
+    return more is None or any(map(sameness.is_exact, more))
+
+
+def about(of: tuple[str, ...]) -> str:
+    """What an assertion speaks of, for people."""
+    what, *rest = of
+    if what == "slot":
+        return f"slot {rest[0]}"
+    if what == "field":
+        return f"{rest[1]} of {', '.join(each.partition('=')[2] or each for each in rest[2:3])}"
+    if what == "made" and not rest[1]:
+        return f"how {' '.join(rest[2:])} is done"
+    return f"topic {rest[1]}"
+
+
+# ---- fields -----------------------------------------------------------------------------------
+
+
+def _of_fields(kind: str, content: Mapping[str, Any], topics: list[str]) -> Iterator[Assertion]:
+    """The single values of a content, by its subject; of one without a subject by its topics, if it differs in that field alone."""
+    subject, values = _parts(content)
+    if subject:
+        for path, value in values.items():
+            yield Assertion(("field", kind, path, *subject), value)
+    elif topics and len(values) <= _FIELDS_MOST:
+        for path, value in values.items():
+            others = [f"{name}={each.casefold()}" for name, each in sorted(values.items()) if name != path]
+            yield Assertion(("field", kind, path, "+".join(topics), *others), value)
+
+
+def _parts(content: Mapping[str, Any]) -> tuple[list[str], dict[str, str]]:
+    """The subject of a content, the most telling field first, and its other single values by path."""
+    naming: dict[int, list[str]] = {0: [], 1: [], 2: []}
+    qualified: dict[str, str] = {}
+    values: dict[str, str] = {}
+    for path, value in _flat(content):
+        name = path.lower()
+        rank = 0 if name in _SUBJECTS else 1 if name in _THINGS else 2 if name in _QUALIFIERS else 3
+        if rank == 3:
+            if name.rpartition(".")[2] not in _TELLING:
+                values[path] = value
+            continue
+        naming[rank].append(f"{name}={' '.join(sameness.words(value))}")
+        if rank == 2:
+            qualified[path] = value
+    named = sorted(naming[0]) + sorted(naming[1])
+    values = _told(values)
+    if values:
+        return ([*named, *sorted(naming[2])] if named else []), _single(values)
+    return named, _single(qualified) if len(qualified) == 1 else {}
+
+
+def _told(values: dict[str, str]) -> dict[str, str]:
+    """The values, those of a triple (`{"predicate": "port", "value": 80}`) under the name it gives."""
+    predicate = next((name for name in _PREDICATES if name in values), None)
+    object = next((name for name in _OBJECTS if name in values), None)
+    if predicate is None or object is None:
+        return values
+    others = {name: value for name, value in values.items() if name not in (predicate, object)}
+    return {**others, topic_name(values[predicate]): values[object]}
+
+
+def _single(values: dict[str, str]) -> dict[str, str]:
+    return {path: value for path, value in values.items() if _is_value(value) and not _is_many(path, value)}
+
+
+def _is_value(value: str) -> bool:
+    return value.casefold() not in _UNKNOWN and 0 < len(sameness.words(value)) <= _VALUE_WORDS
+
+
+def _is_many(path: str, value: str) -> bool:
+    """Whether a field is one that a subject has several of: a verb or a plural (`uses`, `files`), unless it counts them."""
+    name = path.rpartition(".")[2].lower()
+    if any(char.isdigit() for char in value) or name in _SINGULAR:
+        return name in _MANY
+    return (
+        name in _MANY or name.removesuffix("s") in _MANY or (name.endswith("s") and not name.endswith("ss"))
+    )
+
+
+def _flat(content: Mapping[str, Any], before: str = "", depth: int = 1) -> Iterator[tuple[str, str]]:
+    for name, value in content.items():
+        if isinstance(value, Mapping):
+            if depth < _DEPTH:
+                yield from _flat(value, f"{before}{name}.", depth + 1)
+        elif value is not None and not isinstance(value, (list, tuple)):
+            yield f"{before}{name}", sameness.statement({"": value}, None)
+
+
+# ---- sentences --------------------------------------------------------------------------------
+
+
+def _said(content: Mapping[str, Any], text: str | None) -> str:
+    if text is not None and text.strip():
+        return text
+    found = (content.get(name) for name in _PROSE)
+    return next((each for each in found if isinstance(each, str) and each.strip()), "")
+
+
+def _of_topic(kind: str, topic: str, words: list[str], made: Making | None) -> Iterator[Assertion]:
+    for frame in frames(words):
+        yield Assertion(("told", kind, topic, *frame.words), frame.value)
+    if made is None:
+        return
+    subject = made.subject if is_named(made.subject) and made.subject != tuple(topic.split("_")) else ()
+    yield Assertion(("made", kind, topic, *subject), made.value, made.renewed)
+    if not made.renewed and (not subject or made.phrase[-1] not in ("uses", "использует")):
+        yield Assertion(("told", kind, topic, *made.phrase), made.value)
