@@ -570,6 +570,7 @@ _LISTED = (
         "reason": _WHY}),
     Command("sweep", WRITE, "Ask for links among what is new, and forget what is old.", "sweep", places="", words={
         "extractor": Word("What proposes links; none: upkeep only.", "MODULE:FUNCTION", type="function"),
+        "judge": Word("What judges whether alike things contradict each other.", "MODULE:FUNCTION", type="function"),
         "since": Word("Ask about what was recorded after. [the last sweep]", "TIME")}),
     Command("evict", WRITE, "Forget what is too old to keep: tombstones stay.", "evict", _evict, check=_check_evict, without="ids reason", words={
         "before": Word("What happened last before then.", "TIME"), "kinds": Word("Only events of this type, nodes of this kind (may be repeated)."),

@@ -459,6 +459,9 @@ def review(found: Mapping[str, Sequence[Any]], out: Console | None = None) -> No
 
 
 def _swept(found: Swept, out: Console) -> None:
+    if found.judged is not None:
+        out.print(f"{found.judged} pairs judged: {len(found.contradicting)} links written.")
+        _links(found.contradicting, out)
     if found.until is None:
         out.print("no extractor was asked.", style="dim")
     else:

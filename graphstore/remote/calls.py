@@ -194,7 +194,7 @@ _UNIMPORTED = {
     "TimeLike": TimeLike,
 }
 """Types that modules below these import for annotations alone."""
-NOT_SENT = frozenset({"progress", "lens", "tokens", "extractor"})
+NOT_SENT = frozenset({"progress", "lens", "tokens", "extractor", "judge"})
 """Parameters that take functions of the caller, and are never sent."""
 
 

@@ -1,8 +1,9 @@
-"""Links under one name: the vocabulary of their kinds, proposals, and the sweep that asks for proposals."""
+"""Links under one name: the vocabulary of their kinds, proposals and verdicts, and the sweep that asks for them."""
 
 from __future__ import annotations
 
 from graphstore.store import registry
+from graphstore.store.judging import Judge, Pair, Verdict
 from graphstore.store.proposals import (
     THEMATIC_MOST,
     UNSAID_STRENGTH,
@@ -39,12 +40,15 @@ __all__ = [
     "Creator",
     "Extractor",
     "Group",
+    "Judge",
     "Kind",
+    "Pair",
     "Proposal",
     "Proposed",
     "Readable",
     "Refusal",
     "Sentence",
+    "Verdict",
     "Vocabulary",
     "Why",
     "decided",
@@ -57,6 +61,11 @@ __all__ = [
 
 
 @registry.write("links", here=True)
-def sweep(store: Store, extractor: Extractor | None = None, since: TimeLike | None = None) -> Swept:
-    """Ask the extractor about what was recorded since the last sweep, write what is admitted, and do the upkeep: `store.sweep`."""
-    return store.sweep(extractor, since=since)
+def sweep(
+    store: Store,
+    extractor: Extractor | None = None,
+    since: TimeLike | None = None,
+    judge: Judge | None = None,
+) -> Swept:
+    """Ask the extractor and the judge about what was recorded since the last sweep, write what is admitted, and do the upkeep: `store.sweep`."""
+    return store.sweep(extractor, judge=judge, since=since)

@@ -32,6 +32,7 @@ from graphstore.core.write.slots import TRUST, confirm
 from graphstore.core.write.writer import Clock, Progress
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
 from graphstore.store import bulk, sweeping
+from graphstore.store.judging import Judge
 from graphstore.store.proposals import Extractor
 from graphstore.store.sweeping import Swept
 from graphstore.store.whole_store import WholeStore
@@ -423,8 +424,7 @@ class Store(WholeStore):
     ) -> dict[str, int]:
         """Load many rows: Arrow tables, DataFrames or iterables of dicts, with the same checks as the verbs.
 
-        Without a `tx_from` column it is one transaction; with one, ascending transactions, one for each instant. Returns what was stored of each table, which
-        may differ from what was given: new nodes, versions, new events and further occurrences, and links (one that is there already is none).
+        Without a `tx_from` column it is one transaction; with one, ascending transactions, one for each instant. Returns the counts loaded.
         Raises what the verbs raise, with the row's number; nothing is then kept of the transaction it is in.
         """
         return bulk.load(self, nodes=nodes, versions=versions, events=events, links=links, progress=progress)
@@ -450,11 +450,21 @@ class Store(WholeStore):
         """The ranks of source classes."""
         return dict(self._core.setting(TRUST) or {})
 
-    def sweep(self, extractor: Extractor | None = None, *, since: TimeLike | None = None) -> Swept:
+    def sweep(
+        self,
+        extractor: Extractor | None = None,
+        *,
+        judge: Judge | None = None,
+        since: TimeLike | None = None,
+    ) -> Swept:
         """Ask an extractor for links between what was recorded since the last sweep (or `since`) and all else, write what is admitted as one
         transaction, and do the upkeep. Without an extractor do only the upkeep. If the extractor raises, nothing is written and the next sweep asks again.
+
+        `judge` is asked about pairs: what was recorded since it was last asked, each with at most ten that seem to disagree with it or are nearest in words.
+        Where it says so, an inferred `contradicts` link with its reason is written, made by `judge`, in the same transaction. Raises InvalidError,
+        with nothing written, when it does not give one `links.Verdict` a pair.
         """
-        return sweeping.sweep(self, extractor, since, self.evict_old)
+        return sweeping.sweep(self, extractor, judge, since, self.evict_old)
 
     @property
     def retention(self) -> dict[str, int | None]:

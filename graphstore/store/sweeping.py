@@ -1,7 +1,8 @@
-"""The sweep, which runs outside of writes: an extractor proposes links between new things, and old events are evicted.
+"""The sweep, which runs outside of writes: an extractor proposes links between new things, a judge says which of them contradict each other, and old
+events are evicted.
 
-A sweep: a view → what was recorded since the last one → the extractor, with no lock held → a decision on its proposals → one
-transaction with the admitted links and the instant up to which was read → upkeep.
+A sweep: a view → what was recorded since the last one → the extractor and the judge, with no lock held → a decision on what they gave → one
+transaction with the links and the instant up to which was read → upkeep.
 """
 
 from __future__ import annotations
@@ -9,17 +10,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
+from graphstore.core.read.conflicts import linked
 from graphstore.core.read.view import View
 from graphstore.core.write.act import Act
 from graphstore.core.write.verbs import link_row
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
+from graphstore.store.judging import JUDGE, Judge, Pair, Verdict, pairs_of, verdicts
 from graphstore.store.proposals import Extractor, Proposal, Proposed, Refusal, decided, propose
 from graphstore.store.whole_store import WholeStore
-from graphstore.values.models import Link
+from graphstore.values.models import UPRIGHT, Link, Node
 from graphstore.values.period import TimeLike, instant, moment
 
-SWEPT = "swept"  # the setting: up to which tx an extractor was asked
+SWEPT = "swept"  # the settings: up to which tx an extractor was asked,
+JUDGED = "judged"  # and a judge
 COUNTED = 1000
 """The most contradictions, and shaky things, that are counted."""
 _TELLING = frozenset({"add_node", "revise", "record_event"})
@@ -28,7 +33,9 @@ _TELLING = frozenset({"add_node", "revise", "record_event"})
 @dataclass(frozen=True, slots=True)
 class Swept:
     """What a sweep did and found: how many things it asked about, recorded after `since` up to `until` (None: there was no extractor), the links
-    written, the proposals refused and why; the ids evicted; and how many contradictions are open and things shaky, up to 1000.
+    written, the proposals and verdicts refused and why; the ids evicted; and how many contradictions are open and things shaky, up to 1000.
+
+    `judged`: how many pairs a judge was asked about, None without a judge; `contradicting`: the links its verdicts became.
     """
 
     since: datetime | None
@@ -40,32 +47,31 @@ class Swept:
     evicted: tuple[str, ...]
     contradictions: int
     shaky: int
+    judged: int | None = None
+    contradicting: tuple[Link, ...] = ()
 
 
 def sweep(
-    store: WholeStore, extractor: Extractor | None, since: TimeLike | None, evict_old: Callable[[], list[str]]
+    store: WholeStore,
+    extractor: Extractor | None,
+    judge: Judge | None,
+    since: TimeLike | None,
+    evict_old: Callable[[], list[str]],
 ) -> Swept:
-    """One sweep; `evict_old` is its upkeep. Raises what the extractor raises, with nothing written."""
-    if extractor is not None and not callable(extractor):
-        raise InvalidError(
-            f"extractor {extractor!r} cannot be called. Give a function of a view and a list of ids."
-        )
-    began = _last(store) if since is None else moment(store._time(since, "since", "tx"))
-    until: datetime | None = None
-    ids: list[str] = []
-    links: tuple[Link, ...] = ()
-    proposed = decided((), ())
-    if extractor is not None:
-        view = store.as_of()
-        until = view.at.tx
-        ids = recorded_since(store, view, began)
-        if ids:
-            proposed = propose(view, extractor(view, list(ids)))
-            links, proposed = _write(store, proposed, until)
+    """One sweep; `evict_old` is its upkeep. Raises what the extractor and the judge raise, with nothing written."""
+    _refuse_no_function("extractor", extractor, "a view and a list of ids")
+    _refuse_no_function("judge", judge, "a list of pairs")
+    given = None if since is None else moment(store._time(since, "since", "tx"))
+    began = _last(store, SWEPT) if given is None else given
+    view = store.as_of()
+    ids = [] if extractor is None else recorded_since(store, view, began)
+    proposed = propose(view, extractor(view, list(ids))) if extractor and ids else decided((), ())
+    case = None if judge is None else _Case.heard(store, view, judge, given)
+    links, contradicting, proposed = _write(store, view, ids, proposed, case)
     evicted = evict_old()
     return Swept(
         since=began,
-        until=until,
+        until=None if extractor is None else view.at.tx,
         asked=len(ids),
         admitted=links,
         refused=proposed.refused,
@@ -73,7 +79,29 @@ def sweep(
         evicted=tuple(evicted),
         contradictions=len(store.contradictions(limit=COUNTED)),
         shaky=_shaky(store),
+        judged=None if case is None else len(case.pairs),
+        contradicting=contradicting,
     )
+
+
+def _refuse_no_function(name: str, function: object, of: str) -> None:
+    if function is not None and not callable(function):
+        raise InvalidError(f"{name} {function!r} cannot be called. Give a function of {of}.")
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """What a judge was asked about, and its verdicts."""
+
+    ids: list[str]
+    pairs: list[Pair]
+    verdicts: list[Verdict]
+
+    @classmethod
+    def heard(cls, store: WholeStore, view: View, judge: Judge, since: datetime | None) -> _Case:
+        ids = recorded_since(store, view, _last(store, JUDGED) if since is None else since)
+        pairs = pairs_of(view, ids)
+        return cls(ids, pairs, verdicts(judge, pairs) if pairs else [])
 
 
 def recorded_since(store: WholeStore, view: View, since: datetime | None) -> list[str]:
@@ -91,24 +119,71 @@ def recorded_since(store: WholeStore, view: View, since: datetime | None) -> lis
         ]
 
 
-def _last(store: WholeStore) -> datetime | None:
-    """Up to when an extractor was asked, None when never."""
-    kept = store._core.index.setting(SWEPT)
+def _last(store: WholeStore, setting: str) -> datetime | None:
+    """Up to when an extractor, or a judge, was asked; None when never."""
+    kept = store._core.index.setting(setting)
     return None if kept is None else moment(instant(kept))
 
 
-def _write(store: WholeStore, proposed: Proposed, until: datetime) -> tuple[tuple[Link, ...], Proposed]:
-    """Write the admitted links and how far was read. What the store refuses (a cycle, a cause after its effect) is refused with its message."""
+def _write(
+    store: WholeStore, view: View, ids: list[str], proposed: Proposed, case: _Case | None
+) -> tuple[tuple[Link, ...], tuple[Link, ...], Proposed]:
+    """Write the admitted links, the judge's, and how far was read. What the store refuses (a cycle, a cause after its effect) is refused with its message."""
+    if not (ids or (case and case.ids)):
+        return (), (), proposed
     links: list[Link] = []
+    contradicting: list[Link] = []
     refused = list(proposed.refused)
     with store.transaction():
         for proposal in proposed.admitted:
-            try:
-                links.append(_link(store, proposal))
-            except (InvalidError, ConflictError, NotFoundError) as error:
-                refused.append(Refusal(proposal, "refused by the store", str(error)))
-        store._keep("sweep", SWEPT, max(until, _last(store) or until).isoformat())
-    return tuple(links), decided(proposed.admitted, refused)
+            _admit(links, refused, proposal, partial(_link, store, proposal))
+        for pair, verdict in zip(case.pairs, case.verdicts, strict=True) if case else ():
+            if verdict.contradicts:
+                source, target = pair.newer.id, pair.older.id
+                proposal = Proposal(source, "contradicts", target, verdict.reason, JUDGE)
+                _admit(contradicting, refused, proposal, partial(_convict, store, pair, proposal))
+        for setting, read in ((SWEPT, bool(ids)), (JUDGED, bool(case and case.ids))):
+            if read:
+                until = max(view.at.tx, _last(store, setting) or view.at.tx)
+                store._keep("sweep", setting, until.isoformat())
+    return tuple(links), tuple(contradicting), decided(proposed.admitted, refused)
+
+
+def _admit(links: list[Link], refused: list[Refusal], proposal: Proposal, write: Callable[[], Link]) -> None:
+    try:
+        links.append(write())
+    except (InvalidError, ConflictError, NotFoundError) as error:
+        refused.append(Refusal(proposal, "refused by the store", str(error)))
+
+
+def _convict(store: WholeStore, pair: Pair, proposal: Proposal) -> Link:
+    """Link a pair that contradicts each other, from when both hold on. Raises ConflictError when they are not what was judged any more."""
+    with store._verb() as work:
+        act = Act(store._core, work)
+        sight = act.sight()
+        ends = [act.known(each.id, node=True) for each in (pair.newer, pair.older)]
+        for each, ent in zip((pair.newer, pair.older), ends, strict=True):
+            now = sight.thing(ent)
+            if now.standing not in UPRIGHT or not isinstance(now, Node) or now.ref != each.ref:
+                raise ConflictError(
+                    f"{each.id!r} changed while the judge was asked. The next sweep asks again."
+                )
+        if not linked(sight).isdisjoint({(ends[0], ends[1]), (ends[1], ends[0])}):
+            raise ConflictError(
+                f"{pair.newer.id!r} and {pair.older.id!r} were linked while the judge was asked."
+            )
+        row = link_row(
+            act,
+            proposal.source,
+            proposal.kind,
+            proposal.target,
+            reason=proposal.reason,
+            confidence="inferred",
+            created_by=JUDGE,
+            valid_from=max(pair.newer.valid_from, pair.older.valid_from),
+            metadata={} if pair.about is None else {"about": pair.about},
+        )
+        return act.sight().link(row)
 
 
 def _link(store: WholeStore, proposal: Proposal) -> Link:

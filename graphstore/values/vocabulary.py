@@ -11,7 +11,7 @@ from graphstore.errors import InvalidError
 from graphstore.values.models import Confidence
 
 Group = Literal["lifecycle", "factual", "thematic", "structural", "semantic", "custom"]
-Creator = Literal["store", "user", "agent", "extractor", "boundary", "daemon"]
+Creator = Literal["store", "user", "agent", "extractor", "judge", "boundary", "daemon"]
 
 Fall = Literal["superseded", "revised", "corrected", "retracted", "ended", "evicted", "erased", "shaky"]
 FALLS: tuple[Fall, ...] = get_args(Fall)
@@ -104,7 +104,7 @@ KINDS: Mapping[str, Kind] = {
         Kind("uses", "factual", "used_by", floor=3),
         Kind("works_on", "factual", "worked_on_by", floor=3),
         _symmetric("contrasts_with", "factual", floor=3),
-        _symmetric("contradicts", "factual", floor=3, creators=(*_PEOPLE, "store"), table=True),
+        _symmetric("contradicts", "factual", floor=3, creators=(*_PEOPLE, "judge", "store"), table=True),
         _symmetric("related_to", "factual", floor=3, creators=CREATORS, table=True),
         _symmetric("same_topic", "thematic", walked=False, cap=2),
         Kind(
@@ -136,8 +136,7 @@ ALIASES: Mapping[str, str] = {"relates": "related_to", "relates_to": "related_to
 _TABLES = frozenset(
     {"node", "event", "version", "op", "link", "absent", "has_version", "occurrence", "has_occurrence"}
 )  # labels of the graph
-_LONGEST = 200
-_NAME = re.compile(rf"[a-z][a-z0-9_]{{0,{_LONGEST - 1}}}\Z")
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,62}\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +231,7 @@ def new_kind(
     for word in (name, inverse or name):
         if not isinstance(word, str) or not _NAME.match(word):
             raise InvalidError(
-                f"{word!r} is no name for a link kind. Use lower case letters, digits and _, starting with a letter, at most {_LONGEST} characters."
+                f"{word!r} is no name for a link kind. Use lower case letters, digits and _, starting with a letter, at most 63."
             )
     if name in KINDS or name in ALIASES or name.startswith("possibly_") or name in _TABLES:
         raise InvalidError(f"{name!r} belongs to the built-in vocabulary and cannot be defined again.")
