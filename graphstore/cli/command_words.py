@@ -103,7 +103,7 @@ WORDS: dict[str, Word] = {
     "type": Word("Only those of this type."),
     "until": Word("Before then.", "TIME"),
     "user": Word("Whose it is."),
-    "valid_from": Word("It holds from here on.", "TIME"),
+    "valid_from": Word("It holds from here on; beginning: always did.", "TIME"),
     "valid_to": Word("It holds until here.", "TIME"),
     "window_days": Word("Hold each against those of so many days before it."),
 }

@@ -27,7 +27,7 @@ _OBSERVATIONS = "observations"
 _GROUPS = frozenset({"factual", "custom"})
 _NO_NAME = re.compile(r"[^a-z0-9]+")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_LONGEST_KIND = 50
+_LONGEST_KIND = 180  # characters: with what makes it differ from others it may have 200
 
 
 class Entity(BaseModel):
@@ -155,7 +155,7 @@ class Memory:
                 for each in made:
                     kind = self._kind(each.relationType)
                     if (each.source, kind, each.to) in taken:  # of a type that is written otherwise
-                        kind = self._kind(f"{kind} {digest(each.relationType)}")
+                        kind = self._kind(f"{kind[: _LONGEST_KIND - 13]} {digest(each.relationType)}")
                     taken.add((each.source, kind, each.to))
                     metadata = {"relationType": each.relationType, "from": each.source}
                     store.link(each.source, kind, each.to, created_by="agent", metadata=metadata)

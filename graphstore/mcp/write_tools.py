@@ -28,12 +28,14 @@ from graphstore.mcp.read_tools import RESTS, Id
 from graphstore.memory import recall
 from graphstore.values import sameness
 from graphstore.values.models import UPRIGHT, Link, Node
+from graphstore.values.period import BEGINNING, iso
 
 _ALIKE = 10  # of what a search finds, so many are looked at for the same and for the opposite
 _SHOWN = 20
 Reason = Annotated[str | None, Field(description="Why, in your words. It is kept and shown by `why`.")]
 From = Annotated[
-    str | None, Field(description="It holds from here on: a date or an instant. Left out: from now on.")
+    str | None,
+    Field(description="It holds from here on: a date, an instant, or beginning. Left out: from now on."),
 ]
 To = Annotated[str | None, Field(description="It holds until here. Left out: no end is known.")]
 Ids = list[str]
@@ -163,7 +165,8 @@ class Writes:
         """A node that states the same already where this would begin to hold. A key, an id, an end or links make it something new."""
         if new.key or new.id or new.valid_to or any(new.linked.values()):
             return None
-        view = self._desk.view(new.valid_from)
+        always = (new.valid_from or "").strip().lower() == "beginning"
+        view = self._desk.view(iso(BEGINNING) if always else new.valid_from)
         for hit in recall.recall(view, new.statement, _ALIKE, kinds=new.kind, hops=0):
             node = hit.node
             if isinstance(node, Node) and not (node.key or node.scope) and _says(node, new):

@@ -9,7 +9,9 @@ from typing import Any
 import orjson
 
 from graphstore.core.index.births import Birth, bear
+from graphstore.core.index.columns import Mark
 from graphstore.core.index.gc_pause import no_collecting
+from graphstore.core.index.index import Index
 from graphstore.core.write import verbs
 from graphstore.core.write.act import Act
 from graphstore.core.write.recording import Recording, Report, may_repeat
@@ -74,6 +76,7 @@ def load(
     total, count = sum(map(len, tables.values())), 0
     opened: _Opened = {}
     with no_collecting(), store._together():
+        before = store._core.index.mark()
         for at, steps in _steps(tables) if dated else _one_step(tables):
             with store._transact(None if at is None else instant(at), None, None) as work, store._core.lock:
                 loader = _Loader(Act(store._core, work), identities, opened)
@@ -87,7 +90,26 @@ def load(
                         loader.bear()
                         progress(count, total)
                 loader.bear()
-    return {name: len(table) for name, table in tables.items()}
+        return _stored(store._core.index, before)
+
+
+def _stored(index: Index, before: Mark) -> dict[str, int]:
+    """What a load left in the store: new nodes, their versions, new events and further occurrences of known ones, links written."""
+    after = index.mark()
+    born = index.is_event[before.entities : after.entities]
+    events = sum(map(bool, born))
+    described = sum(not index.is_event[ent] for ent in index.v_ent[before.versions : after.versions])
+    linked = {
+        index.k_link[row]
+        for row in range(before.link_rows, after.link_rows)
+        if index.o_verb[index.k_op[row]] == "link"
+    }
+    return {
+        "nodes": len(born) - events,
+        "versions": described,
+        "events": events + after.seen - before.seen,
+        "links": len(linked),
+    }
 
 
 def _identities(store: Writer, tables: dict[str, list[Row]]) -> dict[str, Row]:

@@ -424,7 +424,8 @@ class Store(WholeStore):
     ) -> dict[str, int]:
         """Load many rows: Arrow tables, DataFrames or iterables of dicts, with the same checks as the verbs.
 
-        Without a `tx_from` column it is one transaction; with one, ascending transactions, one for each instant. Returns the counts loaded.
+        Without a `tx_from` column it is one transaction; with one, ascending transactions, one for each instant. Returns what was stored of each table, which
+        may differ from what was given: new nodes, versions, new events and further occurrences, and links (one that is there already is none).
         Raises what the verbs raise, with the row's number; nothing is then kept of the transaction it is in.
         """
         return bulk.load(self, nodes=nodes, versions=versions, events=events, links=links, progress=progress)

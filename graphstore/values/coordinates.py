@@ -12,7 +12,7 @@ from typing import Literal
 
 from graphstore.errors import InvalidError, closest
 from graphstore.values.models import Snapshot
-from graphstore.values.period import BEGINNING, OPEN, Instant, TimeLike, exactly, instant
+from graphstore.values.period import BEGINNING, EDGES, Instant, TimeLike, exactly, instant
 
 Axis = Literal["valid", "tx"]
 Names = Callable[[], Iterable[Snapshot]]
@@ -27,7 +27,6 @@ FORMS = (
 )
 _DAY = 86_400_000_000
 _WORDS = ("now", "today", "yesterday")
-_EDGES = {"beginning": (BEGINNING, ("valid_from", "since")), "open": (OPEN, ("valid_to", "until"))}
 _MONTH = re.compile(r"\d{4}-\d\d\Z")
 # `2026-01…`, `2026W05…`, and digits alone, which ISO 8601 takes for a date as well
 _TIME = re.compile(r"[+-]?(\d{4}-\d|\d{4}-?W\d|\d{8}T|\d+\Z)")
@@ -41,7 +40,7 @@ def looks_like_time(text: str) -> bool:
 
 def _is_word(plain: str) -> bool:
     word = plain.lower()
-    return word in _WORDS or word in _EDGES
+    return word in _WORDS or word in EDGES
 
 
 def resolve(
@@ -94,8 +93,8 @@ def _relative(text: str, what: str, now: Instant, present: Instant) -> Instant |
         return present
     if word in _WORDS:
         return max(BEGINNING, now - now % _DAY - (_DAY if word == "yesterday" else 0))
-    if word in _EDGES:
-        at, where = _EDGES[word]
+    if word in EDGES:
+        at, where = EDGES[word]
         if what in where:
             return at
         raise InvalidError(f"{what} {text!r}: only {' and '.join(where)} can be {word}. {_forms(what)}")
@@ -108,7 +107,7 @@ def _relative(text: str, what: str, now: Instant, present: Instant) -> Instant |
 
 
 def _forms(what: str) -> str:
-    edge = next((word for word, (_, where) in _EDGES.items() if what in where), None)
+    edge = next((word for word, (_, where) in EDGES.items() if what in where), None)
     return f"{FORMS}." if edge is None else f"{FORMS}; {edge} for no bound."
 
 

@@ -19,16 +19,22 @@ TimeLike: TypeAlias = datetime | date | str
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 END_OF_TIME = datetime.max.replace(tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
+_BEGAN = datetime.min.replace(tzinfo=UTC)
 OPEN: Instant = (END_OF_TIME - EPOCH) // MICROSECOND
-BEGINNING: Instant = (datetime.min.replace(tzinfo=UTC) - EPOCH) // MICROSECOND
+BEGINNING: Instant = (_BEGAN - EPOCH) // MICROSECOND
+EDGES = {"beginning": (BEGINNING, ("valid_from", "since")), "open": (OPEN, ("valid_to", "until"))}
+"""The words for no bound: the instant of each, and the arguments that can be it."""
 
 
 def instant(value: TimeLike, what: str = "time") -> Instant:
-    """Microseconds since 1970 UTC of an aware datetime, a date (midnight UTC) or ISO 8601 text.
+    """Microseconds since 1970 UTC of an aware datetime, a date (midnight UTC) or ISO 8601 text; of `beginning` and `open` where `what` can be that.
 
     Raises InvalidError for a naive datetime, for text that is no ISO 8601, and for anything else.
     """
     if isinstance(value, str):
+        at, where = EDGES.get(value.strip().lower(), (0, ()))
+        if what in where:
+            return at
         value = _parse(value, what)
     if isinstance(value, datetime):
         if value.tzinfo is UTC:
@@ -81,10 +87,13 @@ def iso(at: Instant) -> str:
 
 
 def when(at: datetime | Instant | None, unbounded: str = "…") -> str:
-    """An instant as a person reads it: a date at midnight UTC, else to the minute or the second. `unbounded`: what None is."""
+    """An instant as a person reads it: a date at midnight UTC, else to the minute or the second. `unbounded`: what None is. The beginning of valid time
+    is `beginning`."""
     if isinstance(at, int):
         at = end_moment(at)
-    return unbounded if at is None else exactly(at.replace(microsecond=0))
+    if at is None:
+        return unbounded
+    return "beginning" if at == _BEGAN else exactly(at.replace(microsecond=0))
 
 
 def exactly(at: datetime | Instant) -> str:

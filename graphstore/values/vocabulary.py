@@ -136,7 +136,8 @@ ALIASES: Mapping[str, str] = {"relates": "related_to", "relates_to": "related_to
 _TABLES = frozenset(
     {"node", "event", "version", "op", "link", "absent", "has_version", "occurrence", "has_occurrence"}
 )  # labels of the graph
-_NAME = re.compile(r"[a-z][a-z0-9_]{0,62}\Z")
+_LONGEST = 200
+_NAME = re.compile(rf"[a-z][a-z0-9_]{{0,{_LONGEST - 1}}}\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +232,7 @@ def new_kind(
     for word in (name, inverse or name):
         if not isinstance(word, str) or not _NAME.match(word):
             raise InvalidError(
-                f"{word!r} is no name for a link kind. Use lower case letters, digits and _, starting with a letter, at most 63."
+                f"{word!r} is no name for a link kind. Use lower case letters, digits and _, starting with a letter, at most {_LONGEST} characters."
             )
     if name in KINDS or name in ALIASES or name.startswith("possibly_") or name in _TABLES:
         raise InvalidError(f"{name!r} belongs to the built-in vocabulary and cannot be defined again.")

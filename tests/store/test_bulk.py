@@ -6,6 +6,7 @@ import pytest
 
 import graphstore
 from graphstore import ConflictError, InvalidError
+from tests.conftest import day
 
 
 @pytest.fixture
@@ -77,6 +78,46 @@ def test_rows_say_what_the_verbs_of_one_transaction_say(one, other):
 
     assert told(other) == told(one)
     assert one.verify().ok
+
+
+def test_the_counts_are_of_what_is_stored_and_not_of_what_was_given(one):
+    versions = [
+        {"node_id": "a", "content": {"n": 1}, "valid_from": "2026-01-01"},
+        {"node_id": "a", "content": {"n": 2}, "valid_from": "2026-01-01"},
+        {"node_id": "b", "content": {}, "valid_from": "beginning", "valid_to": "open"},
+    ]
+    events = [
+        {"type": "error", "description": "it fell"},
+        {"type": "error", "description": "it fell"},
+        {"type": "deploy", "description": "v1", "id": "d"},
+        {"type": "deploy", "description": "v1", "id": "d"},
+    ]
+    links = [
+        {"source": "a", "kind": "uses", "target": "b"},
+        {"source": "b", "kind": "used_by", "target": "a"},
+    ]
+
+    assert {"nodes": 2, "versions": 2, "events": 3, "links": 1} == one.bulk_load(
+        nodes=[{"id": "a"}], versions=versions, events=events, links=links
+    )
+    assert [{"n": 2}, {}] == [version.content for id in ("a", "b") for version in one.versions(id)]
+    assert (day("0001-01-01"), None) == (one.node("b").valid_from, one.node("b").valid_to)
+    assert {"nodes": 0, "versions": 0, "events": 0, "links": 0} == one.bulk_load(
+        nodes=[{"id": "a"}], events=events[2:3], links=links
+    )
+
+
+def test_what_was_taken_back_later_was_stored(one):
+    times = {"tx_from": "2026-01-05", "tx_to": "2026-01-06"}
+    counts = one.bulk_load(
+        versions=[{"node_id": name, "content": {}, "tx_from": "2026-01-05"} for name in "ab"],
+        links=[
+            {"source": "a", "kind": "uses", "target": "b", **times},
+            {"source": "a", "kind": "uses", "target": "b", "tx_from": "2026-01-06"},
+        ],
+    )
+
+    assert {"nodes": 2, "versions": 2, "events": 0, "links": 2} == counts
 
 
 def test_progress_sees_what_was_told_so_far(one):

@@ -381,7 +381,7 @@ def test_a_confidence_is_one_of_two(store):
     ("space", {"name": "re views"}),
     ("empty", {"name": ""}),
     ("cypher", {"name": "a]->() DELETE"}),
-    ("too long", {"name": "a" * 64}),
+    ("too long", {"name": "a" * 201}),
     ("possibly", {"name": "possibly_reviews"}),
     ("link", {"name": "link"}),
     ("none", {"name": None}),

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from graphstore import GraphStore, InvalidError, NotFoundError, mcp, open
+from graphstore import GraphStore, InvalidError, NotFoundError, mcp, memory, open
 from graphstore.cli.shell.output import Output
 from graphstore.cli.shell.shell import Shell
 from graphstore.values.coordinates import looks_like_time, resolve
@@ -239,6 +239,28 @@ def test_no_door_takes_a_beginning_of_what_somebody_chose(known: Doors) -> None:
         assert "Nearest: 'deadbeef-notes'" in known.asker.refused("get", id=text)
         with pytest.raises(NotFoundError, match="Nearest: 'deadbeef-notes'"):
             known.shell.answer(f":get {text}")
+
+
+def test_every_door_takes_the_beginning_of_valid_time_and_says_it_again(known: Doors) -> None:
+    store, url, asker = known.store, known.url, known.asker
+    began = {"valid_from": "beginning"}
+    mem = memory.Memory(store)
+    ids = [
+        store.add_node("fact", {"says": "python"}, **began).id,
+        answer("add-node", url, "fact", '{"says": "command line"}', "--valid-from", "beginning")["id"],
+        Wire(url).post("/add_node", {"kind": "fact", "content": {"says": "http"}, **began})["id"],
+        asker.ask("remember", statement="mcp", **began)["thing"]["id"],
+        mem.remember("memory", layer="soul", **began).id,
+    ]
+    store.bulk_load(versions=[{"node_id": "loaded", "content": {}, **began, "valid_to": "open"}])
+    link = store.link(ids[0], "uses", ids[1], **began)
+
+    assert {day("0001-01-01")} == {store.node(id).valid_from for id in (*ids, "loaded")} | {link.valid_from}
+    assert "valid beginning → …" in run("add-node", url, "fact", "{}", "--valid-from", "Beginning")
+    assert "beginning" in run("history", url, ids[0])
+    assert "beginning" in str(store.query("MATCH (n:Node {id: $id}) RETURN n.valid_from", id=ids[0]))
+    store.retract(ids[0], **began, valid_to="2026-01-01", reason="not yet")
+    assert day("2026-01-01") == store.node(ids[0]).valid_from
 
 
 def test_python_and_http_want_whole_ids(known: Doors) -> None:

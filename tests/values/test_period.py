@@ -16,6 +16,7 @@ from graphstore.values.period import (
     EPOCH,
     OPEN,
     coalesce,
+    during,
     end_moment,
     exactly,
     instant,
@@ -86,6 +87,20 @@ def test_microseconds_survive_the_round_trip():
 def test_before_1970_is_negative_and_exact():
     assert instant(EPOCH - timedelta(microseconds=1)) == -1
     assert instant("0001-01-01") == BEGINNING
+
+
+def test_the_words_for_no_bound_are_read_where_they_can_be_and_the_beginning_is_shown_as_its_own() -> None:
+    assert (BEGINNING, BEGINNING) == (
+        instant("beginning", "valid_from"),
+        instant(" Beginning ", "valid_from"),
+    )
+    assert OPEN == instant("open", "valid_to")
+    for word, what in (("beginning", "valid_to"), ("beginning", "tx_from"), ("open", "valid_from")):
+        with pytest.raises(InvalidError, match="is no ISO 8601 time"):
+            instant(word, what)
+    assert ("beginning", "beginning") == (when(BEGINNING), when(moment(BEGINNING)))
+    assert "beginning → 2026-01-30" == during(moment(BEGINNING), datetime(2026, 1, 30, tzinfo=UTC))
+    assert "0001-01-01 00:00:00.000001Z" == exactly(BEGINNING + 1)
 
 
 def test_last_instant_reads_as_an_open_end():

@@ -418,7 +418,8 @@ class Reader(Painted):
     ) -> list[Chain]:
         """Every path along links whose `valid_from` never goes back, that passes nothing twice and has at most `depth` hops.
 
-        Ordered by (hops, arrival, link ids). Where there are more than `limit`, the last one given is `truncated`.
+        Ordered by (hops, arrival, link ids). With `both` also those along which it never goes forward, and chains of causes, whenever
+        their links began: see `View.path`. Where there are more than `limit`, the last one given is `truncated`.
         """
         with self._core.lock:
             return walks.paths(self._sight(), source, target, kinds, direction, limit, depth)
@@ -524,6 +525,8 @@ class View(Reader):
     ) -> Chain:
         """The best path along links whose `valid_from` never goes back: by fewest `hops`, or by earliest `arrival` (of the last link).
 
+        With `direction="both"` also those along which it never goes forward, and chains of causes either way, whenever their links began: so from
+        an effect to whatever `causes` finds there is one. Of as many hops, and by arrival, those forward in time come first.
         Its nodes and links are in the order of the path; that from a thing to itself has none. `depth`: at most so many hops.
         Raises NotFoundError when there is no path. A view's alone: the `path` of a store is its folder.
         """

@@ -4,14 +4,15 @@ A link is walked from its source to its target (`out`), the other way (`in`), or
 symmetric kind is walked from both ends. Links are shown as they are stored, whichever way they were walked.
 
 A path respects time when the `valid_from` of its links never goes back. So where a link leads does not depend on how its source was
-reached, and each link has to be walked once only, the first time it may be: that keeps the search linear in the links.
+reached, and each link has to be walked once only, the first time it may be: that keeps the search linear in the links. A path either way
+may go against time as well, or be a chain of causes: each of these orders is a search of its own, over instants that are turned round or all alike.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from heapq import heappop, heappush
+from heapq import heappop, heappush, merge
 from itertools import islice
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -31,11 +32,12 @@ Kinds: TypeAlias = Iterable[str] | str
 Trail: TypeAlias = list["Pass"]
 Pass: TypeAlias = tuple[
     Instant, str, int, int
-]  # a link on the way: when it begins to hold, its id; its row, and the thing it leads to
+]  # a link on the way: when it begins to hold (as its `Ways` count time), its id; its row, and the thing it leads to
 
 DIRECTIONS = ("out", "in", "both")
 BESTS = ("hops", "arrival")
 _BACK: dict[str, Direction] = {"out": "in", "in": "out", "both": "both"}
+_ONE_WAY: tuple[Direction, ...] = ("out", "in")
 
 
 def causes(sight: Sight, id: str, depth: int) -> Chain:
@@ -81,44 +83,80 @@ def path(
         raise InvalidError.choice("way to choose a path (by=)", by, BESTS)
     most = OPEN if depth is None else at_least_one("depth", depth)
     start, goal = sight.resolve(source)[0], sight.resolve(target)[0]
-    ways = Ways(sight, kinds, direction)
+    orders = _orders(sight, kinds, direction)
     if start == goal:
         return _along(sight, start, [], False)
-    trail = (
-        Search(ways, start, goal).first(most) if by == "hops" else Search(ways, start, goal).earliest(most)
-    )
-    if trail is None:
+    best: Trail | None = None
+    for ways in orders:
+        search = Search(ways, start, goal)
+        trail = search.first(most) if by == "hops" else search.earliest(most)
+        if trail is not None:
+            best, most = trail, len(trail) - 1
+        if best is not None and (by == "arrival" or most == 0):
+            break
+    if best is None:
         names = sight.index.names
+        order = "the order of time" if len(orders) == 1 else "the order of time or against it"
         raise NotFoundError(
-            f"no path from {names[start]!r} to {names[goal]!r} {_described(kinds, direction, depth)}, in the order of time, "
+            f"no path from {names[start]!r} to {names[goal]!r} {_described(kinds, direction, depth)}, in {order}, "
             f"at valid {exactly(sight.valid)} as known at {exactly(sight.tx)}."
         )
-    return _along(sight, start, trail, False)
+    return _along(sight, start, best, False)
 
 
 def paths(
     sight: Sight, source: str, target: str, kinds: Kinds, direction: Direction, limit: int, depth: int
 ) -> list[Chain]:
-    """All time-respecting paths that pass no thing twice, by (hops, arrival, link ids)."""
+    """All paths that pass no thing twice, by (hops, order, arrival, link ids)."""
     at_least_one("limit", limit)
     at_least_one("depth", depth)
     start, goal = sight.resolve(source)[0], sight.resolve(target)[0]
-    ways, back = Ways(sight, kinds, direction), Ways(sight, kinds, _BACK[direction])
+    orders = _orders(sight, kinds, direction)
     if start == goal:
         return [_along(sight, start, [], False)]
-    trails = list(islice(Paths(ways, back, start, goal, depth).found(), limit + 1))
+    found = merge(*(Paths(ways, ways.back(), start, goal, depth).found() for ways in orders), key=len)
+    trails = list(islice(_each_once(found), limit + 1))
     cut = len(trails) > limit
     return [_along(sight, start, trail, cut and n == limit) for n, trail in enumerate(trails[:limit], 1)]
 
 
-class Ways:
-    """Which links lead on from a thing: of some kinds, in one direction, at one coordinate."""
+def _orders(sight: Sight, kinds: Kinds, direction: Direction) -> list[Ways]:
+    """The orders a path may have: forward in time; either way also back in time, and along causal links from effect to cause or from cause to effect,
+    whenever these began to hold."""
+    if isinstance(kinds, Iterable) and not isinstance(kinds, str):
+        kinds = tuple(kinds)  # asked for each order
+    forward = Ways(sight, kinds, direction)
+    if direction != "both":
+        return [forward]
+    known = sight.core.vocabulary.kinds
+    causal = [name for name in sorted(frozenset().union(*_named(sight, kinds))) if known[name].causal]
+    chains = [Ways(sight, causal, way, pace=0) for way in _ONE_WAY] if causal else []
+    return [forward, Ways(sight, kinds, direction, pace=-1), *chains]
 
-    def __init__(self, sight: Sight, kinds: Kinds, direction: Direction) -> None:
+
+def _each_once(trails: Iterable[Trail]) -> Iterator[Trail]:
+    """The trails, each the first time only: one whose links begin together has several orders."""
+    seen = set()
+    for trail in trails:
+        rows = tuple(row for _, _, row, _ in trail)
+        if rows not in seen:
+            seen.add(rows)
+            yield trail
+
+
+class Ways:
+    """Which links lead on from a thing: of some kinds, in one direction, at one coordinate.
+
+    `pace`: what their instants are multiplied with. 1: time goes on, -1: it goes back, 0: all begin together.
+    """
+
+    def __init__(self, sight: Sight, kinds: Kinds, direction: Direction, *, pace: int = 1) -> None:
         """Raises InvalidError for an unknown kind or direction."""
         if direction not in DIRECTIONS:
             raise InvalidError.choice("direction", direction, DIRECTIONS)
         self.sight = sight
+        self.pace = pace
+        self._named = kinds, direction
         self._in_order: dict[int, list[Pass]] = {}
         straight, turned = _named(sight, kinds)
         even = {name for name in straight if sight.core.vocabulary.kinds[name].symmetric}
@@ -132,13 +170,18 @@ class Ways:
             (index.into, frozenset(back), index.l_src),
         )
 
+    def back(self) -> Ways:
+        """The same links, walked the other way."""
+        kinds, direction = self._named
+        return Ways(self.sight, kinds, _BACK[direction], pace=self.pace)
+
     def onward(self, ent: int) -> list[Pass]:
         """The links that lead on from a thing, in no order."""
         sight, index = self.sight, self.sight.index
         l_kind, l_name, k_from, find = index.l_kind, index.l_name, index.k_from, index.find_link
-        valid, tx = sight.valid, sight.tx
+        valid, tx, pace = sight.valid, sight.tx, self.pace
         return [
-            (k_from[row], l_name[link], row, ends[link])
+            (pace * k_from[row], l_name[link], row, ends[link])
             for side, kinds, ends in self._sides
             for link in side.get(ent, ())
             if l_kind[link] in kinds and (row := find(link, valid, tx)) >= 0

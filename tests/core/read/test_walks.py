@@ -210,6 +210,54 @@ def test_no_path_says_what_was_looked_for(roads):
     assert [] == roads.paths("e", "a")
 
 
+@pytest.fixture
+def outage(store: GraphStore) -> View:
+    """outage caused by overload caused by retries caused by a deploy, told in no order; and a report of the outage."""
+    known(store, "outage", "overload", "retries", "deploy", "report")
+    store.bulk_load(
+        links=[
+            road("outage", "overload", 7, "caused_by"),
+            road("overload", "retries", 9, "caused_by"),
+            road("retries", "deploy", 2, "caused_by"),
+            road("report", "outage", 9, "related_to"),
+        ]
+    )
+    return store.as_of()
+
+
+def test_a_path_either_way_finds_what_causes_finds(outage):
+    for cause in outage.causes("outage").nodes:
+        assert cause.id == outage.path("outage", cause.id, direction="both").nodes[-1].id
+        assert "outage" == outage.path(cause.id, "outage", direction="both").nodes[-1].id
+    chain = outage.path("outage", "deploy", direction="both")
+
+    assert ["overload", "retries", "deploy"] == ids(chain)
+    assert ["outageoverload", "overloadretries", "retriesdeploy"] == link_ids(chain)
+    assert [chain] == outage.paths("outage", "deploy", direction="both")
+    assert [chain] == outage.paths("outage", "deploy", "causes", "both")
+    assert chain == outage.path("outage", "deploy", by="arrival", direction="both")
+    assert outage.path("outage", "deploy", direction="both") == outage.path(
+        "outage", "deploy", (name for name in ["caused_by"]), direction="both"
+    )
+
+
+def test_only_causes_are_walked_in_any_order(outage):
+    with pytest.raises(NotFoundError, match="in the order of time or against it"):
+        outage.path("report", "deploy", direction="both")
+    with pytest.raises(NotFoundError, match="either way, within 2 hops"):
+        outage.path("outage", "deploy", direction="both", depth=2)
+    with pytest.raises(NotFoundError):
+        outage.path("outage", "deploy")
+
+
+def test_a_path_either_way_may_go_back_in_time(roads):
+    assert ["ad"] == link_ids(roads.path("d", "a", direction="both"))
+    assert ["de", "cd", "bc"] == link_ids(roads.path("e", "b", direction="both", by="arrival", depth=3))
+    both = roads.paths("e", "a", direction="both")
+    assert [["de", "ad"], ["de", "cd", "bc", "ab"]] == [link_ids(each) for each in both]
+    assert [["de", "ad"]] == [link_ids(each) for each in roads.paths("e", "a", direction="in")]
+
+
 def test_a_path_has_at_most_so_many_hops(roads):
     assert ["ad"] == link_ids(roads.path("a", "d", by="arrival", depth=2))
     with pytest.raises(NotFoundError, match="within 3 hops"):
@@ -281,17 +329,25 @@ def test_ten_thousand_hops_are_no_deep_water(store):
 NAMES = [f"n{number}" for number in range(6)]
 day = st.integers(0, LAST)
 name = st.sampled_from(NAMES)
-kind = st.sampled_from(["precedes", "uses", "related_to", "same_topic"])
+kind = st.sampled_from(["precedes", "uses", "related_to", "same_topic", "caused_by"])
 period = st.tuples(day, st.integers(1, LAST) | st.none())
 stated = st.lists(st.tuples(name, kind, name, period), max_size=14, unique_by=lambda each: each[:3])
 kinds = st.sampled_from(
-    [(), "precedes", "follows", ("uses", "related_to"), ("used_by",), ("same_topic", "follows", "uses")]
+    [
+        (),
+        "precedes",
+        "follows",
+        ("uses", "related_to"),
+        ("used_by",),
+        ("same_topic", "follows", "uses"),
+        "causes",
+    ]
 )
 direction = st.sampled_from(["out", "in", "both"])
 patient = settings(deadline=None, max_examples=150, suppress_health_check=list(HealthCheck))
-INVERSE = {"follows": "precedes", "used_by": "uses"}
+INVERSE = {"follows": "precedes", "used_by": "uses", "causes": "caused_by"}
 EVEN = {"related_to", "same_topic"}
-WALKED = ("precedes", "uses", "related_to")
+WALKED = ("precedes", "uses", "related_to", "caused_by")
 
 
 def built(links: list[Any], taken_back: set[int]) -> GraphStore:
@@ -305,6 +361,8 @@ def built(links: list[Any], taken_back: set[int]) -> GraphStore:
             continue
         made.append((source, kind, target))
         until = None if days is None else at(since + days)
+        if kind == "caused_by" and (target, kind, source) in made:
+            continue  # two things do not cause each other
         link = store.link(source, kind, target, valid_from=at(since), valid_to=until)
         now[0] += timedelta(hours=1)
         if number in taken_back:
@@ -332,20 +390,36 @@ def picture(view: View, kinds: Any, direction: str) -> networkx.MultiDiGraph[str
     graph: networkx.MultiDiGraph[str] = networkx.MultiDiGraph()
     graph.add_nodes_from(NAMES)
     for one, two, link in steps(view, kinds, direction):
-        graph.add_edge(one, two, key=link.id, since=link.valid_from)
+        graph.add_edge(
+            one, two, key=link.id, since=link.valid_from, kind=link.kind, said=(link.source, link.target)
+        )
     return graph
 
 
-def every_path(
-    graph: networkx.MultiDiGraph[str], source: str, target: str
-) -> list[tuple[int, datetime, list[str]]]:
-    """Every simple path that never goes back in time, by trying all: hops, arrival, link ids; in that order."""
-    found = []
+FORWARD, BACKWARD, CAUSES, EFFECTS = range(4)
+Tried = tuple[int, int, float, list[str]]
+
+
+def every_path(graph: networkx.MultiDiGraph[str], source: str, target: str, either_way: bool) -> list[Tried]:
+    """Every simple path, by trying all: hops, its order, arrival, link ids; in that order. Either way it may go back in time too, or be a chain
+    of causes."""
+    found: dict[tuple[str, ...], Tried] = {}
     for edges in networkx.all_simple_edge_paths(graph, source, target):
-        since = [graph.edges[edge]["since"] for edge in edges]
-        if since == sorted(since):
-            found.append((len(edges), since[-1], [key for _, _, key in edges]))
-    return sorted(found)
+        since = [graph.edges[edge]["since"].timestamp() for edge in edges]
+        ids = [key for _, _, key in edges]
+        ends = [(one, two) for one, two, _ in edges]
+        said = [graph.edges[edge]["said"] for edge in edges]
+        causal = all(graph.edges[edge]["kind"] == "caused_by" for edge in edges)
+        orders = [
+            (FORWARD, since == sorted(since), since[-1]),
+            (BACKWARD, either_way and since == sorted(since, reverse=True), -since[-1]),
+            (CAUSES, either_way and causal and said == ends, 0),
+            (EFFECTS, either_way and causal and said == [(two, one) for one, two in ends], 0),
+        ]
+        there = [(len(ids), order, arrival, ids) for order, holds, arrival in orders if holds]
+        if there:
+            found[tuple(ids)] = there[0]
+    return sorted(found.values())
 
 
 views = st.tuples(stated, st.sets(st.integers(0, 13), max_size=3), day, st.integers(0, 20))
@@ -387,11 +461,13 @@ def test_paths_are_all_that_can_be_found_by_trying(drawn, source, target, kinds,
         return
     view = view_of(drawn)
     everything = [
-        each for each in every_path(picture(view, kinds, direction), source, target) if each[0] <= depth
+        each
+        for each in every_path(picture(view, kinds, direction), source, target, direction == "both")
+        if each[0] <= depth
     ]
     found = view.paths(source, target, kinds, direction, depth=depth, limit=10_000)
 
-    assert [trail for _, _, trail in everything] == [link_ids(each) for each in found]
+    assert [trail for _, _, _, trail in everything] == [link_ids(each) for each in found]
     assert not any(each.truncated for each in found)
     for limit in (1, 2):
         some = view.paths(source, target, kinds, direction, limit, depth)
@@ -407,7 +483,7 @@ def test_a_path_is_the_best_that_can_be_found_by_trying(drawn, source, target, k
     view = view_of(drawn)
     everything = [
         each
-        for each in every_path(picture(view, kinds, direction), source, target)
+        for each in every_path(picture(view, kinds, direction), source, target, direction == "both")
         if each[0] <= (depth or 99)
     ]
     if not everything:
@@ -415,11 +491,11 @@ def test_a_path_is_the_best_that_can_be_found_by_trying(drawn, source, target, k
             with pytest.raises(NotFoundError):
                 view.path(source, target, kinds, by, direction, depth)
         return
-    fewest = min(everything, key=lambda each: (each[0], each[2]))
-    earliest = min(everything, key=lambda each: (each[1], each[0], each[2]))
+    fewest = min(everything, key=lambda each: (each[0], each[1], each[3]))
+    earliest = min(everything, key=lambda each: (each[1], each[2], each[0], each[3]))
 
-    assert fewest[2] == link_ids(view.path(source, target, kinds, "hops", direction, depth))
-    assert earliest[2] == link_ids(view.path(source, target, kinds, "arrival", direction, depth))
+    assert fewest[3] == link_ids(view.path(source, target, kinds, "hops", direction, depth))
+    assert earliest[3] == link_ids(view.path(source, target, kinds, "arrival", direction, depth))
 
 
 @patient

@@ -279,6 +279,24 @@ def test_many_closings_are_checkpointed(disk_store: GraphStore, clock: Clock) ->
     ).single() == {"n": 2500}
 
 
+def test_a_kind_of_200_characters_is_a_table_like_any_other(disk_store: GraphStore) -> None:
+    a, b = (disk_store.add_node("fact", {"n": n}).id for n in (1, 2))
+    names = ["k" * 200, "k" * 199 + "j"]
+    for name in names:
+        disk_store.define_kind(name)
+        disk_store.link(a, name, b)
+        assert 1 == len(disk_store.query(f"MATCH (:Node)-[r:{name.upper()}]->(:Node) RETURN r.id"))
+    disk_store.promote_kind(names[0])
+
+    assert [{"kind": names[0]}] == disk_store.query_tables(
+        f"MATCH (:Node)-[r:{names[0].upper()}]->(:Node) RETURN r.kind AS kind"
+    ).rows()
+    assert [{"kind": names[1]}] == disk_store.query_tables(
+        "MATCH (:Node)-[r:LINK]->(:Node) RETURN r.kind AS kind"
+    ).rows()
+    assert disk_store._core.graphs.verify() == []
+
+
 def test_promoting_a_kind_moves_its_links_to_a_table_of_their_own(disk_store: GraphStore) -> None:
     a, b = (disk_store.add_node("fact", {"n": n}).id for n in (1, 2))
     disk_store.define_kind("owns")
