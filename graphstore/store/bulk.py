@@ -295,6 +295,7 @@ class _Loader:
             raise ConflictError(f"{name!r} is an event already. Choose another id for the node.")
         if trigger is None:
             body["trigger"] = "user_feedback"
+        self.act.trust(row.get("source")).guard(ent, [during])
         op = work.op("revise", name, row.get("reason"))
         self.act.turn(ent, [during], body["content"], op)
         work.describe(ent, [during], body, op)
@@ -313,8 +314,8 @@ class _Loader:
             self._wait("add_node", self.act.free_id(name), kind, scope, during, body, reason)
             return
         self.bear()
-        filling = Filling(self.act, Slot(kind, slot, scope), during[0], stop)
-        filling.refuse_untrusted(body.get("source"))
+        filling = Filling(self.act, Slot(kind, slot, scope), during[0], stop, source=body.get("source"))
+        filling.refuse_untrusted()
         op = work.op("add_node", self.act.free_id(name), reason)
         ent = index.add_entity(name, False, kind, slot, scope, work.tx)
         work.describe(ent, [filling.during], body, op)

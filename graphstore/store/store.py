@@ -17,7 +17,7 @@ from graphstore.core.index.occurrences import POINTS
 from graphstore.core.journal.branch_records import BranchRecord
 from graphstore.core.journal.line import FORGETTING
 from graphstore.core.read import view_diff
-from graphstore.core.read.sight import Core
+from graphstore.core.read.sight import Core, Sight
 from graphstore.core.read.view import Reader, View
 from graphstore.core.search.search import Search
 from graphstore.core.tables.graphs import Graphs
@@ -28,7 +28,9 @@ from graphstore.core.write.merge_write import MergeWriter
 from graphstore.core.write.recording import Recording, Report
 from graphstore.core.write.resolving import resolve
 from graphstore.core.write.retention import Content
-from graphstore.core.write.slots import TRUST, confirm
+from graphstore.core.write.slots import confirm
+from graphstore.core.write.trust import TRUST
+from graphstore.core.write.undoing import Undoing
 from graphstore.core.write.writer import Clock, Progress
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
 from graphstore.store import bulk, sweeping
@@ -41,6 +43,7 @@ from graphstore.values.fingerprints import BROKEN, NEVER_OPEN
 from graphstore.values.inputs import Thing, event_of, id_of, ids, optional_text, printable, text_of
 from graphstore.values.models import (
     BranchInfo,
+    Change,
     Contradiction,
     Link,
     Merge,
@@ -207,6 +210,22 @@ class Store(WholeStore):
             now = index.find(ent, work.tx, work.tx)
             row = now if now >= 0 else index.now_of[ent][-1]
             confirm(act, row, reason, optional_text("source", source))
+
+    def undo(self, tx: TimeLike | Change, *, reason: str) -> Change:
+        """Take back one transaction, by its instant or one of its changes: what it opened is closed, and what it closed is open again. Returns the
+        operation, itself a transaction; undone in turn, it counts again.
+
+        What the transaction introduced stays known, as retracted. Raises NotFoundError where there is no such transaction; ConflictError, with the
+        ids, when something was built on it since or a more trusted source would be taken back; InvalidError inside a transaction.
+        """
+        text_of("reason", reason)
+        with self._by_itself("undo()"), self._verb() as work:
+            core = self._core
+            wanted = tx.tx if isinstance(tx, Change) else tx
+            at = Act(core, work).transaction(wanted)
+            Undoing(core, work, at).write(reason)
+            op = len(core.index.o_tx) - 1
+            return Sight(core, work.tx, work.tx).change(op)
 
     # ------------------------------------------------------------------ verbs: links
 

@@ -22,6 +22,7 @@ MICROSECOND = timedelta(microseconds=1)
 _BEGAN = datetime.min.replace(tzinfo=UTC)
 OPEN: Instant = (END_OF_TIME - EPOCH) // MICROSECOND
 BEGINNING: Instant = (_BEGAN - EPOCH) // MICROSECOND
+ALWAYS: Period = (BEGINNING, OPEN)
 EDGES = {"beginning": (BEGINNING, ("valid_from", "since")), "open": (OPEN, ("valid_to", "until"))}
 """The words for no bound: the instant of each, and the arguments that can be it."""
 

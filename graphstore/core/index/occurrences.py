@@ -45,6 +45,11 @@ class Happened:
         repeats = self._repeats(ent)
         if not repeats:
             return first, first, 1
+        if index.undone_by:
+            known = self._reported(ent)
+            by = max(self.valid, min(known))
+            past = [at for at in known if at <= by]
+            return min(known), max(past), len(past)
         newest = index.seen_of[ent][repeats - 1]
         began, last = min(first, index.s_first[newest]), max(first, index.s_last[newest])
         if last <= self.valid:
@@ -131,6 +136,8 @@ class Happened:
         """Every instant known here, future ones included, in the order they were recorded."""
         index = self.index
         rows = index.seen_of.get(ent, ())[: self._repeats(ent)]
+        if index.undone_by:
+            rows = [row for row in rows if index.believed_op(index.s_op[row], self.tx)]
         return [index.first_reported(ent), *(index.s_at[row] for row in rows)]
 
     def _resolving(self, ent: int) -> list[tuple[Instant, int]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from functools import partial
 from itertools import islice
@@ -12,11 +12,14 @@ from graphstore.core.index.index import Index
 from graphstore.core.read import snapshots
 from graphstore.core.read.sight import Core, Sight
 from graphstore.core.write.transaction import Transaction
+from graphstore.core.write.trust import Trust
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
 from graphstore.values.coordinates import resolve
 from graphstore.values.inputs import printable, text_of
 from graphstore.values.models import Json, Node
-from graphstore.values.period import Instant, Period, TimeLike, coalesce, overlap
+from graphstore.values.period import Instant, Period, TimeLike, coalesce, exactly, overlap
+
+_SECOND = 1_000_000
 
 
 def new_id(index: Index) -> str:
@@ -41,6 +44,31 @@ class Act:
     def time(self, value: TimeLike, what: str) -> Instant:
         """The instant a caller gave; "now" is the transaction's instant."""
         return resolve(value, what, self.work.tx, partial(snapshots.known, self.index, self.work.tx))
+
+    def transaction(self, value: TimeLike) -> Instant:
+        """The instant of the transaction a caller means: exactly that, or the only one within the second that a time without a fraction names."""
+        index = self.index
+        at = resolve(
+            value,
+            "tx",
+            self.work.tx,
+            partial(snapshots.known, index, self.work.tx),
+            axis="tx",
+            present=self.work.tx,
+        )
+        first = bisect_left(index.t_tx, at)
+        if first < len(index.t_tx) and index.t_tx[first] == at:
+            return at
+        within = index.t_tx[first : bisect_left(index.t_tx, at + _SECOND)] if at % _SECOND == 0 else ()
+        if len(within) > 1:
+            raise ConflictError(
+                f"{len(within)} transactions lie in the second of {exactly(at)}: {', '.join(map(exactly, within[:4]))}. Give one exactly."
+            )
+        return within[0] if within else at
+
+    def trust(self, source: str | None = None) -> Trust:
+        """The trust of the store, the writer being `source`, else the transaction's author."""
+        return Trust(self.core, self.work.author, source)
 
     def free_id(self, id: str) -> str:
         """An id that a caller wants for something new. Raises ConflictError when it is taken."""

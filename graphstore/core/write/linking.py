@@ -9,10 +9,11 @@ from typing import NamedTuple
 from graphstore.core.index.index import Index
 from graphstore.core.read.sight import Core, in_time
 from graphstore.core.write.transaction import Transaction
+from graphstore.core.write.trust import Trust
 from graphstore.errors import ConflictError, InvalidError
 from graphstore.values.inputs import printable
 from graphstore.values.models import Json
-from graphstore.values.period import OPEN, Instant, Period, exactly, overlap
+from graphstore.values.period import ALWAYS, OPEN, Instant, Period, coalesce, exactly, overlap
 from graphstore.values.vocabulary import Kind
 
 
@@ -54,10 +55,11 @@ class Claim:
 class Linking:
     """The links of one transaction."""
 
-    def __init__(self, core: Core, work: Transaction) -> None:
+    def __init__(self, core: Core, work: Transaction, source: str | None = None) -> None:
         self.core = core
         self.index = core.index
         self.work = work
+        self.trust = Trust(core, work.author, source)
 
     def kind(self, name: str) -> Kind:
         """A kind by its canonical name."""
@@ -101,10 +103,28 @@ class Linking:
         elif not index.is_event[old] and any(overlap(held, during) for during in self.work.validity(old)):
             op = self._op(op, verb, link)  # recorded before, but the old one was revised since
         if op >= 0 and not index.is_event[old]:
+            self.trust.guard(old, [held])
             gone = self.work.take(old, held, op)
             if gone or row >= before:
                 self.work.set_taken(link, [*index.taken.get(link, ()), *gone])
         return row
+
+    def correct(self, new: int, old: int, span: Period, reason: str | None) -> None:
+        """Take back the old thing over the part of `span` that the new one holds; an event whole. Raises ConflictError for what a more trusted source said."""
+        index, work = self.index, self.work
+        spans = coalesce(
+            part for row in index.now_of[new] if (part := overlap((index.r_from[row], index.r_to[row]), span))
+        )
+        if index.is_event[old] and spans:
+            spans = [ALWAYS]
+        self.trust.guard(old, spans)
+        there = [(index.r_from[row], index.r_to[row]) for row in index.now_of[old]]
+        if any(overlap(part, during) for part in spans for during in there):
+            op = work.op("correct", index.names[old], reason)
+            for part in spans:
+                work.take(old, part, op)
+        for part in spans if index.now_of[old] else spans and [ALWAYS]:
+            work.drop_kept(old, part)
 
     def join(self, ends: Ends, span: Period, claim: Claim, op: int = -1, *, verb: str = "link") -> int:
         """The row of the link: an existing one, or a new one by the operation `op` or by one of its own."""

@@ -15,7 +15,7 @@ from graphstore.core.index.index import Index
 from graphstore.core.journal.line import dumps
 from graphstore.core.read.sight import Core, Sight
 from graphstore.core.read.view_diff import description
-from graphstore.core.write.slots import TRUST
+from graphstore.core.write.trust import TRUST
 from graphstore.errors import InvalidError
 from graphstore.values.models import Event, Json, Link, MergeConflict, Node
 from graphstore.values.period import OPEN, Instant, Period, coalesce, end_moment, moment, overlap, without_all

@@ -10,8 +10,8 @@ from graphstore.core.read.sight import Core
 from graphstore.core.read.view_diff import description
 from graphstore.core.write.linking import Claim, Ends, Linking
 from graphstore.core.write.merge_plan import MergePlan, NodePlan, Triple, Win, between, claimed
-from graphstore.core.write.slots import TRUST
 from graphstore.core.write.transaction import Transaction
+from graphstore.core.write.trust import TRUST
 from graphstore.values.models import Merge
 from graphstore.values.period import (
     BEGINNING,

@@ -10,14 +10,13 @@ from graphstore.core.index.index import Index
 from graphstore.core.write.act import Act
 from graphstore.core.write.linking import Claim, Ends, Linking
 from graphstore.core.write.recording import Recording, Report
-from graphstore.errors import ConflictError
+from graphstore.core.write.trust import Trust
 from graphstore.values import sameness
 from graphstore.values.fingerprints import CONFIRMATION
 from graphstore.values.inputs import event_of
 from graphstore.values.models import Json
 from graphstore.values.period import OPEN, Instant, Period
 
-TRUST = "trust"
 _MINTED = ("transition", "contradicts")  # beside `supersedes`
 
 
@@ -54,13 +53,9 @@ def span_of(rows: Iterable[Held], start: Instant, stop: Instant | None) -> Perio
     return start, stop
 
 
-def rank(ranks: dict[str, int], source: str | None) -> int:
-    """The trust in a source: that of its class, the part before the first colon; 0 for one that has no rank."""
-    return ranks.get((source or "").partition(":")[0], 0)
-
-
 class Filling:
-    """One value put into a slot, in one transaction. `named`: what it supersedes explicitly; the value does not end where one of these begins."""
+    """One value put into a slot, in one transaction. `named`: what it supersedes explicitly, `corrected`: what it corrects; the value does not end
+    where one of these begins."""
 
     def __init__(
         self,
@@ -69,12 +64,15 @@ class Filling:
         start: Instant,
         stop: Instant | None,
         named: frozenset[int] = frozenset(),
+        corrected: frozenset[int] = frozenset(),
+        source: str | None = None,
     ) -> None:
         self.core, self.index, self.work = act.core, act.index, act.work
         self.slot = slot
-        self.named = named
+        self.named, self.corrected, self.source = named, corrected, source
         self.rows = held(self.index, slot)
-        self.during = span_of((row for row in self.rows if row.ent not in named), start, stop)
+        gives_way = named | corrected
+        self.during = span_of((row for row in self.rows if row.ent not in gives_way), start, stop)
 
     def restated(self, body: Json) -> int:
         """The row with the same content over the whole period, or -1."""
@@ -86,21 +84,18 @@ class Filling:
                     return row.row
         return -1
 
-    def refuse_untrusted(self, source: str | None) -> None:
-        """Raise ConflictError when a source would close a value of a source that ranks higher."""
-        ranks: dict[str, int] = self.index.setting(TRUST) or {}
-        for row in self._met() if ranks else ():
-            prior = self._body(row.row).get("source")
-            if rank(ranks, source) < rank(ranks, prior):
-                raise ConflictError(
-                    f"source {source!r} (trust {rank(ranks, source)}) may not replace {self.index.names[row.ent]!r} from {prior!r} "
-                    f"(trust {rank(ranks, prior)}) in the slot {self.slot.key!r}. Give a source that ranks as high, or another scope."
-                )
+    def refuse_untrusted(self) -> None:
+        """Raise ConflictError when the source would close a value of a source or author that ranks higher."""
+        trust = Trust(self.core, self.work.author, self.source)
+        for row in self._met() if trust.ranks else ():
+            trust.guard(row.ent, [self.during])
 
     def close(self, new: int, reason: str | None, op: int) -> None:
         """End what held there for the period of the new value, and link the value with what it replaced."""
         start, stop = self.during
         for row in self._met():
+            if row.ent in self.corrected:
+                continue
             if row.start <= start:
                 until = stop if self._goes_on(row.ent, stop) else OPEN
                 self._replace(new, row.ent, (start, until), Claim(reason=reason), op)
@@ -118,7 +113,7 @@ class Filling:
                 self._replace(row.ent, new, (stop, OPEN), Claim(), op)
 
     def _replace(self, new: int, old: int, during: Period, claim: Claim, op: int) -> None:
-        linking = Linking(self.core, self.work)
+        linking = Linking(self.core, self.work, self.source)
         minted = replace(claim, created_by="store")
         chosen = claim if old in self.named else minted
         linking.supersede(new, old, chosen, op, since=during[0], until=during[1])

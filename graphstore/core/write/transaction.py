@@ -214,7 +214,7 @@ class Transaction:
     def believe_again(self, ent: int, ver: int, period: Period, op: int) -> None:
         """Believe an existing version over a period that the others lose."""
         self.take(ent, period, op)
-        self._restore(ent, ver, period, op)
+        self.restore(ent, ver, period, op)
 
     def happen_again(self, ent: int, at: Instant, op: int) -> None:
         """Record an occurrence of a believed event. If it is the earliest, the event is valid from then on."""
@@ -294,8 +294,8 @@ class Transaction:
         self.taken_before.setdefault(link, before or [])
         self.index.taken[link] = pieces
 
-    def give_back(self, link: int, freed: list[Period], op: int) -> None:
-        """Restore what a supersession took over the freed periods. Where another supersession holds, it passes to that one."""
+    def free(self, link: int, freed: Period) -> list[Taken]:
+        """Let go of what a supersession took over a period. Returns what is nobody's now: where another supersession holds, it passes to that one."""
         index = self.index
         old = index.l_tgt[link]
         others = sorted(
@@ -305,23 +305,33 @@ class Transaction:
             for row in index.believed_link(other, self.tx)
         )
         kept: list[Taken] = []
+        free: list[Taken] = []
         passed: dict[int, list[Taken]] = {}
         for ver, start, stop in index.taken.get(link, []):
-            kept += [(ver, *piece) for piece in without_all((start, stop), freed)]
-            loose = [part for hole in freed if (part := overlap((start, stop), hole))]
+            kept += [(ver, *piece) for piece in without((start, stop), freed)]
+            part = overlap((start, stop), freed)
+            loose = [part] if part else []
             for begin, _, _, other, end in others:
                 held = [part for piece in loose if (part := overlap(piece, (begin, end)))]
                 passed.setdefault(other, []).extend((ver, *part) for part in held)
                 loose = [piece for part in loose for piece in without_all(part, held)]
-            for part in loose:
-                self._restore(old, ver, part, op)
+            free += [(ver, *piece) for piece in loose]
         if link in index.taken:
             self.set_taken(link, kept)
         for other, pieces in passed.items():
             if pieces:
                 self.set_taken(other, [*index.taken.get(other, []), *pieces])
+        return free
 
-    def _restore(self, ent: int, ver: int, wanted: Period, op: int) -> None:
+    def drop_kept(self, ent: int, period: Period) -> None:
+        """Drop what supersessions of a thing keep over a period for giving back."""
+        for link in self.index.successors.get(ent, ()):
+            pieces = self.index.taken.get(link, ())
+            left = [(ver, *part) for ver, *piece in pieces for part in without((piece[0], piece[1]), period)]
+            if left != list(pieces):
+                self.set_taken(link, left)
+
+    def restore(self, ent: int, ver: int, wanted: Period, op: int) -> None:
         """Believe a version again over a period where nothing else is believed. Adjacent rows of the version become one."""
         index = self.index
         if ent in index.gone:

@@ -6,14 +6,15 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from graphstore.core.write.act import Act, new_id
-from graphstore.core.write.linking import Claim, Ends, Linking, beside
+from graphstore.core.write.giving_back import let_go, unlink_supersession
+from graphstore.core.write.linking import Claim, Ends, Linking
 from graphstore.core.write.slots import Filling, Slot, confirm
 from graphstore.core.write.transaction import refuse_forgotten, refuse_taken_slot
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
 from graphstore.values.inputs import ids, json_object, optional_text, part, span, text_of, version_body
 from graphstore.values.keys import slot_name
 from graphstore.values.models import Link, Node
-from graphstore.values.period import OPEN, Instant, Period, TimeLike, coalesce, exactly, period
+from graphstore.values.period import ALWAYS, OPEN, Instant, Period, TimeLike, exactly, overlap, period
 from graphstore.values.vocabulary import refuse_creator, strength_of
 
 
@@ -44,18 +45,18 @@ def add_node(
     filling = None
     if slot is not None:
         stop = None if valid_to is None else during[1]
-        over = frozenset(named.get("supersedes", ()))
-        filling = Filling(act, Slot(kind, slot, scope), during[0], stop, over)
+        over, wrong = (frozenset(named.get(kind, ())) for kind in ("supersedes", "corrects"))
+        filling = Filling(act, Slot(kind, slot, scope), during[0], stop, over, wrong, source)
         during = filling.during
         there = -1 if id is not None else filling.restated(body)
         if there >= 0:
             ent = index.r_ent[there]
             confirm(act, there, reason, source)
             others = {kind: [id for id in named[kind] if id != ent] for kind in named}
-            link_named(act, ent, others, during[0], reason)
+            link_named(act, ent, others, during[0], reason, source=source)
             sight = act.sight()
             return sight.node(there, sight.standing(ent))
-        filling.refuse_untrusted(source)
+        filling.refuse_untrusted()
     name = new_id(index) if id is None else act.free_id(id)
     op = work.op("add_node", name, reason)
     ent = index.add_entity(name, False, kind, slot, scope, work.tx)
@@ -63,7 +64,7 @@ def add_node(
     if filling is not None:
         filling.close(ent, reason, op)
     if named:
-        link_named(act, ent, named, during[0], reason, op)
+        link_named(act, ent, named, during[0], reason, op, source=source)
     if filling is not None:
         filling.follow(ent, op)
     refuse_taken_slot(index, ent)
@@ -88,6 +89,7 @@ def revise(
     ent = act.known(id, node=True)
     refuse_forgotten(index, ent)
     spans = _revised(act, ent, valid_from, valid_to)
+    act.trust(source).guard(ent, spans)
     kept = _tags(act, ent) if tags is None else tags
     body = version_body(content, text, kept, trigger, source)
     op = work.op("revise", index.names[ent], reason)
@@ -113,7 +115,9 @@ def end(act: Act, id: str, at: TimeLike | None, reason: str | None) -> None:
         raise InvalidError(
             f"{name!r} cannot end at {exactly(cut)}: it begins at {exactly(start)}. To take it back altogether use retract({name!r}, reason=…)."
         )
+    act.trust().guard(ent, [(cut, OPEN)])
     work.take(ent, (cut, OPEN), work.op("end", name, reason))
+    work.drop_kept(ent, (cut, OPEN))
 
 
 def retract(act: Act, id: str, valid_from: TimeLike | None, valid_to: TimeLike | None, reason: str) -> None:
@@ -125,9 +129,15 @@ def retract(act: Act, id: str, valid_from: TimeLike | None, valid_to: TimeLike |
         raise InvalidError(f"{name!r} is an event: it is retracted whole. Leave valid_from and valid_to out.")
     during = part(valid_from, valid_to, act.time)
     refuse_forgotten(index, ent)
-    gone = work.take(ent, during, work.op("retract", name, reason))
-    if not gone:
+    trust = act.trust()
+    trust.guard(ent, [during])
+    op = work.op("retract", name, reason)
+    if not work.take(ent, during, op):
         raise NotFoundError(f"nothing is believed of {name!r} over that time: there is nothing to retract.")
+    if not index.now_of[ent]:
+        during = ALWAYS  # what leaves nothing takes back all of it
+    work.drop_kept(ent, during)
+    let_go(act.core, work, ent, during, trust, op)
 
 
 def supersede(
@@ -148,17 +158,19 @@ def unlink(
     """See `GraphStore.unlink`."""
     index, work = act.index, act.work
     link = act.known_link(link_id)
+    over = part(valid_from, valid_to, act.time)
+    rows = index.believed_link(link, work.tx)
+    act.trust().guard_links(row for row in rows if overlap((index.k_from[row], index.k_to[row]), over))
     op = work.op("unlink", index.l_name[link], reason)
-    gone = work.take_link(link, part(valid_from, valid_to, act.time), op)
+    if index.l_kind[link] == "supersedes":
+        gone = unlink_supersession(act.core, work, link, over, op, pass_on=False)
+        refuse_taken_slot(index, index.l_tgt[link])
+    else:
+        gone = work.take_link(link, over, op)
     if not gone:
         raise NotFoundError(
             f"nothing is believed of link {index.l_name[link]!r} over that time: there is nothing to unlink."
         )
-    if index.l_kind[link] == "supersedes":
-        for other in beside(index, link, "transition"):
-            work.take_link(other, part(valid_from, valid_to, act.time), op)
-        work.give_back(link, coalesce(gone), op)
-        refuse_taken_slot(index, index.l_tgt[link])
 
 
 def named_ids(act: Act, named: Mapping[str, str | Iterable[str]]) -> dict[str, list[int]]:
@@ -169,16 +181,25 @@ def named_ids(act: Act, named: Mapping[str, str | Iterable[str]]) -> dict[str, l
 
 
 def link_named(
-    act: Act, ent: int, named: dict[str, list[int]], since: Instant, reason: str | None, op: int = -1
+    act: Act,
+    ent: int,
+    named: dict[str, list[int]],
+    since: Instant,
+    reason: str | None,
+    op: int = -1,
+    *,
+    source: str | None = None,
 ) -> None:
-    """Link a node from `since` on with the entities it names, by kind of link."""
-    linking, claim = Linking(act.core, act.work), Claim(reason=reason)
+    """Link a node from `since` on with the entities it names, by kind of link. `source`: that of the node."""
+    linking, claim = Linking(act.core, act.work, source), Claim(reason=reason)
     for kind, others in named.items():
         for other in others:
             if kind == "supersedes":
                 linking.supersede(ent, other, claim, op, since=since)
             else:
                 linking.join(Ends(ent, linking.kind(kind), other), (since, OPEN), claim, op)
+                if kind == "corrects":
+                    linking.correct(ent, other, (since, OPEN), reason)
 
 
 def _revised(act: Act, ent: int, valid_from: TimeLike | None, valid_to: TimeLike | None) -> list[Period]:
@@ -248,4 +269,8 @@ def link_row(
         since = None if valid_from is None else act.time(valid_from, "valid_from")
         until = OPEN if valid_to is None else act.time(valid_to, "valid_to")
         return linking.supersede(ends.source, ends.target, claim, verb="link", since=since, until=until)
-    return linking.join(ends, span(valid_from, valid_to, act.work.tx, act.time), claim)
+    during = span(valid_from, valid_to, act.work.tx, act.time)
+    row = linking.join(ends, during, claim)
+    if sentence.kind.name == "corrects":
+        linking.correct(ends.source, ends.target, during, claim.reason)
+    return row

@@ -1,0 +1,243 @@
+"""Taking back one transaction: what it opened is closed, what it closed is open again, as a transaction of its own.
+
+Operations are not removed. From the undo's instant on those of the transaction do not count (`Index.believed_op`); an undo that is undone counts no
+more, and the first ones count again.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from graphstore.core.index.columns import UNDO
+from graphstore.core.journal.line import FORGETTING
+from graphstore.core.read.sight import Core
+from graphstore.core.write.linking import Ends, Linking
+from graphstore.core.write.transaction import Taken, Transaction
+from graphstore.core.write.trust import Trust
+from graphstore.errors import ConflictError, NotFoundError
+from graphstore.values.period import Instant, exactly, iso, overlap
+
+_LASTING = frozenset(
+    {*FORGETTING, "define_kind", "promote_kind", "set_retention", "snapshot", "branch", "delete_branch"}
+)
+
+
+class _Done(NamedTuple):
+    """What a transaction did: the rows it opened and closed, and what the supersessions it touched had taken before and had after it."""
+
+    rows: list[int]
+    closed: list[int]
+    link_rows: list[int]
+    unlinked: list[int]
+    taken: dict[int, tuple[list[Taken], list[Taken]]]
+
+
+class Undoing:
+    """The taking back of one transaction `of`."""
+
+    def __init__(self, core: Core, work: Transaction, of: Instant) -> None:
+        self.core, self.index, self.work, self.of = core, core.index, work, of
+        self.ops = range(bisect_left(self.index.o_tx, of), bisect_right(self.index.o_tx, of))
+        self.done, self.settings = self._done(), self._settings()
+        self._why_not: list[str] = []
+
+    def write(self, reason: str) -> None:
+        """Write it. Raises NotFoundError where there is no such transaction; ConflictError, with the ids, when something was built on it, when it
+        is taken back already, or holds what cannot be."""
+        index, work = self.index, self.work
+        self._refuse_lasting()
+        goes, link_goes = self._current()
+        self._refuse_built_on({*goes.values()}, {*link_goes.values()})
+        trust = Trust(self.core, work.author)
+        for row in goes.values():
+            trust.guard(index.r_ent[row], [(index.r_from[row], index.r_to[row])])
+        trust.guard_links(link_goes.values())
+        op = work.op(UNDO, iso(self.of), reason)
+        for row in goes.values():
+            index.close_row(row, work.tx, op)
+        for row in self.done.closed:
+            index.open_row(index.r_ver[row], (index.r_from[row], index.r_to[row]), work.tx, op)
+        for row in link_goes.values():
+            index.close_link_row(row, work.tx, op)
+        for row in self.done.unlinked:
+            index.open_link_row(index.k_claim[row], (index.k_from[row], index.k_to[row]), work.tx, op)
+        for link, (before, _) in self.done.taken.items():
+            work.set_taken(link, before)
+        index.add_settings([{name: before} for name, (before, _) in self.settings.items()])
+        index._said.clear()
+
+    # ------------------------------------------------------------------ what it did
+
+    def _done(self) -> _Done:
+        index, of = self.index, self.of
+        rows = range(bisect_left(index.r_tx, of), bisect_right(index.r_tx, of))
+        link_rows = range(bisect_left(index.k_tx, of), bisect_right(index.k_tx, of))
+        ends, link_ends = index.r_end.__getitem__, index.k_end.__getitem__
+        closed = index.closings[
+            bisect_left(index.closings, of, key=ends) : bisect_right(index.closings, of, key=ends)
+        ]
+        unlinked = index.link_closings[
+            bisect_left(index.link_closings, of, key=link_ends) : bisect_right(
+                index.link_closings, of, key=link_ends
+            )
+        ]
+        return _Done(list(rows), list(closed), list(link_rows), list(unlinked), self._taken())
+
+    def _taken(self) -> dict[int, tuple[list[Taken], list[Taken]]]:
+        """What each supersession had taken before the transaction, and after it."""
+        index, of = self.index, self.of
+        found: dict[int, list[Taken]] = {}
+        later: dict[int, list[Taken]] = {}
+        for tx, link, before in index.retaken:
+            if tx == of:
+                found[link] = before
+            elif tx > of:
+                later.setdefault(link, before)
+        for link in index.taken:
+            if index.k_tx[index.rows_of_link[link][0]] == of:
+                found.setdefault(link, [])
+        return {link: (before, later.get(link, index.taken[link])) for link, before in found.items()}
+
+    # ------------------------------------------------------------------ whether it may be
+
+    def _refuse_lasting(self) -> None:
+        index, name = self.index, exactly(self.of)
+        if not self.ops:
+            raise NotFoundError(f"there is no transaction at {name}. changes() lists them, each with its tx.")
+        if not any(index.believed_op(op, self.work.tx) for op in self.ops):
+            raise ConflictError(
+                f"the transaction at {name} is taken back already. Undo that undo to have it again."
+            )
+        for op in self.ops:
+            if index.o_verb[op] in _LASTING:
+                raise ConflictError(
+                    f"the transaction at {name} has an operation {index.o_verb[op]!r} of {index.o_subject[op]!r}, which cannot be undone."
+                )
+
+    def _current(self) -> tuple[dict[int, int], dict[int, int]]:
+        """Each row it opened, and the row that is open now as it was left or as an undo restored it. Notes those that changed since."""
+        index = self.index
+        goes: dict[int, int] = {}
+        link_goes: dict[int, int] = {}
+        for row in self.done.rows:
+            now = self._row_now(row)
+            if now < 0:
+                self._why_not.append(index.names[index.r_ent[row]])
+            goes[row] = now
+        for row in self.done.link_rows:
+            now = self._link_row_now(row)
+            if now < 0:
+                self._why_not.append(index.l_name[index.k_link[row]])
+            link_goes[row] = now
+        for link, (_, after) in self.done.taken.items():
+            if sorted(index.taken[link]) != sorted(after):
+                self._why_not.append(index.l_name[link])
+        self._why_not += [name for name, (_, left) in self.settings.items() if index.setting(name) != left]
+        return goes, link_goes
+
+    def _row_now(self, row: int) -> int:
+        index = self.index
+        if index.r_close[row] < 0:
+            return row
+        for at in self._undone_at(index.r_end[row]):
+            for other in index.rows_of[index.r_ent[row]]:
+                same = (index.r_ver[other], index.r_from[other], index.r_to[other])
+                if index.r_tx[other] == at and same == (index.r_ver[row], index.r_from[row], index.r_to[row]):
+                    return self._row_now(other)
+        return -1
+
+    def _link_row_now(self, row: int) -> int:
+        index = self.index
+        if index.k_close[row] < 0:
+            return row
+        for at in self._undone_at(index.k_end[row]):
+            for other in index.rows_of_link[index.k_link[row]]:
+                same = (index.k_claim[other], index.k_from[other], index.k_to[other])
+                if index.k_tx[other] == at and same == (
+                    index.k_claim[row],
+                    index.k_from[row],
+                    index.k_to[row],
+                ):
+                    return self._link_row_now(other)
+        return -1
+
+    def _undone_at(self, tx: Instant) -> Iterator[Instant]:
+        """When a transaction was taken back, where that counts."""
+        index = self.index
+        for op in index.undone_by.get(tx, ()):
+            if index.believed_op(op, self.work.tx):
+                yield index.o_tx[op]
+
+    def _refuse_built_on(self, goes: set[int], link_goes: set[int]) -> None:
+        self._refuse_places(goes)
+        self._refuse_sentences(link_goes)
+        self._refuse_uses()
+        if self._why_not:
+            ids = list(dict.fromkeys(self._why_not))
+            shown = ", ".join(map(repr, ids[:8])) + (f" and {len(ids) - 8} more" if len(ids) > 8 else "")
+            raise ConflictError(
+                f"the transaction at {exactly(self.of)} cannot be taken back: something was built on it since, by what concerns {shown}. "
+                "changes() lists what was done; undo that first, or write what is right now."
+            )
+
+    def _refuse_places(self, goes: set[int]) -> None:
+        """Where a row would be open again nothing else may be, of the node or of its slot."""
+        index = self.index
+        for row in self.done.closed:
+            ent = index.r_ent[row]
+            key = index.key[ent]
+            others = [ent] if key is None else index.slots[key, index.scope[ent]]
+            period = (index.r_from[row], index.r_to[row])
+            for other in others:
+                for there in index.now_of[other]:
+                    if there not in goes and overlap((index.r_from[there], index.r_to[there]), period):
+                        self._why_not.append(index.names[other])
+
+    def _refuse_sentences(self, goes: set[int]) -> None:
+        """Where a row of a link would be open again its sentence may not be, nor may it close a cycle."""
+        index, linking = self.index, Linking(self.core, self.work)
+        for row in self.done.unlinked:
+            link = index.k_link[row]
+            ends = Ends(index.l_src[link], linking.kind(index.l_kind[link]), index.l_tgt[link])
+            there = linking.overlapping(ends, (index.k_from[row], index.k_to[row]), self.work.tx)
+            self._why_not += [index.l_name[index.k_link[one]] for one in there if one not in goes]
+            if ends.kind.acyclic and linking.closes_cycle(ends, self.work.tx):
+                self._why_not.append(index.l_name[link])
+
+    def _refuse_uses(self) -> None:
+        """What it described may not have been confirmed, have happened again or have been linked since."""
+        index, of, tx = self.index, self.of, self.work.tx
+        described = {
+            index.r_ent[row] for row in self.done.rows if index.o_tx[index.v_op[index.r_ver[row]]] == of
+        }
+        for ent in described:
+            later = [op for op in index.confirmed.get(index.names[ent], ()) if index.o_tx[op] > of]
+            later += [op for row in index.seen_of.get(ent, ()) if index.o_tx[op := index.s_op[row]] > of]
+            if any(index.believed_op(op, tx) for op in later):
+                self._why_not.append(index.names[ent])
+            for side, far in ((index.out, index.l_tgt), (index.into, index.l_src)):
+                for link in side.get(ent, ()):
+                    if any(
+                        index.o_tx[index.c_op[index.k_claim[row]]] > of
+                        for row in index.believed_link(link, tx)
+                    ):
+                        self._why_not += [index.l_name[link], index.names[far[link]]]
+
+    # ------------------------------------------------------------------ settings
+
+    def _settings(self) -> dict[str, tuple[Any, Any]]:
+        """The settings it changed, by name: what each was before, and what it left."""
+        index = self.index
+        counts = [(tx, count) for tx, _, _, count in index.noted]
+        at = next((number for number, (tx, _) in enumerate(counts) if tx == self.of), -1)
+        if at < 0:
+            return {}
+        first, stop = counts[at - 1][1] if at else 0, counts[at][1]
+        found: dict[str, tuple[Any, Any]] = {}
+        for setting in index.settings[first:stop]:
+            for name, value in setting.items():
+                before = [place for place in index.set_at[name] if place < first]
+                found[name] = (index.settings[before[-1]][name] if before else None, value)
+        return found
