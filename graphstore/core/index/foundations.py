@@ -463,8 +463,9 @@ class Resting:
                 if ent in index.gone
                 else index.find(ent, self.valid, self.tx)
             )
-            if row >= 0 and index.v_num[index.r_ver[row]] > 1:
-                looked = index.v_op[index.r_ver[row]]
+            said = index.v_op[index.r_ver[row]] if row >= 0 else -1
+            if said >= 0 and index.o_verb[said] in DESCRIBING:
+                looked = said
         confirmed = index.confirmations(ent, self.tx) if index.names[ent] in index.confirmed else ()
         return max(looked, confirmed[-1]) if confirmed else looked
 

@@ -110,7 +110,7 @@ class Index(Columns):
         unread = "turns" not in head
         for name, number, start, stop, op in head.get("rows", ()):
             ver = self.version(ids[name], number)
-            if unread and number > 1 and self.v_op[ver] < 0:
+            if unread and self.v_op[ver] < 0 and self.o_verb[first_op + op] in DESCRIBING:
                 self.unread.add(first_op + op)
                 turn = (tx, instant(start), OPEN if stop is None else instant(stop), first_op + op)
                 self.add_turn(ids[name], turn)

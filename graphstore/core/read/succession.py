@@ -67,7 +67,7 @@ class Succession:
             standing = sight.standing(ent)
             if standing in UPRIGHT:
                 self.current.append(sight.thing(ent))
-            elif standing in ("retracted", "ended"):
+            elif standing in ("retracted", "ended") and not rows:
                 self._over(ent, standing)
         return self._saying_most(rows) if len(rows) > 1 else rows
 

@@ -568,7 +568,7 @@ class Composer:
             ]
             for ver in range(mark.versions, len(index.v_ent))
             if ((ent := index.v_ent[ver]) < mark.entities or ent in entities) and not index.is_event[ent]
-            for start, stop in index.said_last(ent, ver)
+            for start, stop in self._periods_said(ent, ver, versions)
         ]
         head["linked"] = [
             [
@@ -585,6 +585,17 @@ class Composer:
         for name in ("told", "link_told", "said", "linked"):
             if not head[name]:
                 del head[name]
+
+    def _periods_said(self, ent: int, ver: int, versions: set[int]) -> list[Period]:
+        """The periods to record of a version: where nothing said it over, and all of what was said of an entity first if that is not written."""
+        index = self.index
+        if ver in versions or ver != index.versions_of[ent][0]:
+            return index.said_last(ent, ver)
+        return [
+            (index.r_from[row], index.r_to[row])
+            for row in index.rows_of[ent]
+            if index.r_ver[row] == ver and index.r_op[row] == index.v_op[ver]
+        ]
 
     def _place(self, pos: int) -> int:
         """The number of a body in the line."""

@@ -515,11 +515,12 @@ def test_a_rank_is_a_whole_number(store: GraphStore, ranks: dict[str, Any]) -> N
 # ---------------------------------------------------------------------- taken back
 
 
-def test_taking_back_the_value_that_holds_brings_no_prior_back(moved: GraphStore) -> None:
+def test_taking_back_the_value_that_holds_leaves_the_slot_as_it_was(moved: GraphStore) -> None:
     moved.retract("on-tuesday", reason="a rumour")
 
-    assert [] == moved.nodes(key="deploy_day")
-    assert "superseded" == moved.inspect("on-monday").node.standing
+    assert ["on-monday"] == [node.id for node in moved.nodes(key="deploy_day")]
+    assert [("on-monday", "01-01", None)] == timeline(moved)
+    assert [] == moved.links_from("on-tuesday")
 
 
 def test_unlinking_the_supersession_while_the_new_one_stands_is_refused(moved: GraphStore) -> None:
@@ -530,21 +531,12 @@ def test_unlinking_the_supersession_while_the_new_one_stands_is_refused(moved: G
     assert [link] == moved.supersedes("on-tuesday")
 
 
-def test_unlinking_it_gives_the_validity_back_where_the_slot_is_free(moved: GraphStore) -> None:
-    (link,) = moved.supersedes("on-tuesday")
+def test_a_value_between_takes_the_place_of_the_one_taken_back(moved: GraphStore) -> None:
+    deploys(moved, "friday", "2026-01-25")
     moved.retract("on-tuesday", reason="a rumour")
-    moved.unlink(link.id)
 
-    assert [("on-monday", "01-01", None)] == timeline(moved)
-
-
-def test_the_transition_goes_with_the_supersession(moved: GraphStore) -> None:
-    (link,) = moved.supersedes("on-tuesday")
-    moved.retract("on-tuesday", reason="a rumour")
-    moved.unlink(link.id)
-
-    assert [] == moved.supersedes("on-tuesday")
-    assert ["on-monday"] == [node.id for node in moved.what_superseded("on-monday").current]
+    assert [("on-monday", "01-01", "01-25"), ("on-friday", "01-25", None)] == timeline(moved)
+    assert ["on-friday"] == [thing.id for thing in moved.what_superseded("on-monday").current]
 
 
 def test_what_a_writer_says_takes_the_place_of_what_the_store_minted(moved: GraphStore) -> None:
