@@ -240,6 +240,9 @@ class Index(Columns):
         """
         rows = self.rows_of[ent]
         r_tx, r_from, r_to = self.r_tx, self.r_from, self.r_to
+        if self.undone_by:
+            there = (row for row in reversed(rows) if r_from[row] <= valid < r_to[row] and r_tx[row] <= tx)
+            return next((row for row in there if self.believed_op(self.r_op[row], tx)), -1)
         if len(rows) <= _FEW:
             for row in reversed(rows):
                 if r_from[row] <= valid < r_to[row] and r_tx[row] <= tx:
@@ -284,6 +287,15 @@ class Index(Columns):
             there.append(runs)
         return runs.perhaps(valid, tx)
 
+    def link_since(self, row: int) -> Instant:
+        """When a row of a link was recorded; one that an undo opened again, when it was recorded first."""
+        if self.o_verb[self.k_op[row]] != UNDO:
+            return self.k_tx[row]
+        here = (self.k_claim[row], self.k_from[row], self.k_to[row])
+        rows = self.rows_of_link[self.k_link[row]]
+        alike = (one for one in rows if (self.k_claim[one], self.k_from[one], self.k_to[one]) == here)
+        return self.k_tx[next(alike)]
+
     def _hull(self, link: int) -> Hull:
         rows = self.rows_of_link[link]
         return Hull(
@@ -306,6 +318,12 @@ class Index(Columns):
             ):  # skip a row opened and closed in one transaction, which an open one may have
                 return self.r_from[row]
         return self.born[ent]
+
+    def last_written(self, ent: int, tx: Instant) -> int:
+        """The row of an entity written last by `tx` and not taken back; one that was, if there is no other; -1 for none."""
+        rows = [row for row in self.rows_of[ent] if self.r_tx[row] <= tx]
+        kept = (row for row in reversed(rows) if not self.undone_by or self.believed_op(self.r_op[row], tx))
+        return next(kept, rows[-1] if rows else -1)
 
     def standing(self, ent: int, valid: Instant, tx: Instant) -> str:
         """How an entity known at `tx` stands at (valid, tx)."""

@@ -343,4 +343,5 @@ class Rows:
     def link_order(self, row: int) -> tuple[Instant, Instant, str]:
         """The order of links: when they begin to hold, when they were recorded, id."""
         index = self.index
-        return index.k_from[row], index.k_tx[row], index.l_name[index.k_link[row]]
+        since = index.k_tx[row] if not index.undone_by else index.link_since(row)
+        return index.k_from[row], since, index.l_name[index.k_link[row]]

@@ -242,11 +242,7 @@ class Sight(Rows):
         self._standings[ent] = standing
         if row < 0:
             believed = index.believed(ent, self.tx)
-            row = (
-                believed[-1]
-                if believed
-                else max((r for r in index.rows_of[ent] if index.r_tx[r] <= self.tx), default=-1)
-            )
+            row = believed[-1] if believed else index.last_written(ent, self.tx)
         return standing, row
 
     def _look(self, ent: int) -> Node | Event:

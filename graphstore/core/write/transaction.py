@@ -299,7 +299,7 @@ class Transaction:
         index = self.index
         old = index.l_tgt[link]
         others = sorted(
-            (index.k_from[row], index.k_tx[row], index.l_name[other], other, index.k_to[row])
+            (index.k_from[row], index.link_since(row), index.l_name[other], other, index.k_to[row])
             for other in index.successors[old]
             if other != link
             for row in index.believed_link(other, self.tx)
