@@ -89,18 +89,6 @@ class Columns:
         self.claims_of: list[list[int]] = []
         # supersedes link -> (version, from, to)
         self.taken: dict[int, list[tuple[int, Instant, Instant]]] = {}
-        # entity -> (tx, from, to, operation that removed it)
-        self.gaps: dict[int, list[Gap]] = {}
-        # entity -> (tx, from, to, operation that changed its content there)
-        self.turns: dict[int, list[Gap]] = {}
-        self.turned: list[int] = []  # the entities of all of them, in the order they were recorded
-        self.unread: set[int] = (
-            set()
-        )  # such operations of old journals, which may have changed other things only
-        # what was said of an entity and is in no row: (tx, from, to, version); and of a link: (tx, from, to, operation)
-        self.ghosts: dict[int, list[Gap]] = {}
-        self.link_ghosts: dict[int, list[Gap]] = {}
-        self.undone_by: dict[Instant, list[int]] = {}  # transaction -> the operations `undo` of it
         # claims
         self.c_link, self.c_num, self.c_strength, self.c_inferred = (
             _numbers(),
@@ -114,12 +102,28 @@ class Columns:
         self.k_link, self.k_claim, self.k_from, self.k_to = _numbers(), _numbers(), _numbers(), _numbers()
         self.k_tx, self.k_end, self.k_op, self.k_close = _numbers(), _numbers(), _numbers(), _numbers()
         self.link_closings = _numbers()
+        self._init_changes()
         self._init_seen()
         self._init_operations()
         self._said: dict[int, list[Said]] = {}
         self._blocks: dict[int, Blocks] = {}
         self._runs: dict[int, list[Runs]] = {}  # entity -> runs of its long lists of links
         self._sorted: list[str] = []
+
+    def _init_changes(self) -> None:
+        """What the rows do not show by themselves."""
+        # entity -> (tx, from, to, operation that removed it)
+        self.gaps: dict[int, list[Gap]] = {}
+        # entity -> (tx, from, to, operation that changed its content there)
+        self.turns: dict[int, list[Gap]] = {}
+        self.turned: list[int] = []  # the entities of all of them, in the order they were recorded
+        self.unread: set[int] = (
+            set()
+        )  # such operations of old journals, which may have changed other things only
+        # what was said of an entity and is in no row: (tx, from, to, version); and of a link: (tx, from, to, operation)
+        self.ghosts: dict[int, list[Gap]] = {}
+        self.link_ghosts: dict[int, list[Gap]] = {}
+        self.undone_by: dict[Instant, list[int]] = {}  # transaction -> the operations `undo` of it
 
     def _init_operations(self) -> None:
         # operations

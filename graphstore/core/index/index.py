@@ -115,6 +115,22 @@ class Index(Columns):
                 turn = (tx, instant(start), OPEN if stop is None else instant(stop), first_op + op)
                 self.add_turn(ids[name], turn)
             self.open_row(ver, (instant(start), OPEN if stop is None else instant(stop)), tx, first_op + op)
+        for name, at, op in head.get("seen", ()):
+            self.add_seen(ids[name], instant(at), tx, first_op + op)
+        self._apply_changes(head, places, tx, first_op)
+        self.add_settings(head.get("settings", ()))
+        for branch, there, name, number in head.get("aliases", ()):
+            self.aliases[branch, there, name] = self.version(ids[name], number)
+        if not _OF_LINKS.isdisjoint(head):
+            self._apply_links(head, places, tx, first_op)
+        if self._said:
+            self._said.clear()
+        if not head.get("more"):
+            self._seal(tx)
+
+    def _apply_changes(self, head: dict[str, Any], places: list[Any], tx: Instant, first_op: int) -> None:
+        """What the rows do not show by themselves: who said a version first, what came and went, what changed its content."""
+        ids = self.ids
         for name, number, op in head.get("told", ()):
             self.v_op[self.version(ids[name], number)] = first_op + op
         for name, number, body, start, stop, op in head.get("said", ()):
@@ -128,20 +144,9 @@ class Index(Columns):
         for name, start, stop, op in head.get("turns", ()):
             turn = (tx, instant(start), OPEN if stop is None else instant(stop), first_op + op)
             self.add_turn(ids[name], turn)
-        for name, at, op in head.get("seen", ()):
-            self.add_seen(ids[name], instant(at), tx, first_op + op)
         for name, start, stop, op in head.get("gaps", ()):
             gap = (tx, instant(start), OPEN if stop is None else instant(stop), first_op + op)
             self.gaps.setdefault(ids[name], []).append(gap)
-        self.add_settings(head.get("settings", ()))
-        for branch, there, name, number in head.get("aliases", ()):
-            self.aliases[branch, there, name] = self.version(ids[name], number)
-        if not _OF_LINKS.isdisjoint(head):
-            self._apply_links(head, places, tx, first_op)
-        if self._said:
-            self._said.clear()
-        if not head.get("more"):
-            self._seal(tx)
 
     def _seal(self, tx: Instant) -> None:
         self.last_tx = tx

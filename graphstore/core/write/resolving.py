@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from graphstore.core.read.conflicts import BOTH, DECISION, of_link, rows_between
 from graphstore.core.read.sight import Core, Sight
+from graphstore.core.write.giving_back import let_go
 from graphstore.core.write.linking import Claim, Ends, Linking
 from graphstore.core.write.transaction import Transaction
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
 from graphstore.values.models import UPRIGHT, Contradiction, Json, Node
-from graphstore.values.period import BEGINNING, OPEN, Period, exactly
+from graphstore.values.period import ALWAYS, OPEN, Period, exactly
 
 
 def resolve(
@@ -150,4 +151,8 @@ def _correct(linking: Linking, kept: int, other: int, reason: str) -> None:
     during = (work.tx if since is None else since, OPEN)
     if not linking.overlapping(ends, during, work.tx):
         linking.join(ends, during, Claim(reason=reason, created_by="store"))
-    work.take(other, (BEGINNING, OPEN), work.op("retract", index.names[other], reason))
+    linking.trust.guard(other)
+    op = work.op("retract", index.names[other], reason)
+    work.take(other, ALWAYS, op)
+    work.drop_kept(other, ALWAYS)
+    let_go(linking.core, work, other, ALWAYS, linking.trust, op)

@@ -398,7 +398,7 @@ def test_keeping_one_retracts_the_other_and_links_the_correction(disputed, clock
     assert ("retracted", "stands") == (done.source.standing, done.target.standing)
     assert {"by": "ops", "decision": "tuesday"} == done.link.metadata
     assert ("one pipeline", 4, "user") == (done.link.reason, done.link.strength, done.link.created_by)
-    assert [("retracted", "asked the team"), ("corrected", "asked the team")] == [
+    assert [("corrected", "asked the team")] == [
         (step.how, step.why) for step in disputed.what_superseded("friday").chain
     ]
     assert ["tuesday"] == [thing.id for thing in disputed.what_superseded("friday").current]
@@ -470,11 +470,11 @@ def test_events_can_be_decided_between_too(store):
     assert ("stands", "retracted") == (done.source.standing, done.target.standing)
 
 
-def test_one_that_corrects_the_other_already_is_not_linked_again(disputed):
-    disputed.link("tuesday", "corrects", "friday", reason="before", valid_from="2026-01-01")
-    disputed.resolve(*disputed.contradictions(), keep="tuesday", reason="asked")
+def test_a_correction_settles_it_by_itself(disputed):
+    disputed.link("tuesday", "corrects", "friday", reason="asked", valid_from="2026-01-01")
 
-    assert ["before"] == [link.reason for link in disputed.links_from("tuesday", "corrects")]
+    assert [] == disputed.contradictions()
+    assert "retracted" == disputed.inspect("friday").node.standing
 
 
 def test_only_one_of_the_two_can_be_kept(days):
