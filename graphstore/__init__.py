@@ -70,6 +70,7 @@ if TYPE_CHECKING:
         Version,
         ViewDiff,
     )
+    from graphstore.values.open_end import OPEN
 
 __version__ = "0.1.0"
 
@@ -85,6 +86,7 @@ _HOME = {
         "Node", "NodeChange", "Problem", "Recorded", "Snapshot", "Step", "Supersession", "Verification", "Version", "ViewDiff",
     ),
     "graphstore.store.store": ("Branch", "GraphStore"),
+    "graphstore.values.open_end": ("OPEN",),
     "graphstore.core.read.view": ("View",),
 }  # fmt: skip
 _ROOMS = {
@@ -110,7 +112,7 @@ _ROOMS = {
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
-    "Branch", "BranchInfo", "Chain", "Change", "ConflictError", "Contradiction", "Coordinate", "DamageError", "EngineError", "Event", "FieldChange",
+    "OPEN", "Branch", "BranchInfo", "Chain", "Change", "ConflictError", "Contradiction", "Coordinate", "DamageError", "EngineError", "Event", "FieldChange",
     "GraphStore", "GraphStoreError", "Inspection", "InvalidError", "Link", "LockedError", "Merge", "MergeConflict", "Node", "NodeChange",
     "NotFoundError", "Problem", "QueryError", "Recorded", "Result", "Snapshot", "Step", "Supersession", "Verification", "Version", "View", "ViewDiff",
     "consolidate", "open", "restore", "verify",

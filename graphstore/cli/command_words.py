@@ -43,6 +43,7 @@ WORDS: dict[str, Word] = {
     "id": Word("An id; of one the store made a unique beginning (6 characters or more).", "ID", type="id"),
     "identity": Word("Who the agent is (may be repeated).", type="many"),
     "ids": Word("What to start from.", "ID...", type="ids"),
+    "if_number": Word("Only if that version holds now.", "NUMBER"),
     "into": Word("The summary: an id, or a JSON object for a new one.", "ID|CONTENT"),
     "k": Word("At most so many.", flag="-k"),
     "keep": Word("The one that is right, or: both.", "ID", type="id"),
@@ -70,6 +71,7 @@ WORDS: dict[str, Word] = {
     "other": Word("The other.", "OTHER"),
     "parent_span_id": Word("The span around it."),
     "path": Word("The file to read.", "FILE"),
+    "patch": Word("A JSON object: the fields, and what they are to be.", "FIELDS"),
     "pattern": Word("Part of the description."),
     "project": Word("Only of this project: its path, or the end of it."),
     "query": Word("What is asked.", "TEXT"),
@@ -104,6 +106,6 @@ WORDS: dict[str, Word] = {
     "until": Word("Before then.", "TIME"),
     "user": Word("Whose it is."),
     "valid_from": Word("It holds from here on; beginning: always did.", "TIME"),
-    "valid_to": Word("It holds until here.", "TIME"),
+    "valid_to": Word("It holds until here; open: no end.", "TIME"),
     "window_days": Word("Hold each against those of so many days before it."),
 }

@@ -542,6 +542,7 @@ _LISTED = (
         "id": Word("Its id. [a new one]", type="text"), "kind": Word("What sort of thing: fact, decision, file, …", "KIND")}),
     Command("revise", WRITE, "Give a better description, for all or part of its time.", "revise", show=_node("revised"), words={
         "tags": Word("A tag (may be repeated). [as before]")}),
+    Command("amend", WRITE, "Change single fields, where it holds.", "amend", show=_node("amended")),
     Command("supersede", WRITE, "The world moved on: OLD was true until NEW began.", "supersede", _supersede, without="more", words={
         "old": Word("What is replaced: one id or several.", "OLD...", type="ids"), "by": Word("", type="id")}),
     Command("end", WRITE, "It was true until then.", "end", _end("ended")),

@@ -131,6 +131,7 @@ _STEPS = 6
 _VERBS = {
     "add_node": "recorded",
     "revise": "described anew",
+    "amend": "changed in part",
     "retract": "retracted",
     "end": "ended",
     "confirm": "confirmed",

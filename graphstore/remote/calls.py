@@ -82,7 +82,7 @@ _WHOLE_READS = frozenset({
     "query_tables", "snapshots", "changes", "stats", "verify", "branches", "on", "as_of", "knowledge_at", "retention", "trust", "info", "refresh",
 })  # fmt: skip
 _WRITES = frozenset({
-    "add_node", "revise", "supersede", "end", "retract", "fold", "confirm", "undo", "link", "unlink", "resolve", "define_kind", "define_point", "promote_kind", "record_event",
+    "add_node", "revise", "amend", "supersede", "end", "retract", "fold", "confirm", "undo", "link", "unlink", "resolve", "define_kind", "define_point", "promote_kind", "record_event",
     "bulk_load", "evict", "evict_old", "erase", "set_trust", "set_retention", "sweep", "snapshot", "touch", "flush_accesses", "rebuild", "branch", "merge",
     "delete_branch",
 })  # fmt: skip

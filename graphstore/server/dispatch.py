@@ -30,7 +30,19 @@ EXACT = b"application/vnd.graphstore.exact+json"
 ARROW = b"application/vnd.apache.arrow.stream"
 # Small, each a transaction of its own, and nothing beside a line of the journal: they share a sync.
 GROUPED = frozenset(
-    {"add_node", "revise", "supersede", "end", "retract", "link", "unlink", "resolve", "fold", "confirm"}
+    {
+        "add_node",
+        "revise",
+        "amend",
+        "supersede",
+        "end",
+        "retract",
+        "link",
+        "unlink",
+        "resolve",
+        "fold",
+        "confirm",
+    }
     | {"record_event", "define_kind", "define_point", "promote_kind", "set_trust", "snapshot", "touch"}
 )
 # Answered from the index in microseconds: another thread would cost more than the answer.

@@ -24,7 +24,7 @@ from graphstore.sessions.joints import STRUCTURAL, Joint, Joints, has_entry, lin
 from graphstore.sessions.segments.nodes import SEGMENT, SESSION, SessionNode, stored
 from graphstore.sessions.transcripts.transcript import Segment, Transcript
 from graphstore.values.models import Json, Link, Node
-from graphstore.values.period import instant, moment
+from graphstore.values.period import instant, iso, moment
 
 if TYPE_CHECKING:
     from graphstore.store.store import Store
@@ -230,6 +230,7 @@ class Writing:
             content["file"] = PureWindowsPath(path).name
         stated = None if path is None else time_in(path)
         since = min([*begins, *([] if stated is None else [stated])], default=None)
+        content |= _begun(since)
         reason = f"{self._plan.transcript.path.name} names it as its parent"
         self._first_told(id, content, valid_from=since, reason=reason)
         self._catalog.put(id, content)
@@ -298,7 +299,9 @@ class Writing:
         if known is None or not known.missing or since is None:
             return
         if since < self._view.node(id).valid_from:
-            self._store.revise(id, known.content, valid_from=since, trigger=revisions.INITIAL)
+            content = {**known.content, **_begun(since)}
+            self._store.revise(id, content, valid_from=since, trigger=revisions.INITIAL, minor=True)
+            self._catalog.put(id, content)
 
     def _into(self, id: str) -> list[Link]:
         return self._view.backlinks_to(id, STRUCTURAL, created_by=MAKER)
@@ -326,3 +329,8 @@ class Writing:
         if link not in self._adrift:
             self._store.unlink(link.id, reason=MOVED)
         self._say(link.kind, source, link.target, link.metadata, link.valid_from)
+
+
+def _begun(since: datetime | None) -> Json:
+    """What is known of the beginning of a session whose file was not seen."""
+    return {} if since is None else {"startedBefore": iso(instant(since))}

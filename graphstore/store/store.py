@@ -21,7 +21,7 @@ from graphstore.core.read.sight import Core, Sight
 from graphstore.core.read.view import Reader, View
 from graphstore.core.search.search import Search
 from graphstore.core.tables.graphs import Graphs
-from graphstore.core.write import retention, verbs
+from graphstore.core.write import describing, retention, verbs
 from graphstore.core.write.act import Act, new_id
 from graphstore.core.write.merge_plan import Decide, Planning
 from graphstore.core.write.merge_write import MergeWriter
@@ -127,14 +127,17 @@ class Store(WholeStore):
         text: str | None = None,
         tags: Iterable[str] | None = None,
         minor: bool = False,
+        if_number: int | None = None,
     ) -> Node:
-        """Describe a node anew: over all its valid time, or over the given period, gaps included.
+        """Put a whole description over all the valid time a node has, or over the given period, gaps included; `amend` changes single fields.
 
-        Another content shakes what was said to rest on it before, unless the change is `minor`. `tags=None` keeps the tags of the previous version; `text` belongs to the description and is not kept. Raises NotFoundError for an
-        unknown id, ConflictError when the node has no validity and no period is given.
+        Only the part that says something else is written; where nothing does, nothing is written, and the node is returned as it stands. Another
+        content shakes what was said to rest on it before, unless the change is `minor`. `tags=None` and `source=None` keep what there was; `text` belongs
+        to the description and is not kept. `valid_to=graphstore.OPEN` gives it an open end. Raises NotFoundError for an unknown id; ConflictError
+        when it has no validity and no period is given, or when another version than `if_number` holds now.
         """
         with self._verb() as work:
-            return verbs.revise(
+            return describing.revise(
                 Act(self._core, work),
                 id,
                 content,
@@ -146,23 +149,57 @@ class Store(WholeStore):
                 text,
                 tags,
                 minor,
+                if_number,
             )
 
-    def end(self, id: str, *, at: TimeLike | None = None, reason: str | None = None) -> None:
-        """Record that it was true until `at` (default: now) and no longer. Raises NotFoundError when nothing is believed from there on."""
+    def amend(
+        self,
+        id: str,
+        patch: Mapping[str, Any],
+        *,
+        valid_from: TimeLike | None = None,
+        valid_to: TimeLike | None = None,
+        reason: str | None = None,
+        source: str | None = None,
+        if_number: int | None = None,
+    ) -> Node:
+        """Change top-level fields of a node's content over what is believed of it in the period (default: all of it), and nowhere else.
+
+        Every description there keeps its other fields, its text, tags and period; gaps stay gaps. A None is a value: no field is removed. What says so
+        already is left alone. Raises NotFoundError when nothing is believed of it there; ConflictError when another version than `if_number` holds now.
+        """
         with self._verb() as work:
-            verbs.end(Act(self._core, work), id, at, reason)
+            return describing.amend(
+                Act(self._core, work), id, patch, valid_from, valid_to, reason, source, if_number
+            )
+
+    def end(
+        self, id: str, *, at: TimeLike | None = None, reason: str | None = None, if_number: int | None = None
+    ) -> None:
+        """Record that it was true until `at` (default: now) and no longer.
+
+        Raises NotFoundError when nothing is believed from there on; ConflictError when another version than `if_number` holds now.
+        """
+        with self._verb() as work:
+            verbs.end(Act(self._core, work), id, at, reason, if_number)
 
     def retract(
-        self, id: str, *, valid_from: TimeLike | None = None, valid_to: TimeLike | None = None, reason: str
+        self,
+        id: str,
+        *,
+        valid_from: TimeLike | None = None,
+        valid_to: TimeLike | None = None,
+        reason: str,
+        if_number: int | None = None,
     ) -> None:
         """Stop believing `id` held over the period (default: all of it). Earlier beliefs stay readable by `as_of(tx=…)`.
 
-        Raises NotFoundError when nothing is believed of it there; InvalidError for a part of an event.
+        Raises NotFoundError when nothing is believed of it there; InvalidError for a part of an event; ConflictError when another version than
+        `if_number` holds now.
         """
         text_of("reason", reason)
         with self._verb() as work:
-            verbs.retract(Act(self._core, work), id, valid_from, valid_to, reason)
+            verbs.retract(Act(self._core, work), id, valid_from, valid_to, reason, if_number)
 
     def fold(
         self,
@@ -193,10 +230,12 @@ class Store(WholeStore):
             assert isinstance(found, Node)
             return found
 
-    def confirm(self, id: str, *, reason: str, source: str | None = None) -> None:
+    def confirm(
+        self, id: str, *, reason: str, source: str | None = None, if_number: int | None = None
+    ) -> None:
         """Confirm that it still holds. Earlier falls of what it rests on shake it no more. From another source it is also an event that `supports` it.
 
-        Raises NotFoundError for an unknown id or one of which nothing is believed.
+        Raises NotFoundError for an unknown id or one of which nothing is believed; ConflictError when another version than `if_number` holds now.
         """
         text_of("reason", reason)
         with self._verb() as work:
@@ -207,6 +246,7 @@ class Store(WholeStore):
                 raise NotFoundError(
                     f"nothing is believed of {index.names[ent]!r}: there is nothing to confirm."
                 )
+            act.expect(ent, if_number)
             now = index.find(ent, work.tx, work.tx)
             row = now if now >= 0 else index.now_of[ent][-1]
             confirm(act, row, reason, optional_text("source", source))
@@ -230,14 +270,21 @@ class Store(WholeStore):
     # ------------------------------------------------------------------ verbs: links
 
     def supersede(
-        self, old: str, *more: str, by: str, reason: str | None = None, valid_from: TimeLike | None = None
+        self,
+        old: str,
+        *more: str,
+        by: str,
+        reason: str | None = None,
+        valid_from: TimeLike | None = None,
+        if_number: int | None = None,
     ) -> list[Link]:
         """The world moved on: each old was true until `by` began (or until `valid_from`). One link for each, `by supersedes old`.
 
-        Raises NotFoundError for an unknown id; ConflictError for a cycle, or when nothing is believed of `by`.
+        Raises NotFoundError for an unknown id; ConflictError for a cycle, when nothing is believed of `by`, or when another version of the one old
+        than `if_number` holds now.
         """
         with self._verb() as work:
-            return verbs.supersede(Act(self._core, work), (old, *more), by, reason, valid_from)
+            return verbs.supersede(Act(self._core, work), (old, *more), by, reason, valid_from, if_number)
 
     def link(
         self,

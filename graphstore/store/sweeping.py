@@ -27,7 +27,7 @@ SWEPT = "swept"  # the settings: up to which tx an extractor was asked,
 JUDGED = "judged"  # and a judge
 COUNTED = 1000
 """The most contradictions, and shaky things, that are counted."""
-_TELLING = frozenset({"add_node", "revise", "record_event"})
+_TELLING = frozenset({"add_node", "revise", "amend", "record_event"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,11 @@ def diff(old: Any, new: Any, path: str = "") -> list[FieldChange]:
     return [FieldChange(path=path, type="changed", old=old, new=new)]
 
 
+def same(old: Any, new: Any) -> bool:
+    """Whether two contents differ in nothing."""
+    return bool(old == new) and not diff(old, new)
+
+
 def _objects(old: dict[str, Any], new: dict[str, Any], path: str) -> list[FieldChange]:
     changes = []
     for name, value in old.items():

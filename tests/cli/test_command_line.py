@@ -26,7 +26,7 @@ from graphstore.cli.commands import GROUPS
 ROOT = Path(__file__).parents[2]
 
 COMMANDS = [
-    "demo", "init", "add-node", "revise", "supersede", "end", "retract", "link", "unlink", "record-event", "get", "links", "history",
+    "demo", "init", "add-node", "revise", "amend", "supersede", "end", "retract", "link", "unlink", "record-event", "get", "links", "history",
     "what-superseded", "why", "effects", "walk", "path", "diff", "query", "changes", "import", "export", "restore", "verify", "stats",
     "events", "record-message", "timeline", "trace", "evict", "erase", "retention", "review", "resolve", "sweep", "confirm", "shaky", "search", "fold", "trust",
     "memorize", "topic", "latest-on", "snapshot", "snapshots", "consolidate",

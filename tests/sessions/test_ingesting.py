@@ -273,6 +273,7 @@ def test_a_fork_that_shares_nothing_waits_at_its_missing_parent(store: GraphStor
         "missing": True,
         "nodes": [],
         "file": "2026-01-25T10-00-00-000Z_parent-sess.jsonl",
+        "startedBefore": "2026-01-25T10:00:00Z",
     } == parent.content
     assert "2026-01-25T10:00:00+00:00" == parent.valid_from.isoformat()
 

@@ -141,7 +141,7 @@ def test_a_naive_datetime_is_refused_with_the_fix(doors: Doors) -> None:
 WRITTEN: dict[str, Callable[[GraphStore], object]] = {
     "add": lambda store: store.add_node("fact", {}, valid_from="7d").valid_from,
     "add until": lambda store: store.add_node("fact", {}, valid_from="2w", valid_to="7d").valid_to,
-    "revise": lambda store: store.revise("there", {}, valid_from="7d").valid_from,
+    "revise": lambda store: store.revise("there", {"new": 1}, valid_from="7d").valid_from,
     "link": lambda store: store.link("there", "uses", "other", valid_from="7d").valid_from,
     "supersede": lambda store: store.supersede("there", by="other", valid_from="7d")[0].valid_from,
     "event": lambda store: store.record_event("deploy", "v1", occurred_at="7d").event.occurred_at,

@@ -14,10 +14,12 @@ from graphstore.core.read.sight import Core, Sight
 from graphstore.core.write.transaction import Transaction
 from graphstore.core.write.trust import Trust
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
+from graphstore.values.content_diff import same
 from graphstore.values.coordinates import resolve
-from graphstore.values.inputs import printable, text_of
+from graphstore.values.inputs import at_least_one, printable, text_of
 from graphstore.values.models import Json, Node
 from graphstore.values.period import Instant, Period, TimeLike, coalesce, exactly, overlap
+from graphstore.values.text import described, line
 
 _SECOND = 1_000_000
 
@@ -91,6 +93,29 @@ class Act:
             )
         return ent
 
+    def expect(self, ent: int, number: int | None) -> None:
+        """Raise ConflictError when another version of a node holds now than the caller expects, None for any; where none holds, its last one counts."""
+        if number is None:
+            return
+        at_least_one("if_number", number)
+        index, name, sight = self.index, self.index.names[ent], self.sight()
+        if index.is_event[ent]:
+            raise InvalidError(f"{name!r} is an event, which has no versions. Leave if_number out.")
+        row = sight.find(ent)
+        ver = index.r_ver[row] if row >= 0 else self.work.last_version(ent)
+        if ver < 0:
+            raise ConflictError(f"{name!r} was expected at version {number} (if_number), and has none.")
+        there = index.v_num[ver]
+        if there != number:
+            op, body = index.v_op[ver], self.core.body(index.v_pos[ver], index.v_len[ver])
+            who = f" by {index.o_author[op]}" if index.o_author[op] else ""
+            holds = "holds now" if row >= 0 else "is its last, and nothing holds now"
+            text = line(described(body.get("content", {}), body.get("text")))
+            raise ConflictError(
+                f"{name!r} was expected at version {number} (if_number), and version {there} {holds}: {text!r}, "
+                f"recorded {exactly(index.o_tx[op])}{who}. Read it again; if_number={there} writes over it."
+            )
+
     def known_link(self, id: str) -> int:
         """The link a whole id names."""
         index = self.index
@@ -111,7 +136,7 @@ class Act:
                 part = overlap((start, stop), span)
                 if part is None:
                     break
-                if self.core.body(index.v_pos[ver], index.v_len[ver]).get("content") != content:
+                if not same(self.core.body(index.v_pos[ver], index.v_len[ver]).get("content"), content):
                     found.append(part)
         for part in coalesce(found):
             self.work.turn(ent, part, op)

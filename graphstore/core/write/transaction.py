@@ -234,13 +234,18 @@ class Transaction:
         index = self.index
         return coalesce((index.r_from[row], index.r_to[row]) for row in index.now_of[ent])
 
-    def _next_number(self, ent: int) -> int:
-        """One more than the highest number that is stored, or would be if the transaction ended here."""
+    def last_version(self, ent: int) -> int:
+        """The version with the highest number that is stored, or would be if the transaction ended here; -1: none."""
         index = self.index
         for ver in reversed(index.versions_of[ent]):
             if index.v_num[ver] and (ver < self.mark.versions or self._alive(ent, ver)):
-                return index.v_num[ver] + 1
-        return 1
+                return ver
+        return -1
+
+    def _next_number(self, ent: int) -> int:
+        """One more than the highest number."""
+        last = self.last_version(ent)
+        return 1 if last < 0 else self.index.v_num[last] + 1
 
     def _alive(self, ent: int, ver: int) -> bool:
         index = self.index

@@ -10,11 +10,11 @@ from graphstore.core.write.giving_back import let_go, unlink_supersession
 from graphstore.core.write.linking import Claim, Ends, Linking
 from graphstore.core.write.slots import Filling, Slot, confirm
 from graphstore.core.write.transaction import refuse_forgotten, refuse_taken_slot
-from graphstore.errors import ConflictError, InvalidError, NotFoundError
+from graphstore.errors import InvalidError, NotFoundError
 from graphstore.values.inputs import ids, json_object, optional_text, part, span, text_of, version_body
 from graphstore.values.keys import slot_name
 from graphstore.values.models import Link, Node
-from graphstore.values.period import ALWAYS, OPEN, Instant, Period, TimeLike, exactly, overlap, period
+from graphstore.values.period import ALWAYS, OPEN, Instant, TimeLike, exactly, overlap
 from graphstore.values.vocabulary import refuse_creator, strength_of
 
 
@@ -71,36 +71,7 @@ def add_node(
     return act.written(ent, row, body)
 
 
-def revise(
-    act: Act,
-    id: str,
-    content: Mapping[str, Any],
-    valid_from: TimeLike | None,
-    valid_to: TimeLike | None,
-    reason: str | None,
-    trigger: str,
-    source: str | None,
-    text: str | None,
-    tags: Iterable[str] | None,
-    minor: bool,
-) -> Node:
-    """See `GraphStore.revise`."""
-    index, work = act.index, act.work
-    ent = act.known(id, node=True)
-    refuse_forgotten(index, ent)
-    spans = _revised(act, ent, valid_from, valid_to)
-    act.trust(source).guard(ent, spans)
-    kept = _tags(act, ent) if tags is None else tags
-    body = version_body(content, text, kept, trigger, source)
-    op = work.op("revise", index.names[ent], reason)
-    if not minor:
-        act.turn(ent, spans, body["content"], op)
-    row = work.describe(ent, spans, body, op)
-    refuse_taken_slot(index, ent)
-    return act.written(ent, row, body)
-
-
-def end(act: Act, id: str, at: TimeLike | None, reason: str | None) -> None:
+def end(act: Act, id: str, at: TimeLike | None, reason: str | None, if_number: int | None) -> None:
     """See `GraphStore.end`."""
     index, work = act.index, act.work
     ent = act.known(id, node=True)
@@ -115,12 +86,20 @@ def end(act: Act, id: str, at: TimeLike | None, reason: str | None) -> None:
         raise InvalidError(
             f"{name!r} cannot end at {exactly(cut)}: it begins at {exactly(start)}. To take it back altogether use retract({name!r}, reason=…)."
         )
+    act.expect(ent, if_number)
     act.trust().guard(ent, [(cut, OPEN)])
     work.take(ent, (cut, OPEN), work.op("end", name, reason))
     work.drop_kept(ent, (cut, OPEN))
 
 
-def retract(act: Act, id: str, valid_from: TimeLike | None, valid_to: TimeLike | None, reason: str) -> None:
+def retract(
+    act: Act,
+    id: str,
+    valid_from: TimeLike | None,
+    valid_to: TimeLike | None,
+    reason: str,
+    if_number: int | None = None,
+) -> None:
     """See `GraphStore.retract`."""
     index, work = act.index, act.work
     ent = act.known(id)
@@ -129,6 +108,8 @@ def retract(act: Act, id: str, valid_from: TimeLike | None, valid_to: TimeLike |
         raise InvalidError(f"{name!r} is an event: it is retracted whole. Leave valid_from and valid_to out.")
     during = part(valid_from, valid_to, act.time)
     refuse_forgotten(index, ent)
+    if any(overlap((index.r_from[row], index.r_to[row]), during) for row in index.now_of[ent]):
+        act.expect(ent, if_number)
     trust = act.trust()
     trust.guard(ent, [during])
     op = work.op("retract", name, reason)
@@ -141,13 +122,25 @@ def retract(act: Act, id: str, valid_from: TimeLike | None, valid_to: TimeLike |
 
 
 def supersede(
-    act: Act, olds: Iterable[str], by: str, reason: str | None, valid_from: TimeLike | None
+    act: Act,
+    olds: Iterable[str],
+    by: str,
+    reason: str | None,
+    valid_from: TimeLike | None,
+    if_number: int | None,
 ) -> list[Link]:
     """See `GraphStore.supersede`."""
     new = act.known(by)
     since = None if valid_from is None else act.time(valid_from, "valid_from")
     linking, claim = Linking(act.core, act.work), Claim(reason=optional_text("reason", reason))
-    rows = [linking.supersede(new, act.known(name), claim, since=since) for name in olds]
+    known = [act.known(name) for name in olds]
+    if if_number is not None and len(known) > 1:
+        raise InvalidError(
+            "if_number is of one version, and several things are superseded. Name one of them."
+        )
+    for old in known:
+        act.expect(old, if_number)
+    rows = [linking.supersede(new, old, claim, since=since) for old in known]
     sight = act.sight()
     return [sight.link(row) for row in rows]
 
@@ -200,37 +193,6 @@ def link_named(
                 linking.join(Ends(ent, linking.kind(kind), other), (since, OPEN), claim, op)
                 if kind == "corrects":
                     linking.correct(ent, other, (since, OPEN), reason)
-
-
-def _revised(act: Act, ent: int, valid_from: TimeLike | None, valid_to: TimeLike | None) -> list[Period]:
-    index = act.index
-    name, now = index.names[ent], index.now_of[ent]
-    if valid_from is None and valid_to is None:
-        if not now:
-            raise ConflictError(
-                f"{name!r} has no validity left to describe anew. Give valid_from= (and valid_to=) to say when it holds."
-            )
-        return act.work.validity(ent)
-    if valid_from is not None:
-        start = act.time(valid_from, "valid_from")
-    elif now:
-        start = index.r_from[now[0]]
-    else:
-        raise ConflictError(f"{name!r} has no validity that valid_to could end. Give valid_from= as well.")
-    if valid_to is not None:
-        return [period(start, act.time(valid_to, "valid_to"))]
-    end = index.r_to[now[-1]] if now else OPEN
-    return [period(start, end if end > start else OPEN)]
-
-
-def _tags(act: Act, ent: int) -> list[str]:
-    index = act.index
-    rows = index.now_of[ent] or index.rows_of[ent]
-    if not rows:
-        return []
-    ver = index.r_ver[rows[-1]]
-    body = act.core.body(index.v_pos[ver], index.v_len[ver], holding=b'"tags":')
-    return body.get("tags", [])  # type: ignore[no-any-return]
 
 
 def link_row(
