@@ -78,6 +78,9 @@ WORDS: dict[str, Word] = {
     "reason": Word("Why, in your words."),
     "recent": Word("So many messages at most."),
     "related_to": Word("What it touches (may be repeated).", "ID", type="ids"),
+    "replay": Word(
+        "Record each at its own time, in a store that is new: then --as-of answers what was known."
+    ),
     "scope": Word("Where it applies. [everywhere]"),
     "sender": Word("Who it is from."),
     "sender_name": Word("What the sender is called."),

@@ -1,15 +1,15 @@
 """Messages and MemoBrain's graphs from files: each message or thought a node, by the conventions that its text may follow.
 
 Reading again adds nothing. What cannot be read is reported with its place and left out, and the rest is kept; a node that is
-known already and differs gets a new version.
+known already and differs gets a new version. Everything is recorded now, or, as a replay, each message at its own time.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, tzinfo
 from hashlib import blake2b
 from pathlib import Path
@@ -24,7 +24,7 @@ from graphstore.store import registry
 from graphstore.topics.conventions import Note, note_of
 from graphstore.topics.topics import note_down, replace_named
 from graphstore.values.inputs import optional_text
-from graphstore.values.period import instant, moment
+from graphstore.values.period import OPEN, Instant, instant, moment
 from graphstore.values.time_range import plural
 
 if TYPE_CHECKING:
@@ -32,19 +32,25 @@ if TYPE_CHECKING:
 
 TIMES = ("timestamp", "created_at")
 _IMPORT = "import"
+_RECORDED_NOW = "recorded now: ask for a day with as_of(valid=…); knowledge_at(…) knows nothing of it before"
+_TOO_LATE = "not replayed, as the store has recorded or shown something later than the first of them"
 
 
 class MemoBrainReport(ImportReport):
-    """What an import of messages or thoughts wrote and what it left out."""
+    """What an import of messages or thoughts wrote and what it left out. `hint`: how to ask for a day, where all was recorded now."""
 
     records: int
     added: int
     revised: int
     unchanged: int
     links: int
+    hint: str | None = None
 
     def _headline(self) -> str:
         return f"{plural(self.records, 'record')}: {self.added} added, {self.revised} revised, {self.unchanged} unchanged, {plural(self.links, 'link')}"
+
+    def __str__(self) -> str:
+        return super().__str__() + (f"; {self.hint}" if self.hint else "")
 
 
 @registry.write("memobrain", files=("path",))
@@ -54,12 +60,15 @@ def import_messages(
     *,
     session: str | None = None,
     timezone: str | None = None,
+    replay: bool = False,
     progress: Progress | None = None,
 ) -> MemoBrainReport:
     """Write the messages of a file as `topics.memorize` does: a JSON list, an object with `messages`, or an object a line.
 
     A message without an id gets one from its session, role, time and words, and from how often the same came before it. Places are lines, in a list
-    the numbers of the messages. `timezone`: of times that name none. Raises InvalidError for a file that is not there or holds no messages.
+    the numbers of the messages. `timezone`: of times that name none. `replay`: record each at its own time, so that `knowledge_at` answers; one without
+    a time at that of the message before it. A store that recorded or showed something later records all now, and the report says so. Raises
+    InvalidError for a file that is not there or holds no messages.
     """
     optional_text("session", session)
     name, zone = str(path), zone_named(timezone)
@@ -76,24 +85,31 @@ def import_messages(
         except InvalidError as error:
             work.leave(place, str(error))
         else:
-            work.take(place, note)
-    return work.write(progress)
+            work.take(place, note, _said(_timed(message, zone), note))
+    return work.write(progress, replay=replay)
 
 
 @registry.write("memobrain", files=("path",))
 def import_memobrain(
-    store: Store, path: str | Path, *, timezone: str | None = None, progress: Progress | None = None
+    store: Store,
+    path: str | Path,
+    *,
+    timezone: str | None = None,
+    replay: bool = False,
+    progress: Progress | None = None,
 ) -> MemoBrainReport:
-    """Write a graph that MemoBrain saved: a node `node_5` for each thought, with the supersessions, and a `related_to` link for each edge.
+    """Write a graph that MemoBrain saved: a node `node_5` for each thought, with the supersessions, and a `related_to` link for each edge, which
+    holds as long as both its ends.
 
     A thought holds from its `created_at`; `timezone` is that of times that name none. Thoughts that were folded or flushed stand, with `active` in their content:
-    they left a working memory and are still true. Places are the numbers of nodes. Raises InvalidError for a file that is no such graph.
+    they left a working memory and are still true. Places are the numbers of nodes. `replay` as in `import_messages`. Raises InvalidError for a file that
+    is no such graph.
     """
     name, zone = str(path), zone_named(timezone)
     graph = _graph_in(_read(path), name)
     work = _Import(store, name)
     superseded: dict[str, list[str]] = {}
-    notes: list[tuple[int, Note]] = []
+    notes: list[tuple[int, Note, Instant | None]] = []
     for place, row in enumerate(_nodes_of(graph, name), 1):
         try:
             if not isinstance(row, Mapping):
@@ -105,11 +121,12 @@ def import_memobrain(
             continue
         if row.get("superseded_by") is not None:
             superseded.setdefault(node_name(row["superseded_by"]), []).append(node_name(number))
-        notes.append((place, note))
-    for place, note in notes:
+        notes.append((place, note, _said(_timed(row, zone), note)))
+    for place, note, said in notes:
         named = tuple(dict.fromkeys([*note.supersedes, *superseded.get(note.id or "", ())]))
-        work.take(place, replace(note, supersedes=named))
-    return work.write(progress, [_edge(edge, zone) for edge in graph.get("edges") or ()])
+        work.take(place, replace(note, supersedes=named), said)
+    edges = [_edge(edge, zone) for edge in graph.get("edges") or ()]
+    return work.write(progress, edges, replay=replay)
 
 
 def node_name(number: Any) -> str:
@@ -219,6 +236,13 @@ def _timed(row: Any, zone: tzinfo | None) -> Any:
     return timed
 
 
+def _said(row: Any, note: Note) -> Instant | None:
+    """When a message was said: its own time, else that which its words name."""
+    own = (row.get(name) for name in TIMES) if isinstance(row, Mapping) else ()
+    at = next((each for each in own if each is not None), None)
+    return note.at if at is None else instant(at, "timestamp")
+
+
 def _id_of(message: Any, session: str | None, seen: Counter[bytes]) -> str:
     """An id that the same message of the same session always gets, however the file grew."""
     key = orjson.dumps([session, message], option=orjson.OPT_SORT_KEYS)
@@ -258,12 +282,28 @@ def _thought(row: Mapping[str, Any], number: Any, zone: tzinfo | None) -> Note:
 # ---- writing ----------------------------------------------------------------------------------
 
 
+_Edge = dict[str, Any]
+_Placed = tuple[int, Note]  # the place of a note in the file, and the note
+
+
+@dataclass
+class _Batch:
+    """What is recorded in one transaction: notes, what notes supersede (an id each), edges."""
+
+    notes: list[_Placed] = field(default_factory=list)
+    olds: list[tuple[_Placed, str]] = field(default_factory=list)
+    edges: list[_Edge] = field(default_factory=list)
+
+
 class _Import:
     """Notes on their way into the store, with what was left out."""
 
     def __init__(self, store: Store, file: str) -> None:
         self.store, self.file = store, file
-        self.notes: list[tuple[int, Note]] = []
+        self.notes: list[_Placed] = []
+        self.said: list[Instant | None] = []  # when each of them was
+        self.names: dict[int, str] = {}  # the node of a note, by its place
+        self.held: dict[str, list[_Edge]] = defaultdict(list)  # the edges written, by each end
         self.damaged: list[Damage] = []
         self.warnings: list[str] = []
         self.counts: Counter[str] = Counter()
@@ -271,24 +311,29 @@ class _Import:
     def leave(self, place: int, reason: str) -> None:
         self.damaged.append(Damage(file=self.file, line=place, reason=reason))
 
-    def take(self, place: int, note: Note) -> None:
+    def take(self, place: int, note: Note, said: Instant | None) -> None:
         self.notes.append((place, note))
+        self.said.append(said)
         self.warnings += [f"{self.file}:{place}: {remark}" for remark in note.remarks]
 
-    def write(self, progress: Progress | None, edges: list[dict[str, Any]] | None = None) -> MemoBrainReport:
-        """Write all of it as one transaction: the nodes, then what they supersede, then the edges."""
+    def write(
+        self, progress: Progress | None, edges: list[_Edge] | None = None, *, replay: bool
+    ) -> MemoBrainReport:
+        """Write all of it: now in one transaction, or as a replay in one for each instant."""
         records = len(self.notes) + len(self.damaged)
-        with self.store._verb():
-            written = []
-            for number, (place, note) in enumerate(self.notes, 1):
-                if name := self._describe(place, note):
-                    written.append((place, name, note))
-                if progress and number % 256 == 0:
-                    progress(number, len(self.notes))
-            for place, name, note in written:
-                self._supersede(place, name, note)
-            for edge in edges or ():
-                self._link(edge)
+        batches = self._by_time(edges or []) if replay else None
+        if batches is None:
+            olds = [((place, note), old) for place, note in self.notes for old in note.supersedes]
+            with self.store._verb():
+                self._write(_Batch(self.notes, olds, edges or []), progress)
+        else:
+            with self.store._together():
+                for at, batch in batches:
+                    with self.store.transaction(at=at):
+                        self._write(batch, progress)
+        hint = None
+        if batches is None and self.counts["added"] + self.counts["revised"]:
+            hint = f"{_TOO_LATE}; {_RECORDED_NOW}" if replay else _RECORDED_NOW
         return MemoBrainReport(
             records=records,
             added=self.counts["added"],
@@ -297,7 +342,67 @@ class _Import:
             links=self.counts["links"],
             damaged=tuple(self.damaged),
             warnings=tuple(self.warnings),
+            hint=hint,
         )
+
+    def _by_time(self, edges: list[_Edge]) -> list[tuple[datetime | None, _Batch]] | None:
+        """The batches of a replay, in order; None as the instant: now. None when the store cannot record the first at its time any more.
+
+        A supersession and an edge are recorded when both their ends are. What is ahead of the clock, or known already, is recorded now.
+        """
+        store = self.store
+        times = self._times()
+        now = store._now()
+        found: dict[Instant, _Batch] = defaultdict(_Batch)
+        recorded: dict[str, Instant] = {}
+        for (place, note), said in zip(self.notes, times, strict=True):
+            is_new = note.id is None or not store.knows(note.id)
+            at = said if is_new and said is not None and said <= now else OPEN
+            found[at].notes.append((place, note))
+            if note.id is not None and is_new:
+                recorded[note.id] = at
+        for at, batch in list(found.items()):
+            for placed in batch.notes:
+                for old in placed[1].supersedes:
+                    found[max(at, recorded.get(old, at))].olds.append((placed, old))
+        for edge in edges:
+            ends = [recorded[edge[end]] for end in ("source", "target") if edge.get(end) in recorded]
+            made = edge.get("valid_from")
+            at = max(*ends, *([] if made is None else [instant(made)]), -OPEN) if ends else OPEN
+            found[at if at <= now else OPEN].edges.append(edge)
+        first = min(found, default=OPEN)
+        if first == OPEN:
+            return None
+        try:
+            store._next_tx(first)
+        except InvalidError:
+            return None
+        return [(None if at == OPEN else moment(at), found[at]) for at in sorted(found)]
+
+    def _times(self) -> list[Instant | None]:
+        """When each note was said: one that has no time at that of the note before it, the first ones at that of the first one that has."""
+        last = next((said for said in self.said if said is not None), None)
+        times = []
+        for said in self.said:
+            last = last if said is None else said
+            times.append(last)
+        return times
+
+    def _write(self, batch: _Batch, progress: Progress | None) -> None:
+        """Write the nodes, then what they supersede, then the edges."""
+        for place, note in batch.notes:
+            if name := self._describe(place, note):
+                self.names[place] = name
+                if self.held and note.key is not None:  # it may have ended another one
+                    self._hold_on(link.target for link in self.store.supersedes(name))
+            if progress and (number := len(self.names)) % 256 == 0:
+                progress(number, len(self.notes))
+        for (place, note), old in batch.olds:
+            if place in self.names:
+                self._supersede(place, self.names[place], note, old)
+                self._hold_on([old])
+        for edge in batch.edges:
+            self._link(edge)
 
     def _describe(self, place: int, note: Note) -> str | None:
         """Add the node of a note, or revise the one that is known where it differs. None when the store refuses it."""
@@ -319,23 +424,19 @@ class _Import:
             self.leave(place, str(error))
             return None
 
-    def _supersede(self, place: int, name: str, note: Note) -> None:
-        """Write what a note supersedes. An unknown one is a warning: the note is kept."""
-        there = []
-        for old in note.supersedes:
-            if self.store.knows(old):
-                there.append(old)
-            else:
-                error = NotFoundError.nearest("node", old, self._ids())
-                self.warnings.append(f"{self.file}:{place}: {name!r} supersedes what is not known: {error}")
-        for old in there:
-            with self._counting():
-                try:
-                    replace_named(self.store, name, replace(note, supersedes=(old,)))
-                except GraphStoreError as error:
-                    self.warnings.append(f"{self.file}:{place}: {error}")
+    def _supersede(self, place: int, name: str, note: Note, old: str) -> None:
+        """Write that a note supersedes a node. An unknown one is a warning: the note is kept."""
+        if not self.store.knows(old):
+            error = NotFoundError.nearest("node", old, self._ids())
+            self.warnings.append(f"{self.file}:{place}: {name!r} supersedes what is not known: {error}")
+            return
+        with self._counting():
+            try:
+                replace_named(self.store, name, replace(note, supersedes=(old,)))
+            except GraphStoreError as refused:
+                self.warnings.append(f"{self.file}:{place}: {refused}")
 
-    def _link(self, edge: dict[str, Any]) -> None:
+    def _link(self, edge: _Edge) -> None:
         with self._counting():
             try:
                 if "damage" in edge:
@@ -343,9 +444,36 @@ class _Import:
                 for end in ("source", "target"):
                     if not self.store.knows(edge[end]):
                         raise NotFoundError.nearest("node", edge[end], self._ids())
-                self.store.link(**edge)
+                self._hold(edge)
             except GraphStoreError as error:
                 self.warnings.append(f"{self.file}: edge: {error}")
+                return
+        for end in ("source", "target"):
+            self.held[edge[end]].append(edge)
+
+    def _hold(self, edge: _Edge) -> None:
+        """Link the ends of an edge from when both hold until the first of them ends; a link that goes on beyond that is cut there."""
+        made = edge["valid_from"]
+        starts, ends = [] if made is None else [instant(made)], set[Instant]()
+        for name in (edge["source"], edge["target"]):
+            if rows := self.store.history(name):
+                starts.append(min(instant(row.valid_from) for row in rows))
+                ends.add(max(OPEN if row.valid_to is None else instant(row.valid_to) for row in rows))
+        since = max(starts, default=None)
+        until = min((end for end in ends if since is not None and end > since), default=OPEN)
+        period = {
+            "valid_from": None if since is None else moment(since),
+            "valid_to": None if until == OPEN else moment(until),
+        }
+        link = self.store.link(**{**edge, **period})
+        if until != OPEN and (link.valid_to is None or instant(link.valid_to) > until):
+            self.store.unlink(link.id, valid_from=moment(until), reason="one of its ends ended")
+
+    def _hold_on(self, ended: Iterable[str]) -> None:
+        """Hold the edges of things that ended anew."""
+        for name in ended:
+            for edge in self.held.get(name, ()):
+                self._hold(edge)
 
     def _ids(self) -> list[str]:
         with self.store.reading() as sight:

@@ -16,6 +16,7 @@ from tests.conftest import day
 
 pytestmark = pytest.mark.served
 
+NOW = "recorded now: ask for a day with as_of(valid=…); knowledge_at(…) knows nothing of it before"
 GRAPH: dict[str, Any] = {
     "nodes": {
         "1": {"node_id": 1, "kind": "task", "thought": "Build WB Repricer", "related_turn_ids": [0, 1], "active": True,
@@ -55,7 +56,7 @@ def standing(view: Any) -> list[str]:
 def test_thoughts_become_nodes_with_what_supersedes_them(store, tmp_path):
     done = import_memobrain(store, written(tmp_path, GRAPH))
 
-    assert "6 records: 6 added, 0 revised, 0 unchanged, 5 links" == str(done)
+    assert f"6 records: 6 added, 0 revised, 0 unchanged, 5 links; {NOW}" == str(done)
     assert ((), ()) == (done.damaged, done.warnings)
     assert ["node_1", "node_15", "node_30", "node_31"] == standing(store)
     assert ["node_1", "node_15", "node_16"] == standing(store.as_of(valid="2026-01-20"))
@@ -78,7 +79,8 @@ def test_a_thought_keeps_what_the_file_says_of_it(store, tmp_path):
 
 def test_edges_become_links(store, tmp_path):
     import_memobrain(store, written(tmp_path, GRAPH))
-    first, second = store.links_from("node_1", "related_to"), store.links_from("node_15", "related_to")
+    first = store.as_of(valid="2026-01-10").links_from("node_1", "related_to")
+    second = store.as_of(valid="2026-01-20").links_from("node_15", "related_to")
 
     assert [("node_2", "the task needs an interface", "extractor")] == [
         (link.target, link.reason, link.created_by) for link in first
@@ -86,6 +88,132 @@ def test_edges_become_links(store, tmp_path):
     assert [("node_16", None, "Architect", day("2026-01-15"))] == [
         (link.target, link.reason, link.created_by, link.valid_from) for link in second
     ]
+
+
+def periods(store: Any, id: str) -> list[tuple[Any, Any]]:
+    """Over which valid times the edges of a thought hold, as believed now."""
+    there = {}
+    for on in range(1, 32):
+        for link in store.as_of(valid=f"2026-01-{on:02}").links_from(id, "related_to"):
+            there[link.target] = (link.valid_from, link.valid_to)
+    return list(there.values())
+
+
+def test_an_edge_holds_as_long_as_its_ends(store, tmp_path):
+    import_memobrain(store, written(tmp_path, GRAPH))
+
+    assert [(day("2026-01-01"), day("2026-01-15"))] == periods(store, "node_1")
+    assert [(day("2026-01-15"), day("2026-01-30"))] == periods(store, "node_15")
+    assert [] == store.links_from("node_1", "related_to")
+
+
+def test_an_edge_made_when_one_end_was_over_holds_as_long_as_the_other(store, tmp_path):
+    late = {"src": 1, "dst": 2, "created_at": "2026-01-20"}
+    over = {"src": 2, "dst": 16}
+    import_memobrain(store, written(tmp_path, {**GRAPH, "edges": [late, over]}))
+
+    assert [(day("2026-01-20"), None)] == periods(store, "node_1")
+    (second,) = store.as_of(valid="2026-01-20").links_from("node_16", "related_to")
+    assert (day("2026-01-15"), day("2026-01-30")) == (second.valid_from, second.valid_to)
+
+
+def test_an_edge_ends_when_a_file_that_grew_ends_its_end(store, clock, tmp_path):
+    import_memobrain(store, written(tmp_path, {**GRAPH, "edges": [{"src": 1, "dst": 30}]}))
+    before = store.as_of()
+    clock.move(days=1)
+    more = {**GRAPH["nodes"], "40": {"node_id": 40, "kind": "evidence", "thought": "gRPC", "created_at": "2026-02-01", "supersedes": [30]}}  # fmt: skip
+    done = import_memobrain(store, written(tmp_path, {"nodes": more, "edges": [{"src": 1, "dst": 30}]}))
+
+    (link,) = store.as_of(valid="2026-01-31").links_from("node_1", "related_to")
+    assert (day("2026-01-30"), day("2026-02-01")) == (link.valid_from, link.valid_to)
+    assert [None] == [link.valid_to for link in before.links_from("node_1", "related_to")]
+    assert (1, ()) == (done.links, done.warnings)
+
+
+def test_a_replay_records_each_thought_at_its_own_time(store, tmp_path):
+    done = import_memobrain(store, written(tmp_path, GRAPH), replay=True)
+
+    assert "6 records: 6 added, 0 revised, 0 unchanged, 5 links" == str(done)
+    assert [day("2026-01-01"), day("2026-01-15"), day("2026-01-30")] == sorted(
+        {change.tx for change in store.changes()}
+    )
+    assert [
+        [],
+        ["node_1", "node_2"],
+        ["node_1", "node_15", "node_16"],
+        ["node_1", "node_15", "node_30", "node_31"],
+    ] == [standing(store.knowledge_at(on)) for on in ("2025-12-31", "2026-01-10", "2026-01-20", "2026-01-31")]
+    assert "superseded" == store.inspect("node_2").node.standing
+    assert "stands" == store.knowledge_at("2026-01-14").inspect("node_2").node.standing
+    assert [None] == [
+        link.valid_to for link in store.knowledge_at("2026-01-14").links_from("node_1", "related_to")
+    ]
+    assert [(day("2026-01-01"), day("2026-01-15"))] == periods(store, "node_1")
+
+
+def test_a_replay_believes_now_what_an_import_does(store, tmp_path):
+    path = written(tmp_path, GRAPH)
+    import_memobrain(store, path, replay=True)
+    with graphstore.open(":memory:", clock=lambda: day("2026-02-01")) as other:
+        import_memobrain(other, path)
+        for on in ("2026-01-01", "2026-01-15", "2026-01-20", "2026-01-31"):
+            one, two = store.as_of(valid=on), other.as_of(valid=on)
+            assert standing(one) == standing(two)
+            assert [
+                sorted((link.source, link.kind, link.target, link.valid_from, link.valid_to) for node in view.nodes() for link in view.links_from(node.id))
+                for view in (one, two)
+            ].count([]) in (0, 2)  # fmt: skip
+
+
+def test_a_replay_into_a_store_that_is_not_new_says_what_is_meant(store, clock, tmp_path):
+    store.add_node("fact", {}, id="first")
+    done = import_memobrain(store, written(tmp_path, GRAPH), replay=True)
+
+    assert str(done).endswith(
+        f"not replayed, as the store has recorded or shown something later than the first of them; {NOW}"
+    )
+    assert ["node_1", "node_2"] == standing(store.as_of(valid="2026-01-10"))
+    assert [] == standing(store.knowledge_at("2026-01-10"))
+
+
+def test_a_replay_of_a_file_that_grew_goes_on_where_the_last_one_ended(store, clock, tmp_path):
+    import_memobrain(store, written(tmp_path, GRAPH), replay=True)
+    more = {
+        **GRAPH["nodes"],
+        "30": {**GRAPH["nodes"]["30"], "thought": "Switched to GraphQL"},
+        "40": {"node_id": 40, "kind": "evidence", "thought": "gRPC", "created_at": "2026-01-31", "supersedes": [31]},
+    }  # fmt: skip
+    done = import_memobrain(store, written(tmp_path, {**GRAPH, "nodes": more}), replay=True)
+
+    assert (1, 1, 5, 1, None) == (done.added, done.revised, done.unchanged, done.links, done.hint)
+    assert [day("2026-01-31"), day("2026-02-01")] == sorted(
+        {change.tx for change in store.changes("2026-01-30")}
+    )
+    assert "Switching to GraphQL" == store.knowledge_at("2026-01-31").node("node_30").text
+
+
+def test_what_lies_ahead_and_what_has_no_time_of_its_own_is_replayed_too(store, tmp_path):
+    messages = [
+        {"role": "user", "content": "hello", "id": "a"},
+        {"role": "user", "content": "[2026-01-05] sessions", "id": "b"},
+        {"role": "user", "content": "[2026-01-07] written on the 9th", "id": "c", "timestamp": "2026-01-09"},
+        {"role": "user", "content": "and then", "id": "d"},
+        {"role": "user", "content": "[2026-03-01] we deploy", "id": "e"},
+    ]
+    import_messages(store, written(tmp_path, messages), replay=True)
+
+    recorded = {change.subject: change.tx for change in store.changes()}
+    assert {
+        "a": day("2026-01-05"), "b": day("2026-01-05"), "c": day("2026-01-09"), "d": day("2026-01-09"), "e": day("2026-02-01"),
+    } == recorded  # fmt: skip
+    assert (day("2026-01-07"), day("2026-01-09")) == (store.node("c").valid_from, store.node("d").valid_from)
+    assert ["a", "b", "c", "d", "e"] == [node.id for node in store.as_of(valid="2026-03-02").nodes()]
+
+
+def test_messages_without_any_time_are_recorded_now(store, tmp_path):
+    done = import_messages(store, written(tmp_path, [("user", "ok")]), replay=True)
+
+    assert (1, day("2026-02-01")) == (done.added, store.changes()[0].tx)
 
 
 def test_importing_again_adds_nothing(store, clock, tmp_path):
@@ -220,7 +348,7 @@ MESSAGES = [
 def test_messages_are_read_in_each_form(store, tmp_path, text):
     done = import_messages(store, written(tmp_path, text), session="Sprint 3")
 
-    assert "4 records: 4 added, 0 revised, 0 unchanged, 1 link" == str(done)
+    assert f"4 records: 4 added, 0 revised, 0 unchanged, 1 link; {NOW}" == str(done)
     assert "JWT (as of Sprint 3); previously sessions (Sprint 3, superseded)" == str(
         topics.latest_on(store, "auth")
     )
@@ -313,11 +441,21 @@ def test_an_unknown_strategy_is_refused(folder):
     assert "unknown strategy 'newest'" in refused("latest", folder, "auth", "--strategy", "newest")
 
 
+def one_line(said: str) -> str:
+    return " ".join(said.split()) + "\n"
+
+
+def test_a_file_is_replayed(tmp_path):
+    said = run("import", "memobrain", tmp_path / "new.gs", written(tmp_path, GRAPH), "--replay")
+    assert "6 records: 6 added, 0 revised, 0 unchanged, 5 links\n" == said
+    assert "Using REST API" in run("get", tmp_path / "new.gs", "node_2", "--as-of", "2026-01-10")
+
+
 def test_files_are_imported(folder, tmp_path):
     said = run("import", "memobrain", folder, written(tmp_path, GRAPH), "--timezone", "UTC")
-    assert "6 records: 6 added, 0 revised, 0 unchanged, 5 links\n" == said
+    assert f"6 records: 6 added, 0 revised, 0 unchanged, 5 links; {NOW}\n" == one_line(said)
     said = run(
         "import", "messages", folder, written(tmp_path, MESSAGES, "chat.json"), "--session", "Sprint 3"
     )
-    assert "4 records: 4 added, 0 revised, 0 unchanged, 1 link\n" == said
+    assert f"4 records: 4 added, 0 revised, 0 unchanged, 1 link; {NOW}\n" == one_line(said)
     assert "sprint" in run("latest", folder, "auth").lower()
