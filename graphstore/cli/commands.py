@@ -279,7 +279,8 @@ def _consolidate(asked: Asked) -> Any:
 
 def _unlink(asked: Asked) -> Any:
     asked.call()
-    return {"unlinked": asked.values["link_id"]}
+    said = [asked.values[name] for name in ("source", "kind", "target") if name in asked.values]
+    return {"unlinked": asked.values.get("link_id") or " ".join(said)}
 
 
 def _event(asked: Asked, done: Any) -> str:
@@ -555,7 +556,10 @@ _LISTED = (
         "apply": Word("Fold them; without it nothing is written.", type="bool")}, writes=lambda values: "apply" in values, at=False),
     Command("link", WRITE, "Join two things: SOURCE KIND TARGET.", "link", without="id", words={
         "source": Word("The id the sentence begins with.", "SOURCE", type="id"), "kind": Word("supersedes, caused_by, contradicts, …", "KIND")}),
-    Command("unlink", WRITE, "Stop believing a link.", "unlink", _unlink, lambda asked, found: f"unlinked {found['unlinked']}."),
+    Command("unlink", WRITE, "Stop believing a link, or all that say so.", "unlink", _unlink,
+        lambda asked, found: f"unlinked {found['unlinked']}.", places="link_id", words={
+        "source": Word("Instead of LINK_ID: the id the sentence begins with.", "SOURCE", type="id"), "kind": Word("Its kind.", "KIND"),
+        "target": Word("The id it ends with.", "TARGET", type="id")}),
     Command("record-event", WRITE, "Record that something happened.", "record_event", show=_event, old="event", places="type description", words={
         "type": Word("What sort of event: commit, error, deploy, …", "TYPE", is_required=True),
         "description": Word("What happened.", "DESCRIPTION", is_required=True), "id": Word("Its id. [a new one]", type="text"),
@@ -582,6 +586,8 @@ _LISTED = (
     Command("history", TIME, "Every version of a node over all valid time.", "history",
         lambda asked: asked.ask("versions" if asked.take("every") else "history", **asked.values),
         words={"every": Word("Also what was once believed.", flag="--all", type="bool")}),
+    Command("link-history", TIME, "Every period over which a link is believed.", "link_history", words={
+        "source": Word("The id the sentence begins with.", "SOURCE", type="id"), "kind": Word("supersedes, caused_by, contradicts, …", "KIND")}),
     Command("diff", TIME, "What changed between two versions, field by field.", "diff"),
     Command("timeline", TIME, "Messages, newest first, a page at a time.", "timeline.messages", _timeline, _messages, check=_check_cursor, words={
         "since": Word("From then on: a time, or 2h, 7d, 4w ago.", "TIME"), "limit": _LAST,

@@ -75,7 +75,7 @@ EXCEPTIONS: Mapping[str, str] = MappingProxyType(
 """Public names of GraphStore, View and Branch that are no calls, each with the reason."""
 
 _READS = frozenset({
-    "node", "event", "history", "versions", "operations", "diff", "inspect", "nodes", "events", "compare", "links_from", "backlinks_to", "supersedes", "what_superseded",
+    "node", "event", "history", "versions", "operations", "diff", "inspect", "nodes", "events", "compare", "links_from", "backlinks_to", "link_history", "supersedes", "what_superseded",
     "causes", "effects", "walk", "path", "paths", "shaky", "contradictions", "contradiction", "whole_id", "query", "to_arrow", "to_networkx", "at", "vocabulary",
 })  # fmt: skip
 _WHOLE_READS = frozenset({

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
 from typing import Any
 
 import orjson
@@ -57,7 +58,9 @@ _LINK_FIELDS = ("id", "reason", "strength", "confidence", "created_by", "metadat
 _TIMES = frozenset({"valid_from", "valid_to", "tx_from", "tx_to", "occurred_at"})
 
 Row = dict[str, Any]
-_Opened = dict[int, str]  # row number of a link that will be taken back -> its id
+_Opened = dict[
+    int, tuple[str, datetime]
+]  # row number of a link that will be taken back -> its id, and when it begins
 Step = tuple[int, str, int, Row]  # order within an instant, what it is, row number, row
 _RETRACT, _EVENTS, _VERSIONS, _LINKS, _UNLINK = range(5)
 
@@ -368,12 +371,13 @@ class _Loader:
             fields["metadata"] = _object(fields["metadata"])
         number = verbs.link_row(self.act, row["source"], row["kind"], row["target"], **fields)
         if row.get("tx_to") is not None:
-            self.opened[row["row"]] = self.index.l_name[self.index.k_link[number]]
+            begun = self.index.k_from[number] if start is None else start
+            self.opened[row["row"]] = self.index.l_name[self.index.k_link[number]], moment(begun)
 
     def unlink(self, row: Row) -> None:
         self.bear()
-        during = {"valid_from": _given(row, "valid_from"), "valid_to": _given(row, "valid_to")}
-        verbs.unlink(self.act, self.opened.pop(row["row"]), **during, reason=None)
+        link, begun = self.opened.pop(row["row"])
+        verbs.unlink(self.act, link, begun, _given(row, "valid_to"), None)
 
 
 _ACTS = {

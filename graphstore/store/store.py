@@ -324,6 +324,7 @@ class Store(WholeStore):
             )
             return act.sight().link(row)
 
+    @overload
     def unlink(
         self,
         link_id: str,
@@ -331,13 +332,45 @@ class Store(WholeStore):
         valid_from: TimeLike | None = None,
         valid_to: TimeLike | None = None,
         reason: str | None = None,
+    ) -> None: ...
+    @overload
+    def unlink(
+        self,
+        *,
+        source: str,
+        kind: str,
+        target: str,
+        valid_from: TimeLike | None = None,
+        valid_to: TimeLike | None = None,
+        reason: str | None = None,
+    ) -> None: ...
+    def unlink(
+        self,
+        link_id: str | None = None,
+        *,
+        source: str | None = None,
+        kind: str | None = None,
+        target: str | None = None,
+        valid_from: TimeLike | None = None,
+        valid_to: TimeLike | None = None,
+        reason: str | None = None,
     ) -> None:
-        """Stop believing a link held over the period (default: all of it). A supersession restores the validity it took there.
+        """Stop believing a link held over the period (default: all of it); or every link that says `source kind target`. A supersession restores the
+        validity it took there, and the transition and the contradiction that the store wrote beside it go too.
 
-        Raises NotFoundError for an unknown link, or when nothing is believed of it there.
+        Raises NotFoundError for an unknown link, or when nothing is believed of it there; InvalidError unless a link is named in one of the two ways.
         """
+        said = (source, kind, target)
+        if (link_id is None) == (None in said) or (link_id is not None and any(said)):
+            raise InvalidError(
+                "unlink() takes the id of a link, or source=, kind= and target=. Give one of the two."
+            )
         with self._verb() as work:
-            verbs.unlink(Act(self._core, work), link_id, valid_from, valid_to, reason)
+            act = Act(self._core, work)
+            if link_id is not None:
+                verbs.unlink(act, link_id, valid_from, valid_to, reason)
+            elif source is not None and kind is not None and target is not None:
+                verbs.unlink_said(act, source, kind, target, valid_from, valid_to, reason)
 
     def resolve(self, contradiction: Contradiction, *, keep: str, reason: str) -> Contradiction:
         """Decide a contradiction: keep one id, the other is retracted and corrected by it; or `keep="both"`. The decision stays with their link.

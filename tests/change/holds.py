@@ -2,8 +2,11 @@
 
 HOLDS = frozenset(
     {
+        "a cascade shows in the valid past too, since a foundation holds as long as its ends",
+        "a cause never starts after its effect",
         "a cause that never was shakes its effect",
         "a deletion says who and why",
+        "a link said again for longer keeps the rest",
         "a look at the end of a chain steadies only that",
         "a look before the fall is none",
         "a part that was never rested on shakes nothing when it is taken back",
@@ -11,6 +14,7 @@ HOLDS = frozenset(
         "a retraction on a branch arrives as one, with its reason",
         "a retraction shakes what rests on it, and what rests on that",
         "a successor that only ended gives back nothing",
+        "a supersession said again with another date is refused, not dropped",
         "a value told late ends where the next begins",
         "an agent may not replace in its slot what a user said",
         "an erased foundation shakes",
@@ -26,14 +30,16 @@ HOLDS = frozenset(
         "said again in other words it is the same, confirmed",
         "scopes do not close each other's values",
         "things that rest on each other are shaken once each, and the way ends",
+        "two jobs with a gap are two links",
+        "two things do not cause each other",
         "what came and went in one transaction was never known",
         "what corrects its own foundation is not shaken by that",
         "what ended is not what was deleted",
         "what is learned late changes the past only as known now",
         "what takes the place of its own foundation is not shaken by that",
         "what was deleted is no answer, and was one",
-        "what was taken back is not open",
         "what was linked after the revision knew of it",
+        "what was taken back is not open",
         "who looked at it again is not asked again",
     }
 )

@@ -664,7 +664,7 @@ class Oracle:
                    created_by: str = "user", writer: str | None = None) -> str:  # fmt: skip
         if new == old:
             raise Refused(InvalidError, ConflictError)
-        starts = [at for at in (valid_from or self.start(new), self.start(old)) if at is not None]
+        starts = [at for at in (valid_from or self.start(new), self._started(new, old)) if at is not None]
         span = (max(starts, default=END), valid_to or END)
         wrong: list[type[GraphStoreError]] = []
         if self.start(new) is None:
@@ -687,6 +687,12 @@ class Oracle:
             for row, part in self._take_away(old, span, "supersede", writer):
                 self._write(self.taken, {"link": id, "row": row}, part)
         return id
+
+    def _started(self, new: str, old: str) -> datetime | None:
+        """When the old one starts, what this supersession took of it included: the same word gives the same cut again."""
+        mine = {link["id"] for link in self._alike(new, "supersedes", old)}
+        taken = [part["valid_from"] for part in self.taken if part["tx_to"] == END and part["link"] in mine]
+        return min([*taken, *filter(None, [self.start(old)])], default=None)
 
     def _supersede_again(
         self, row: Row, same: Row, span: Span, valid_from: datetime | None, valid_to: datetime | None

@@ -33,7 +33,7 @@ COMMANDS = [
     "sessions", "reanalyze",
     "connect",
     "remember", "lifecycle", "reembed", "memory", "working", "context", "index",
-    "branch", "branches", "compare", "merge", "delete-branch",
+    "branch", "branches", "compare", "merge", "delete-branch", "link-history",
     "serve", "mcp", "shell",
 ]  # fmt: skip
 

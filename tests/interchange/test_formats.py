@@ -195,8 +195,8 @@ def test_parquet_in_many_parts_is_the_same(story, tmp_path, monkeypatch):
 def test_a_history_of_then_is_the_same_whenever_it_is_written(tmp_path, form):
     clock = Clock()
     with graphstore.open(":memory:", clock=clock) as store:
-        store.add_node("fact", {"x": 1}, id="one")
         store.record_event("error", "boom", id="boom")
+        store.add_node("fact", {"x": 1}, id="one")
         store.link("one", "caused_by", "boom", id="why")
         tx = store.as_of().at.tx
         before = exported(store, tmp_path / "before", form, tx=tx)

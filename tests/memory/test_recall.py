@@ -37,9 +37,10 @@ def way(hit) -> list[str]:
 @pytest.fixture
 def outage(store):
     """A login outage, what led to it, what was decided, and something that has nothing to do with it."""
-    store.add_node("fact", {}, id="outage", text="nobody could login on monday")
-    store.add_node("fact", {}, id="restart", text="the server restarted")
-    store.add_node("fact", {}, id="upgrade", text="kernel upgrade in the night")
+    with store.transaction():
+        store.add_node("fact", {}, id="outage", text="nobody could login on monday")
+        store.add_node("fact", {}, id="restart", text="the server restarted")
+        store.add_node("fact", {}, id="upgrade", text="kernel upgrade in the night")
     store.add_node("decision", {}, id="tokens", text="signed cookies instead of sessions")
     store.add_node("fact", {}, id="lunch", text="lunch is at noon")
     store.link("outage", "caused_by", "restart")

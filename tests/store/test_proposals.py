@@ -24,9 +24,10 @@ NAMES = ("node-a", "node-b", "node-c", "node-d", "node-e")
 
 @pytest.fixture
 def facts(store):
-    """Five facts that have nothing to do with each other."""
-    for name in NAMES:
-        store.add_node("fact", {}, id=name, text=name.replace("-", "_"))
+    """Five facts that have nothing to do with each other, and begin together."""
+    with store.transaction():
+        for name in NAMES:
+            store.add_node("fact", {}, id=name, text=name.replace("-", "_"))
     return store
 
 

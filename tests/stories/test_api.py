@@ -506,8 +506,8 @@ def test_an_inverse_name_is_stored_turned_round(store):
 
 
 def test_possibly_is_inferred(store):
-    store.add_node("fact", {}, id="outage-1")
     store.add_node("fact", {}, id="deploy-1")
+    store.add_node("fact", {}, id="outage-1")
     link = store.link("outage-1", "possibly_caused_by", "deploy-1")
 
     assert ("caused_by", "inferred") == (link.kind, link.confidence)
@@ -526,8 +526,8 @@ def test_the_same_link_twice_is_one(store):
 
 
 def test_what_was_inferred_becomes_explicit(store, clock):
-    store.add_node("fact", {}, id="outage-1")
     store.add_node("fact", {}, id="deploy-1")
+    store.add_node("fact", {}, id="outage-1")
     guess = store.link("outage-1", "caused_by", "deploy-1", confidence="inferred")
     clock.set("2026-01-05")
     known = store.link("outage-1", "caused_by", "deploy-1")
@@ -578,11 +578,11 @@ def test_unlinking_a_part_splits_the_link(store, clock):
 def test_links_are_chosen_by_any_name_of_their_kind(store):
     store.add_node("fact", {}, id="fact-a")
     store.add_node("fact", {}, id="fact-b")
-    store.link("fact-a", "caused_by", "fact-b")
-    store.link("fact-a", "uses", "fact-b")
+    store.link("fact-b", "caused_by", "fact-a")
+    store.link("fact-b", "uses", "fact-a")
 
-    assert ["uses"] == [link.kind for link in store.links_from("fact-a", kinds=["uses"])]
-    assert ["caused_by"] == [link.kind for link in store.backlinks_to("fact-b", kinds=["caused_by"])]
+    assert ["uses"] == [link.kind for link in store.links_from("fact-b", kinds=["uses"])]
+    assert ["caused_by"] == [link.kind for link in store.backlinks_to("fact-a", kinds=["caused_by"])]
     with pytest.raises(InvalidError, match="caused_by"):
         store.links_from("fact-a", kinds=["cause"])
 

@@ -40,6 +40,7 @@ TURNED = {
 SAME = {"relates": "related_to", "relates_to": "related_to", "fixed_by": "resolved_by"}
 
 LEADS_AWAY = ("supersedes", "transition", "corrects")  # the first says most
+FROM_LATER_START = {"derived_from", "supports", "caused_by"}
 RESTING = {"derived_from", "caused_by", "part_of"}  # the source rests on the target
 RESTED = {"supports"}  # the target rests on the source
 FALLEN = {"superseded", "retracted", "evicted", "erased"}
@@ -301,7 +302,7 @@ class Oracle:
             elif other["id"] not in supersedes:
                 self._take_away(other["id"], span, "cut")
         made += [self._supersede(id, old, reason=reason) for old in supersedes]
-        made += [self._link(id, "corrects", old, reason=reason, valid_from=span[0]) for old in corrects]
+        made += [self._link(id, "corrects", old, reason=reason) for old in corrects]
         for other in held:
             if other["valid_from"] == span[1] and not self._cycle(other["id"], "supersedes", id):
                 made += self._succeed(other["id"], id, (span[1], END), None, "store")
@@ -450,7 +451,7 @@ class Oracle:
                    created_by: str = "user") -> str:  # fmt: skip
         if new == old:
             raise Refused(InvalidError, ConflictError)
-        starts = [at for at in (valid_from or self.start(new), self.start(old)) if at is not None]
+        starts = [at for at in (valid_from or self.start(new), self._started(new, old)) if at is not None]
         span = (max(starts, default=END), valid_to or END)
         wrong: list[type[GraphStoreError]] = []
         if self.start(new) is None:
@@ -462,18 +463,41 @@ class Oracle:
         if wrong:
             raise Refused(*wrong)
         same = {"reason": reason, "strength": strength, "confidence": "explicit", "created_by": created_by}
-        id = self._again(new, "supersedes", old, span, same)
-        if id is None:
+        rows = [link for link in self._alike(new, "supersedes", old) if common(valid(link), span)]
+        if not rows:
             id = self._new_link(new, "supersedes", old, span, same)
+        elif len(rows) > 1:
+            raise Undecided("it overlaps two periods of the link")
         else:  # said before: what was described anew since is taken too
-            held = [link for link in self._now_links() if link["id"] == id and common(valid(link), span)]
-            if len(held) > 1:
-                raise Undecided("it overlaps two periods of the link")
-            span = valid(held[0])
+            id, span = self._supersede_again(rows[0], same, span, valid_from, valid_to)
         if old in self.nodes:
             for row, part in self._take_away(old, span, "supersede"):
                 self.taken.append({"link": id, "row": row, "valid_from": part[0], "valid_to": part[1]})
         return id
+
+    def _started(self, new: str, old: str) -> datetime | None:
+        """When the old one starts, what this supersession took of it included."""
+        mine = {link["id"] for link in self._alike(new, "supersedes", old)}
+        starts = [part["valid_from"] for part in self.taken if part["link"] in mine]
+        return min([*starts, *filter(None, [self.start(old)])], default=None)
+
+    def _supersede_again(
+        self, row: Row, same: Row, span: Span, valid_from: datetime | None, valid_to: datetime | None
+    ) -> tuple[str, Span]:
+        equal = all(row[name] == value for name, value in same.items())
+        upgrade = row["created_by"] == "store" != same["created_by"]
+        other_start = valid_from is not None and span[0] != row["valid_from"]
+        other_end = valid_to is not None and span[1] != row["valid_to"]
+        if not (equal or upgrade) or other_start or other_end:
+            if upgrade and not equal:
+                raise Undecided("a minted supersession said by hand with another date")
+            raise Refused(ConflictError)
+        if self._beyond(span, [row]):
+            raise Undecided("without a date, and a part of the link's period was unlinked")
+        if not equal:
+            self._clear(self.links, [row], valid(row))
+            self._write(self.links, {**row, **same}, valid(row))
+        return row["id"], valid(row)
 
     @verb
     def link(self, source: str, kind: str, target: str, **more: Any) -> str:
@@ -507,11 +531,11 @@ class Oracle:
             return self._supersede(
                 source, target, reason=reason, strength=strength, valid_from=valid_from, valid_to=valid_to
             )
-        span = (valid_from or self.block, valid_to or END)
+        span = (valid_from or self._begins(source, plain, target), valid_to or END)
         if span[0] >= span[1]:
             wrong.append(InvalidError)
-        out_of_order = self._backwards(source, plain, target, span[0])
-        if out_of_order or self._cycle(source, plain, target):
+        out_of_order = self._backwards(source, plain, target, valid_from)
+        if out_of_order or self._cycle(source, plain, target) or self._mutual(source, plain, target, span):
             wrong += [ConflictError, InvalidError]
         same = {"reason": reason, "strength": strength, "confidence": confidence, "created_by": created_by}
         if wrong:
@@ -521,11 +545,39 @@ class Oracle:
         before = self._again(source, plain, target, span, same)
         return before if before is not None else self._new_link(source, plain, target, span, same)
 
+    def _begins(self, source: str, kind: str, target: str) -> datetime:
+        """From when on a link holds when nothing is said."""
+        starts = [at for at in (self.start(source), self.start(target)) if at is not None]
+        if kind in FROM_LATER_START and starts:
+            return max(starts)
+        if kind == "corrects":
+            return self.start(source) or self.now
+        return self.now
+
     def _new_link(self, source: str, kind: str, target: str, span: Span, same: Row) -> str:
+        """A new link, or a further period of one that touches this."""
+        beside = {
+            link["id"] for link in self._alike(source, kind, target)
+            if link["valid_to"] == span[0] or link["valid_from"] == span[1]
+        }  # fmt: skip
+        if len(beside) > 1:
+            raise Undecided("it joins two links of one sentence")
         self.made += 1
-        id = f"?{self.made}"
+        id = beside.pop() if beside else f"?{self.made}"
         self._write(self.links, {"id": id, "source": source, "kind": kind, "target": target, **same}, span)
         return id
+
+    def _beyond(self, span: Span, rows: list[Row]) -> list[Span]:
+        """What of a period no row covers."""
+        left = [span]
+        for row in rows:
+            left = [
+                piece
+                for start, stop in left
+                for piece in ((start, min(stop, row["valid_from"])), (max(start, row["valid_to"]), stop))
+                if piece[0] < piece[1]
+            ]
+        return left
 
     def _alike(self, source: str, kind: str, target: str) -> list[Row]:
         ends = [(source, target), (target, source)] if kind in SYMMETRIC else [(source, target)]
@@ -550,25 +602,34 @@ class Oracle:
             if any(equal) or any(upgrade):
                 raise Undecided("it overlaps both a row that says the same and one that does not")
             raise Refused(ConflictError)
-        if len({row["id"] for row in rows}) > 1:
-            raise Undecided("it overlaps two links that say the same")
-        if all(equal):
-            return rows[0]["id"]
-        if any(equal):
+        near = [
+            link for link in self._alike(source, kind, target)
+            if link["valid_to"] == span[0] or link["valid_from"] == span[1]
+        ]  # fmt: skip
+        if len({row["id"] for row in [*rows, *near]}) > 1:
+            raise Undecided("it joins two links of one sentence")
+        if any(equal) and not all(equal):
             raise Undecided("it overlaps an explicit and an inferred row of one link")
-        self._clear(self.links, rows, span)
-        self._write(self.links, {**rows[0], **same}, span)
+        pieces = self._beyond(span, rows) if all(equal) else [span]
+        self._clear(self.links, [] if all(equal) else rows, span)
+        for piece in pieces:
+            self._write(self.links, {**rows[0], **same}, piece)
         return rows[0]["id"]
 
     def _backwards(
-        self, source: str, kind: str, target: str, since: datetime, t: datetime | None = None
+        self, source: str, kind: str, target: str, since: datetime | None, t: datetime | None = None
     ) -> bool:
         first, second = self.start(source, t), self.start(target, t)
         if first is None or second is None:
             return False
         if kind == "caused_by":
-            return second > max(first, since)
+            return second > (max(first, since) if source in self.nodes and since is not None else first)
         return kind in EARLIER_SOURCE and first > second
+
+    def _mutual(self, source: str, kind: str, target: str, span: Span) -> bool:
+        """Two things that cause each other over one time."""
+        back = self._alike(target, kind, source) if kind == "caused_by" else []
+        return any(common(valid(link), span) for link in back)
 
     def _cycle(self, source: str, kind: str, target: str) -> bool:
         if kind not in ACYCLIC:
@@ -603,7 +664,8 @@ class Oracle:
         if went[0][0]["kind"] == "supersedes":
             ends = [went[0][0][end] for end in ("source", "target")]
             for other in self._now_links():
-                if other["kind"] == "transition" and ends == [other["source"], other["target"]]:
+                minted = (other["kind"], other["created_by"]) == ("contradicts", "store")
+                if (other["kind"] == "transition" or minted) and ends == [other["source"], other["target"]]:
                     self._clear(self.links, [other], span)
             for _, part in went:
                 self._give_back(id, went[0][0]["target"], part)

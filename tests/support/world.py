@@ -21,6 +21,7 @@ QUESTIONS: list[tuple[str, dict[str, Any]]] = [
     ("events", {"since": "2026-01-01"}),
     ("links_from", {"id": "jwt", "kinds": ["supersedes"]}),
     ("backlinks_to", {"id": "sessions"}),
+    ("link_history", {"source": "coffee", "kind": "contradicts", "target": "tea"}),
     ("supersedes", {"id": "jwt"}),
     ("what_superseded", {"id": "sessions"}),
     ("causes", {"id": "boom"}),

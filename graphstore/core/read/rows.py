@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from typing import Literal, NamedTuple
 
+from graphstore.core.index.index import Index
 from graphstore.core.index.occurrences import Happened, kept_place
 from graphstore.core.search.source import Source
 from graphstore.values.keys import slot_name
 from graphstore.values.models import Json
 from graphstore.values.period import OPEN, Instant
+from graphstore.values.vocabulary import Kind
 
 Periods = tuple[Instant, Instant, Instant, Instant]  # valid from, to; tx from, to
 Side = dict[int, list[int]]  # entity -> links
@@ -345,3 +347,17 @@ class Rows:
         index = self.index
         since = index.k_tx[row] if not index.undone_by else index.link_since(row)
         return index.k_from[row], since, index.l_name[index.k_link[row]]
+
+
+def of_sentence(index: Index, source: int, kind: Kind, target: int) -> list[int]:
+    """Every link ever made that says `source kind target`, of a symmetric kind either way round; in the order they were made."""
+    pairs = [(source, target), (target, source)] if kind.symmetric else [(source, target)]
+    found = []
+    for one, two in pairs:
+        out, into = index.out.get(one, ()), index.into.get(two, ())
+        found += [
+            link
+            for link in (out if len(out) <= len(into) else into)
+            if index.l_src[link] == one and index.l_tgt[link] == two and index.l_kind[link] == kind.name
+        ]
+    return found

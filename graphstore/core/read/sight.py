@@ -522,10 +522,12 @@ class Sight(Rows):
         return rows
 
 
-def in_time(index: Index, effect: int, cause: int, since: Instant, tx: Instant) -> bool:
-    """Whether the cause starts no later than its effect, as believed at `tx`; `since` is when the link begins to hold."""
-    begun = index.start(cause, tx)
-    if begun is None or begun <= since:
+def in_time(index: Index, effect: int, cause: int, since: Instant | None, tx: Instant) -> bool:
+    """Whether the cause starts no later than its effect, as believed at `tx`.
+
+    `since`: when the link begins to hold, if that was said: a node may be an effect of what began later than the node. An event starts when it occurred.
+    """
+    begun, shown = index.start(cause, tx), index.start(effect, tx)
+    if begun is None or shown is None or begun <= shown:
         return True
-    shown = index.start(effect, tx)
-    return shown is None or begun <= shown
+    return since is not None and begun <= since and not index.is_event[effect]

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from graphstore.core.read import conflicts, hops, snapshots, view_diff, walks
-from graphstore.core.read.rows import Row
+from graphstore.core.read.rows import Row, of_sentence
 from graphstore.core.read.sight import Core, Sight
 from graphstore.core.read.succession import Succession
 from graphstore.core.read.walks import By, Direction
@@ -367,6 +367,19 @@ class Reader(Painted):
             sight = self._sight()
             wanted = hops.link_filter(sight.core.vocabulary, kinds, group, strength, confidence, created_by)
             return hops.links(sight, sight.resolve(id)[0], wanted, begins=False)
+
+    def link_history(self, source: str, kind: str, target: str) -> list[Link]:
+        """Every period believed at the view's tx of every link that says `source kind target`, by (valid_from, tx_from, id), as it is stored.
+
+        `kind` may be an inverse name, and of a symmetric kind either end may come first. Raises NotFoundError for an unknown end, InvalidError for an
+        unknown kind.
+        """
+        with self._core.lock:
+            sight = self._sight()
+            said = sight.core.vocabulary.sentence(source, kind, target, "explicit")
+            ends = sight.resolve(said.source)[0], said.kind, sight.resolve(said.target)[0]
+            rows = [row for link in of_sentence(sight.index, *ends) for row in sight.believed_link(link)]
+            return [sight.link(row) for row in sorted(rows, key=sight.link_order)]
 
     def supersedes(self, id: str) -> list[Link]:
         """What this supersedes: each thing once, by its `supersedes` link or else by its `transition`."""

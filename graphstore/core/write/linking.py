@@ -7,14 +7,18 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from graphstore.core.index.index import Index
+from graphstore.core.read.rows import of_sentence
 from graphstore.core.read.sight import Core, in_time
 from graphstore.core.write.transaction import Transaction
 from graphstore.core.write.trust import Trust
 from graphstore.errors import ConflictError, InvalidError
 from graphstore.values.inputs import printable
 from graphstore.values.models import Json
-from graphstore.values.period import ALWAYS, OPEN, Instant, Period, coalesce, exactly, overlap
+from graphstore.values.period import ALWAYS, OPEN, Instant, Period, coalesce, exactly, overlap, without_all
 from graphstore.values.vocabulary import Kind
+
+Wanted = tuple[Instant | None, Instant]
+"""The period that a link is said for; None: from when its kind begins by itself."""
 
 
 class Ends(NamedTuple):
@@ -65,6 +69,26 @@ class Linking:
         """A kind by its canonical name."""
         return self.core.vocabulary.kinds[name]
 
+    def say(
+        self,
+        ends: Ends,
+        since: Instant | None,
+        until: Instant,
+        claim: Claim,
+        op: int = -1,
+        *,
+        verb: str = "link",
+    ) -> int:
+        """Record `source kind target` from `since` on, or from when its kind begins by itself; what the kind does to its ends is done. Returns the row."""
+        if ends.kind.name == "supersedes":
+            return self.supersede(ends.source, ends.target, claim, op, verb=verb, since=since, until=until)
+        if ends.kind.name == "corrects":
+            period = self._period(ends, (since, until))
+            row = self.join(ends, period, claim, op, verb=verb)
+            self.correct(ends.source, ends.target, period, claim.reason)
+            return row
+        return self.join(ends, (since, until), claim, op, verb=verb)
+
     def supersede(
         self,
         new: int,
@@ -76,7 +100,10 @@ class Linking:
         since: Instant | None = None,
         until: Instant = OPEN,
     ) -> int:
-        """Record `new supersedes old`, and take from `old` its validity from then on. Returns the link's row."""
+        """Record `new supersedes old`, and take from `old` its validity from then on. Returns the link's row.
+
+        Without `since` from the start of `new`. Said again it is the same link, and what was described anew of `old` since is taken too.
+        """
         index = self.index
         begun = index.start(new, self.work.tx)
         if old in index.gone:
@@ -85,29 +112,69 @@ class Linking:
             raise ConflictError(
                 f"nothing is believed of {index.names[new]!r}: it cannot supersede {index.names[old]!r}."
             )
-        first = index.start(old, self.work.tx)
         start = begun if since is None else since
-        cut = start if first is None else max(start, first)
+        cut = max([start, *self._starts(new, old)])
         if cut >= until:
             raise InvalidError(
                 f"{index.names[new]!r} would supersede {index.names[old]!r} from {exactly(cut)}, but the link would end at {exactly(until)}. "
                 "Give a later valid_to, or none."
             )
-        span = (cut, until)
-        before = len(index.k_link)
-        row = self.join(Ends(new, self.kind("supersedes"), old), span, claim, op, verb=verb)
-        link = index.k_link[row]
-        held = (index.k_from[row], index.k_to[row])
-        if row >= before:
-            op = index.k_op[row]
-        elif not index.is_event[old] and any(overlap(held, during) for during in self.work.validity(old)):
-            op = self._op(op, verb, link)  # recorded before, but the old one was revised since
-        if op >= 0 and not index.is_event[old]:
-            self.trust.guard(old, [held])
-            gone = self.work.take(old, held, op)
-            if gone or row >= before:
-                self.work.set_taken(link, [*index.taken.get(link, ()), *gone])
-        return row
+        ends, before = Ends(new, self.kind("supersedes"), old), len(index.k_link)
+        there = self.overlapping(ends, (cut, until), self.work.tx)
+        if there:
+            said = (None if since is None else cut, until)
+            rows = self._supersede_again(there, ends, said, claim, op, verb)
+        else:
+            rows = [self.join(ends, (cut, until), claim, op, verb=verb)]
+        for row in rows:
+            self._take(row, op, verb, is_new=row >= before)
+        return rows[0]
+
+    def _starts(self, new: int, old: int) -> list[Instant]:
+        """When the old one begins: the first of what is believed of it, and of what this supersession took. Empty when there is nothing."""
+        index = self.index
+        first = index.start(old, self.work.tx)
+        starts = [] if first is None else [first]
+        for link in index.successors.get(old, ()):
+            if index.l_src[link] == new:
+                starts += [begun for _, begun, _ in index.taken.get(link, ())]
+        return [min(starts)] if starts else []
+
+    def _supersede_again(
+        self, there: list[int], ends: Ends, said: Wanted, claim: Claim, op: int, verb: str
+    ) -> list[int]:
+        """The rows of a supersession that is there already; what the store minted becomes the caller's.
+
+        Raises ConflictError for other attributes, or another date: what was taken by it would have to be given back or taken anew.
+        """
+        index = self.index
+        first, last = index.k_from[there[0]], index.k_to[there[-1]]
+        moved = said[0] not in (None, first) or said[1] not in (OPEN, last)
+        others = [row for row in there if not self._states(row, claim)]
+        if moved or not all(self._gives_way(row, claim) for row in others):
+            raise ConflictError(self._difference(there, ends, said, claim))
+        rows = [row for row in there if row not in others]
+        for row in others:
+            link = index.k_link[row]
+            rows.append(
+                self.claim(link, (index.k_from[row], index.k_to[row]), claim, self._op(op, verb, link))
+            )
+        return sorted(rows, key=index.k_from.__getitem__)
+
+    def _take(self, row: int, op: int, verb: str, *, is_new: bool) -> None:
+        """Take from the old one what it has over the period of a row that supersedes it."""
+        index = self.index
+        link, held = index.k_link[row], (index.k_from[row], index.k_to[row])
+        old = index.l_tgt[link]
+        if index.is_event[old]:
+            return
+        if not is_new and not any(overlap(held, during) for during in self.work.validity(old)):
+            return
+        op = index.k_op[row] if is_new else self._op(op, verb, link)
+        self.trust.guard(old, [held])
+        gone = self.work.take(old, held, op)
+        if gone or is_new:
+            self.work.set_taken(link, [*index.taken.get(link, ()), *gone])
 
     def correct(self, new: int, old: int, span: Period, reason: str | None) -> None:
         """Take back the old thing over the part of `span` that the new one holds; an event whole. Raises ConflictError for what a more trusted source said."""
@@ -126,27 +193,85 @@ class Linking:
         for part in spans if index.now_of[old] else spans and [ALWAYS]:
             work.drop_kept(old, part)
 
-    def join(self, ends: Ends, span: Period, claim: Claim, op: int = -1, *, verb: str = "link") -> int:
-        """The row of the link: an existing one, or a new one by the operation `op` or by one of its own."""
+    def join(self, ends: Ends, span: Wanted, claim: Claim, op: int = -1, *, verb: str = "link") -> int:
+        """The row of the link: of those this call wrote the last, else the one that says so already.
+
+        Over a time of which it is said already with the same attributes nothing is written. What is written is a period of a link that overlaps or
+        touches it, else of a new link. The operation is `op`, or one of its own.
+        """
         index = self.index
-        source, kind, target = ends
-        if source == target:
-            raise InvalidError(f"{index.names[source]!r} cannot be linked to itself.")
-        there = self.overlapping(ends, span, self.work.tx)
-        if there:
-            return self._again(there, ends, span, claim, op, verb)
-        self._refuse_senseless(ends, span[0], self.work.tx)
-        if kind.acyclic:
+        if ends.source == ends.target:
+            raise InvalidError(f"{index.names[ends.source]!r} cannot be linked to itself.")
+        since, period = span[0], self._period(ends, span)
+        alike = self._alike(ends, self.work.tx)
+        there = [row for row in alike if overlap(self._held(row), period)]
+        fresh = self._unsaid(there, ends, period, claim)
+        if not fresh:
+            return there[0]
+        self._refuse_senseless(ends, since, period)
+        if ends.kind.acyclic and not there:
             self._refuse_cycle(ends, self.work.tx)
-        name = self.new_link_id() if claim.id is None else self._free_link_id(claim.id)
-        link = index.add_link(name, source, kind.name, target)
-        return self.claim(link, span, claim, self._op(op, verb, link))
+        link = index.k_link[there[0]] if there else self._touched(alike, period, claim)
+        if link < 0:
+            name = self.new_link_id() if claim.id is None else self._free_link_id(claim.id)
+            link = index.add_link(name, ends.source, ends.kind.name, ends.target)
+        op, row = self._op(op, verb, link), -1
+        for piece in fresh:
+            for other in {index.k_link[row] for row in there} - {link}:
+                self.work.take_link(other, piece, op)
+            row = self.claim(link, piece, claim, op)
+        return row
+
+    def _period(self, ends: Ends, span: Wanted) -> Period:
+        since, until = span
+        begins = self._begins(ends) if since is None else since
+        if begins >= until:
+            default = f" {ends.kind.name} begins by itself at {exactly(begins)}:" if since is None else ""
+            raise InvalidError(
+                f"empty period:{default} valid_from {exactly(begins)} is not before valid_to {exactly(until)}. "
+                "A period is half-open, [from, to), and from must come first."
+            )
+        return begins, until
+
+    def _begins(self, ends: Ends) -> Instant:
+        """When a link begins to hold of which nothing is said: one that says what rests on what, or causes it, at the later start of its ends."""
+        index, tx = self.index, self.work.tx
+        starts = [start for end in (ends.source, ends.target) if (start := index.start(end, tx)) is not None]
+        if starts and (ends.kind.causal or ends.kind.rests):
+            return max(starts)
+        if ends.kind.name == "corrects":
+            start = index.start(ends.source, tx)
+            return tx if start is None else start
+        return tx
+
+    def _unsaid(self, there: list[int], ends: Ends, period: Period, claim: Claim) -> list[Period]:
+        """The parts of a period over which a claim has to be written. Raises ConflictError where other attributes hold that do not give way."""
+        stated = [row for row in there if self._states(row, claim)]
+        for row in there:
+            if row not in stated and not self._gives_way(row, claim):
+                raise ConflictError(self._difference([row], ends, period, claim))
+        return without_all(period, map(self._held, stated))
+
+    def _touched(self, alike: list[int], period: Period, claim: Claim) -> int:
+        """The link of these rows that ends where a period begins, or begins where it ends; -1: none, or another id is wanted."""
+        index = self.index
+        for row in alike:
+            name = index.l_name[index.k_link[row]]
+            start, stop = self._held(row)
+            if (stop == period[0] or start == period[1]) and claim.id in (None, name):
+                return index.k_link[row]
+        return -1
+
+    def _held(self, row: int) -> Period:
+        return self.index.k_from[row], self.index.k_to[row]
 
     def _op(self, op: int, verb: str, link: int) -> int:
         if op >= 0:
             return op
         index = self.index
-        return self.work.op(verb, index.l_name[link] if verb == "link" else index.names[index.l_tgt[link]])
+        return self.work.op(
+            verb, index.names[index.l_tgt[link]] if verb == "supersede" else index.l_name[link]
+        )
 
     def claim(self, link: int, span: Period, claim: Claim, op: int) -> int:
         """Set the attributes of a link over a period. Returns the row."""
@@ -160,37 +285,46 @@ class Linking:
             op=op,
         )
 
-    def overlapping(self, ends: Ends, span: Period, tx: Instant) -> list[int]:
-        """The believed rows of a link with these ends (either way round for a symmetric kind) over a common valid period."""
-        index = self.index
-        source, kind, target = ends
-        pairs = [(source, target), (target, source)] if kind.symmetric else [(source, target)]
-        rows = []
-        for one, two in pairs:
-            out, into = index.out.get(one, ()), index.into.get(two, ())
-            for link in out if len(out) <= len(into) else into:
-                if index.l_src[link] == one and index.l_tgt[link] == two and index.l_kind[link] == kind.name:
-                    rows += [
-                        r
-                        for r in index.believed_link(link, tx)
-                        if overlap((index.k_from[r], index.k_to[r]), span)
-                    ]
-        return rows
+    def holds(self, link: int, period: Period) -> bool:
+        """Whether a link is believed over a part of a period."""
+        return any(overlap(self._held(row), period) for row in self.index.believed_link(link, self.work.tx))
 
-    def _again(self, there: list[int], ends: Ends, span: Period, claim: Claim, op: int, verb: str) -> int:
+    def overlapping(self, ends: Ends, span: Period, tx: Instant) -> list[int]:
+        """The believed rows of a link with these ends (either way round for a symmetric kind) over a common valid period, by valid_from."""
+        return [row for row in self._alike(ends, tx) if overlap(self._held(row), span)]
+
+    def _alike(self, ends: Ends, tx: Instant) -> list[int]:
         index = self.index
-        others = [row for row in there if not self._states(row, claim)]
-        if not others:
-            return there[0]
-        fixed = [row for row in others if not self._gives_way(row, claim)]
-        if fixed or len({index.k_link[row] for row in there}) > 1:
-            name = index.l_name[index.k_link[(fixed or others)[0]]]
-            raise ConflictError(
-                f"{index.names[ends.source]} {ends.kind.name} {index.names[ends.target]} is there already as {name!r} with other "
-                f"attributes over part of that time. unlink({name!r}) it first, or give the same attributes."
+        rows = [
+            row
+            for link in of_sentence(index, ends.source, ends.kind, ends.target)
+            for row in index.believed_link(link, tx)
+        ]
+        return sorted(rows, key=index.k_from.__getitem__) if len(rows) > 1 else rows
+
+    def _difference(self, rows: list[int], ends: Ends, said: Wanted, claim: Claim) -> str:
+        """The words for a link that is there otherwise than it is said."""
+        index = self.index
+        name = index.l_name[index.k_link[rows[0]]]
+        start, stop = index.k_from[rows[0]], index.k_to[rows[-1]]
+        there = f"from {exactly(start)}" + ("" if stop >= OPEN else f" to {exactly(stop)}")
+        other = next((row for row in rows if not self._states(row, claim)), rows[0])
+        unlike = [
+            f"{what} {was!r}, not {wanted!r}"
+            for (what, was), wanted in zip(
+                self._said(other).items(), _attributes(claim).values(), strict=True
             )
-        link = index.k_link[there[0]]
-        return self.claim(link, span, claim, self._op(op, verb, link))
+            if was != wanted
+        ]
+        if ends.kind.name == "supersedes":
+            if said[0] not in (None, start):
+                unlike.append(f"from {exactly(start)}, not {exactly(said[0] or 0)}")
+            if said[1] not in (OPEN, stop):
+                unlike.append(f"to {exactly(stop)}, not {exactly(said[1])}")
+        return (
+            f"{index.names[ends.source]} {ends.kind.name} {index.names[ends.target]} is there already as {name!r} {there}, otherwise: "
+            f"{'; '.join(unlike)}. Say it as it is there, or unlink({name!r}) it first."
+        )
 
     def _gives_way(self, row: int, claim: Claim) -> bool:
         """Whether an explicit claim replaces a row: one that was inferred, or created by the store."""
@@ -199,26 +333,45 @@ class Linking:
         return not claim.inferred and (bool(self.index.c_inferred[claimed]) or minted)
 
     def _states(self, row: int, claim: Claim) -> bool:
+        return self._said(row) == _attributes(claim)
+
+    def _said(self, row: int) -> Json:
+        """The attributes of a row."""
         index = self.index
         number = index.k_claim[row]
         body = self.core.body(index.c_pos[number], index.c_len[number])
-        return (
-            body.get("reason") == claim.reason
-            and body.get("metadata", {}) == claim.metadata
-            and (index.c_strength[number] or None) == claim.strength
-            and bool(index.c_inferred[number]) == claim.inferred
-            and index.c_by[number] == claim.created_by
+        was = Claim(
+            body.get("reason"),
+            index.c_strength[number] or None,
+            index.c_by[number],
+            body.get("metadata", {}),
+            bool(index.c_inferred[number]),
         )
+        return _attributes(was)
 
-    def _refuse_senseless(self, ends: Ends, since: Instant, tx: Instant) -> None:
-        index = self.index
+    def _refuse_senseless(self, ends: Ends, since: Instant | None, period: Period) -> None:
+        """Raise InvalidError for what runs against time, ConflictError for what would cause each other. `since`: the valid_from that was said."""
+        index, tx = self.index, self.work.tx
         source, kind, target = ends
         if kind.causal and not in_time(index, source, target, since, tx):
             begun = index.start(target, tx) or 0
+            way = (
+                "an event begins when it occurred"
+                if index.is_event[source]
+                else "give the valid_from at which the effect began"
+            )
             raise InvalidError(
                 f"a cause may not start after its effect: {index.names[target]!r} begins at {exactly(begun)}, after {index.names[source]!r}. "
-                f"Turn the link round, or give the valid_from at which the effect began."
+                f"Turn the link round; {way}."
             )
+        if kind.causal and not kind.symmetric:
+            back = self.overlapping(Ends(target, kind, source), period, tx)
+            if back:
+                name = index.l_name[index.k_link[back[0]]]
+                raise ConflictError(
+                    f"{index.names[target]} {kind.name} {index.names[source]} is there already as {name!r} over part of that time: "
+                    f"two things cannot cause each other. unlink({name!r}) it first, or give another period."
+                )
         if kind.forward:
             first, second = index.start(source, tx), index.start(target, tx)
             if first is not None and second is not None and first > second:
@@ -270,3 +423,13 @@ class Linking:
         if name in self.index.link_ids:
             raise ConflictError(f"link {name!r} is known already. Choose another id.")
         return name
+
+
+def _attributes(claim: Claim) -> Json:
+    return {
+        "reason": claim.reason,
+        "strength": claim.strength,
+        "created_by": claim.created_by,
+        "metadata": claim.metadata,
+        "confidence": "inferred" if claim.inferred else "explicit",
+    }

@@ -103,11 +103,9 @@ def _open_row(sight: Sight, contradiction: Contradiction, ends: tuple[int, int])
 
 def _new_decision(linking: Linking, sight: Sight, ends: tuple[int, int], decision: str, reason: str) -> int:
     """Add the link of a candidate, with the decision, over the time that both have held together."""
-    name = linking.new_link_id()
-    op = linking.work.op("resolve", name, reason)
-    claim = Claim(reason=reason, created_by="store", metadata={DECISION: decision}, id=name)
+    claim = Claim(reason=reason, created_by="store", metadata={DECISION: decision})
     joined = Ends(ends[0], linking.kind("contradicts"), ends[1])
-    row = linking.join(joined, _free(linking, sight, joined), claim, op)
+    row = linking.join(joined, _free(linking, sight, joined), claim, verb="resolve")
     return linking.index.k_link[row]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from graphstore.core.read.rows import of_sentence
 from graphstore.core.write.act import Act, new_id
 from graphstore.core.write.giving_back import let_go, unlink_supersession
 from graphstore.core.write.linking import Claim, Ends, Linking
@@ -14,7 +15,7 @@ from graphstore.errors import InvalidError, NotFoundError
 from graphstore.values.inputs import ids, json_object, optional_text, part, span, text_of, version_body
 from graphstore.values.keys import slot_name
 from graphstore.values.models import Link, Node
-from graphstore.values.period import ALWAYS, OPEN, Instant, TimeLike, exactly, overlap
+from graphstore.values.period import ALWAYS, OPEN, Instant, Period, TimeLike, exactly, overlap
 from graphstore.values.vocabulary import refuse_creator, strength_of
 
 
@@ -149,21 +150,44 @@ def unlink(
     act: Act, link_id: str, valid_from: TimeLike | None, valid_to: TimeLike | None, reason: str | None
 ) -> None:
     """See `GraphStore.unlink`."""
-    index, work = act.index, act.work
     link = act.known_link(link_id)
-    over = part(valid_from, valid_to, act.time)
-    rows = index.believed_link(link, work.tx)
-    act.trust().guard_links(row for row in rows if overlap((index.k_from[row], index.k_to[row]), over))
-    op = work.op("unlink", index.l_name[link], reason)
-    if index.l_kind[link] == "supersedes":
-        gone = unlink_supersession(act.core, work, link, over, op, pass_on=False)
-        refuse_taken_slot(index, index.l_tgt[link])
-    else:
-        gone = work.take_link(link, over, op)
-    if not gone:
-        raise NotFoundError(
-            f"nothing is believed of link {index.l_name[link]!r} over that time: there is nothing to unlink."
-        )
+    _unlink(act, [link], f"link {act.index.l_name[link]!r}", part(valid_from, valid_to, act.time), reason)
+
+
+def unlink_said(
+    act: Act,
+    source: str,
+    kind: str,
+    target: str,
+    valid_from: TimeLike | None,
+    valid_to: TimeLike | None,
+    reason: str | None,
+) -> None:
+    """See `GraphStore.unlink`: every link that says `source kind target`."""
+    said = act.core.vocabulary.sentence(source, kind, target, "explicit")
+    ends = act.known(said.source), said.kind, act.known(said.target)
+    links = of_sentence(act.index, *ends)
+    what = f"'{said.source} {said.kind.name} {said.target}'"
+    _unlink(act, links, what, part(valid_from, valid_to, act.time), reason)
+
+
+def _unlink(act: Act, links: list[int], what: str, over: Period, reason: str | None) -> None:
+    index, work = act.index, act.work
+    rows = [row for link in links for row in index.believed_link(link, work.tx)]
+    rows = [row for row in rows if overlap((index.k_from[row], index.k_to[row]), over)]
+    if not rows:
+        raise NotFoundError(f"nothing is believed of {what} over that time: there is nothing to unlink.")
+    act.trust().guard_links(rows)
+    there = sorted({index.k_link[row] for row in rows})
+    for link in there:
+        op = work.op("unlink", index.l_name[link], reason)
+        if index.l_kind[link] == "supersedes":
+            unlink_supersession(act.core, work, link, over, op, pass_on=False)
+        else:
+            work.take_link(link, over, op)
+    for link in there:
+        if index.l_kind[link] == "supersedes":
+            refuse_taken_slot(index, index.l_tgt[link])
 
 
 def named_ids(act: Act, named: Mapping[str, str | Iterable[str]]) -> dict[str, list[int]]:
@@ -183,16 +207,15 @@ def link_named(
     *,
     source: str | None = None,
 ) -> None:
-    """Link a node from `since` on with the entities it names, by kind of link. `source`: that of the node."""
+    """Link a node with the entities it names, by kind of link: it supersedes from `since` on, other links begin as their kind does by itself.
+
+    `source`: that of the node.
+    """
     linking, claim = Linking(act.core, act.work, source), Claim(reason=reason)
     for kind, others in named.items():
+        start = since if kind == "supersedes" else None
         for other in others:
-            if kind == "supersedes":
-                linking.supersede(ent, other, claim, op, since=since)
-            else:
-                linking.join(Ends(ent, linking.kind(kind), other), (since, OPEN), claim, op)
-                if kind == "corrects":
-                    linking.correct(ent, other, (since, OPEN), reason)
+            linking.say(Ends(ent, linking.kind(kind), other), start, OPEN, claim, op)
 
 
 def link_row(
@@ -226,13 +249,6 @@ def link_row(
             "a supersession is always explicit. Leave confidence out, or record a suspicion with another kind."
         )
     ends = Ends(act.known(sentence.source), sentence.kind, act.known(sentence.target))
-    linking = Linking(act.core, act.work)
-    if sentence.kind.name == "supersedes":
-        since = None if valid_from is None else act.time(valid_from, "valid_from")
-        until = OPEN if valid_to is None else act.time(valid_to, "valid_to")
-        return linking.supersede(ends.source, ends.target, claim, verb="link", since=since, until=until)
-    during = span(valid_from, valid_to, act.work.tx, act.time)
-    row = linking.join(ends, during, claim)
-    if sentence.kind.name == "corrects":
-        linking.correct(ends.source, ends.target, during, claim.reason)
-    return row
+    since = None if valid_from is None else act.time(valid_from, "valid_from")
+    until = OPEN if valid_to is None else act.time(valid_to, "valid_to")
+    return Linking(act.core, act.work).say(ends, since, until, claim)

@@ -89,7 +89,8 @@ def told(store: GraphStore, clock: Clock) -> None:
     store.revise(
         "node-x", {"name": f"{SECRET} revised"}, reason=f"{SECRET} revision", valid_from="2026-01-10"
     )
-    store.link("node-x", "caused_by", "event-x", reason=f"{SECRET} between", metadata={"m": f"{SECRET} m"})
+    caused = {"reason": f"{SECRET} between", "metadata": {"m": f"{SECRET} m"}}
+    store.link("node-x", "caused_by", "event-x", valid_from="2026-01-10", **caused)
     clock.move(days=1)
     store.end("node-x", at="2026-03-01", reason=f"{SECRET} ended")
     store.retract("node-x", valid_from="2026-01-20", valid_to="2026-01-22", reason=f"{SECRET} retracted")

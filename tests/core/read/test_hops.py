@@ -263,6 +263,17 @@ def test_before_it_the_pair_is_named_by_its_transition(store: GraphStore) -> Non
 # ---------------------------------------------------------------- many links that are long dead
 
 
+Span = tuple[datetime, datetime | None]
+
+
+def outside(whole: Span, hole: Span) -> list[Span]:
+    """The pieces of a period outside another; an end that is open is None."""
+    pieces = [(whole[0], hole[0]), (hole[1], whole[1])]
+    if (hole[1] is not None and hole[1] <= whole[0]) or (whole[1] is not None and whole[1] <= hole[0]):
+        return [whole]
+    return [(left, right) for left, right in pieces if left is not None and (right is None or left < right)]
+
+
 class Hub:
     """A thing whose links come and go, whole or in part, beside a plain list of all their rows."""
 
@@ -281,19 +292,37 @@ class Hub:
         ends = ["hub", self.chance.choice(self.OTHERS)]
         if self.chance.random() < 0.3:
             ends.reverse()
-        start = self.day()
-        attributes = {
-            "valid_from": start,
-            "valid_to": self.chance.choice([None, start + timedelta(days=self.chance.randrange(1, 9))]),
-            "confidence": self.chance.choice(["explicit", "inferred"]),
-        }
+        kind, start = self.chance.choice(["uses", "related_to", "blocks"]), self.day()
+        stop = self.chance.choice([None, start + timedelta(days=self.chance.randrange(1, 9))])
+        confidence = self.chance.choice(["explicit", "inferred"])
         with suppress(ConflictError):
             link = self.store.link(
-                ends[0], self.chance.choice(["uses", "related_to", "blocks"]), ends[1], **attributes
+                *[ends[0], kind, ends[1]], valid_from=start, valid_to=stop, confidence=confidence
             )
-            if link.tx_from == self.store.at.tx:  # else it was there already
-                self.cut(link.id, link.valid_from, link.valid_to)
-                self.rows.append(link)
+            alike = [
+                row for row in self.rows
+                if row.tx_to is None
+                and row.kind == kind
+                and ([row.source, row.target] == ends or (kind == "related_to" and {row.source, row.target} == {*ends}))
+            ]  # fmt: skip
+            for begun, ended in self.unsaid(alike, start, stop, confidence):
+                for id in {link.id, *(row.id for row in alike)}:
+                    self.cut(id, begun, ended)
+                now = {
+                    "valid_from": begun,
+                    "valid_to": ended,
+                    "tx_from": self.store.at.tx,
+                    "confidence": confidence,
+                }
+                self.rows.append(link.model_copy(update=now))
+
+    def unsaid(self, alike: list[Link], start: datetime, stop: datetime | None, confidence: str):
+        """The parts of a period over which no row says the same."""
+        left = [(start, stop)]
+        for row in alike:
+            if row.confidence == confidence:
+                left = [piece for part in left for piece in outside(part, (row.valid_from, row.valid_to))]
+        return left
 
     def unlink(self) -> None:
         believed = sorted({row.id for row in self.rows if row.tx_to is None})
@@ -307,13 +336,14 @@ class Hub:
     def cut(self, id: str, start: datetime, stop: datetime | None) -> None:
         now = self.store.at.tx
         for row in [row for row in self.rows if row.id == id and row.tx_to is None]:
-            if (stop is None or row.valid_from < stop) and (row.valid_to is None or start < row.valid_to):
+            held = (row.valid_from, row.valid_to)
+            pieces = outside(held, (start, stop))
+            if pieces != [held]:
                 self.rows.remove(row)
                 self.rows.append(row.model_copy(update={"tx_to": now}))
-                for left, right in ((row.valid_from, start), (stop, row.valid_to)):
-                    if left is not None and (right is None or left < right):
-                        piece = {"valid_from": left, "valid_to": right, "tx_from": now}
-                        self.rows.append(row.model_copy(update=piece))
+                for left, right in pieces:
+                    piece = {"valid_from": left, "valid_to": right, "tx_from": now}
+                    self.rows.append(row.model_copy(update=piece))
 
     def undone(self) -> None:
         """A transaction that fails after it was read in."""
