@@ -142,7 +142,7 @@ class Memory:
 
     def create_relations(self, relations: list[Relation], ctx: Context | None = None) -> Relations:
         """Create multiple new relations between entities in the knowledge graph. Relations should be in active voice."""
-        store = self._desk.store
+        author, store = who(ctx), self._desk.store
         with self._writing:
             view = self._desk.view()
             for name in (end for each in relations for end in (each.source, each.to)):
@@ -151,14 +151,14 @@ class Memory:
             there = {_relation(link) for link in links}
             taken = {(link.source, link.kind, link.target) for link in links}
             made = [each for each in dict.fromkeys(relations) if each not in there]
-            with store.transaction(author=who(ctx)):
+            with store.transaction(author=author):
                 for each in made:
                     kind = self._kind(each.relationType)
                     if (each.source, kind, each.to) in taken:  # of a type that is written otherwise
                         kind = self._kind(f"{kind[: _LONGEST_KIND - 13]} {digest(each.relationType)}")
                     taken.add((each.source, kind, each.to))
                     metadata = {"relationType": each.relationType, "from": each.source}
-                    store.link(each.source, kind, each.to, created_by="agent", metadata=metadata)
+                    store.link(each.source, kind, each.to, created_by=f"agent:{author}", metadata=metadata)
         return Relations(relations=made)
 
     def add_observations(self, observations: list[Observations], ctx: Context | None = None) -> Results:

@@ -251,9 +251,11 @@ class Writes:
         ctx: Context | None = None,
     ) -> Replaced:
         """The world moved on: `old` was true until `by` began. Its past stays readable. Says what rests on the old one and is shaky now."""
-        store = self._desk.store
-        with store.transaction(author=who(ctx)):
-            link = store.supersede(old, by=by, reason=reason, valid_from=valid_from)[0]
+        name, store = who(ctx), self._desk.store
+        with store.transaction(author=name):
+            link = store.supersede(
+                old, by=by, reason=reason, valid_from=valid_from, created_by=f"agent:{name}"
+            )[0]
         view = self._desk.view()
         return Replaced(
             at=at(view),
@@ -325,9 +327,10 @@ class Writes:
     ) -> Linked:
         """Say how two things hang together. The same link again is the same link."""
         store, before = self._desk.store, self._desk.view()
-        with store.transaction(author=who(ctx)):
+        name = who(ctx)
+        with store.transaction(author=name):
             made = store.link(
-                source, kind, target, reason=reason, strength=strength, created_by="agent",
+                source, kind, target, reason=reason, strength=strength, created_by=f"agent:{name}",
                 confidence="inferred" if inferred else "explicit", valid_from=valid_from, valid_to=valid_to,
             )  # fmt: skip
         view = self._desk.view()

@@ -53,7 +53,7 @@ from graphstore.values.models import (
     Verification,
     ViewDiff,
 )
-from graphstore.values.period import BEGINNING, Instant, TimeLike, iso, moment
+from graphstore.values.period import BEGINNING, Instant, TimeLike, moment
 from graphstore.values.vocabulary import Vocabulary, new_kind
 
 __all__ = ["Branch", "Clock", "GraphStore", "Progress", "Store"]
@@ -277,14 +277,17 @@ class Store(WholeStore):
         reason: str | None = None,
         valid_from: TimeLike | None = None,
         if_number: int | None = None,
+        created_by: str | None = None,
     ) -> list[Link]:
         """The world moved on: each old was true until `by` began (or until `valid_from`). One link for each, `by supersedes old`.
+        `created_by`: as of `link`, by default the author if that is an agent (`agent:…`).
 
         Raises NotFoundError for an unknown id; ConflictError for a cycle, when nothing is believed of `by`, or when another version of the one old
         than `if_number` holds now.
         """
         with self._verb() as work:
-            return verbs.supersede(Act(self._core, work), (old, *more), by, reason, valid_from, if_number)
+            act = Act(self._core, work)
+            return verbs.supersede(act, (old, *more), by, reason, valid_from, if_number, created_by)
 
     def link(
         self,
@@ -446,10 +449,10 @@ class Store(WholeStore):
         if type in BROKEN:
             raise InvalidError(f"events of type {type!r} can always be open. Choose a type of your own.")
         with self._verb() as work:
-            defined = work.index.setting(POINTS) or {}
+            defined = work.index.setting(POINTS) or []
             if type not in defined and type not in NEVER_OPEN:
                 work.op("define_point", type)
-                work.index.add_settings([{POINTS: {**defined, type: iso(work.tx)}}])
+                work.index.add_settings([{POINTS: [*defined, type]}])
 
     def record_event(
         self,

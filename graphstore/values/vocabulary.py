@@ -268,6 +268,18 @@ def creator_of(created_by: str) -> Creator:
     return next((creator for creator in CREATORS if creator == plain), "user")
 
 
+def maker_of(source: str | None, author: str | None) -> str:
+    """Who makes the links that a statement names: the agent whose source, or else author, it has (`agent:claude`), else a user."""
+    named = (name for name in (source, author) if name is not None and creator_of(name) == "agent")
+    return next(named, "user")
+
+
+def same_maker(one: str, other: str) -> bool:
+    """Whether a link said by one and by another is one link, when all else is alike: users and agents agree with each other."""
+    people = ("user", "agent")
+    return one == other or (creator_of(one) in people and creator_of(other) in people)
+
+
 def refuse_creator(kind: Kind, created_by: str) -> None:
     """Raise InvalidError when links of a kind are not for such a creator to make."""
     if creator_of(created_by) not in kind.creators:

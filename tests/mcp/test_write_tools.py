@@ -207,7 +207,30 @@ def test_a_link_is_made_once(ana, store):
 
     assert [True, False] == [ana.ask("link", **arguments)["is_new"] for _ in range(2)]
     (link,) = store.links_from("plan", "uses")
-    assert ("agent", "inferred", "it does") == (link.created_by, link.confidence, link.reason)
+    assert ("agent:ana", "inferred", "it does") == (link.created_by, link.confidence, link.reason)
+
+
+def test_a_link_minted_for_an_agent_names_it(ana, store):
+    for name in ("old", "new", "newer", "base"):
+        ana.ask("remember", statement=f"the {name} one", id=name)
+    ana.ask("supersede", old="old", by="new")
+    ana.ask("remember", statement="something else", id="other", supersedes=["new"], derived_from=["base"])
+    ana.ask("record_event", type="fix", description="mended", related_to=["base"])
+
+    links = [*store.supersedes("new"), *store.links_from("other"), *store.backlinks_to("base", "related_to")]
+    assert ["supersedes", "supersedes", "derived_from", "related_to"] == [link.kind for link in links]
+    assert {"agent:ana"} == {link.created_by for link in links}
+
+
+def test_what_another_agent_links_alike_is_the_same_link(ana, store):
+    ana.ask("remember", statement="a plan", id="plan")
+    ana.ask("remember", statement="a base", id="base")
+    ana.ask("link", source="plan", kind="uses", target="base")
+    with agent(door.server(store), "bob") as bob:
+        assert not bob.ask("link", source="plan", kind="uses", target="base")["is_new"]
+    store.link("plan", "uses", "base")
+
+    assert ["agent:ana"] == [link.created_by for link in store.links_from("plan", "uses")]
 
 
 def test_each_client_writes_under_its_own_name(store):

@@ -178,6 +178,36 @@ def test_who_may_create_a_kind_binds_a_link_by_who_created_it(facts, kind, creat
     assert before == facts.changes()
 
 
+@pytest.mark.parametrize(
+    ("source", "author", "maker"),
+    [
+        (None, None, "user"),
+        ("user:ana", None, "user"),
+        ("agent:claude", None, "agent:claude"),
+        ("agent:claude", "agent:codex", "agent:claude"),
+        ("wiki", "agent:codex", "agent:codex"),
+        (None, "ana", "user"),
+    ],
+)
+def test_the_links_that_a_statement_of_an_agent_names_bear_the_agent(facts, source, author, maker):
+    with facts.transaction(author=author):
+        facts.add_node("fact", {}, id="new", supersedes="node-a", derived_from="node-b", source=source)
+    with facts.transaction(author=author):
+        facts.supersede("node-c", by="new")
+
+    assert [maker] * 2 == [
+        facts.links_from("new", kind)[0].created_by for kind in ("supersedes", "derived_from")
+    ]
+    by_author = author if author and author.startswith("agent:") else "user"
+    assert by_author == facts.backlinks_to("node-c", "supersedes")[0].created_by
+
+
+def test_a_supersession_is_created_by_who_may(facts):
+    assert "agent:7" == facts.supersede("node-a", by="node-b", created_by="agent:7")[0].created_by
+    with pytest.raises(InvalidError, match="'extractor' may not create"):
+        facts.supersede("node-c", by="node-d", created_by="extractor")
+
+
 def test_anybody_may_create_a_kind_of_the_stores_own(facts):
     facts.define_kind("mentions")
     for creator, target in zip(("daemon", "boundary", "store"), NAMES[1:], strict=False):

@@ -15,13 +15,13 @@ from graphstore.core.index.index import Index
 from graphstore.values.fingerprints import NEVER_OPEN
 from graphstore.values.inputs import authorized_of
 from graphstore.values.models import Json, Status
-from graphstore.values.period import Instant, instant
+from graphstore.values.period import Instant
 
 Raw = Callable[[int, int], bytes]
 Episode = tuple[Instant, Instant | None]
 Seen = tuple[Instant, Instant, int]  # first, last, how many
 
-POINTS = "points"  # the setting: types of events that cannot be open, and since which tx
+POINTS = "points"  # the setting: types of events that cannot be open
 
 
 class Happened:
@@ -118,8 +118,11 @@ class Happened:
     def _defined_points(self) -> frozenset[str]:
         """The types that were defined as points by this tx."""
         if self._points is None:
-            defined: dict[str, str] = self.index.setting(POINTS) or {}
-            self._points = frozenset(type for type, since in defined.items() if instant(since) <= self.tx)
+            index, places = self.index, self.index.set_at.get(POINTS, ())
+            at = bisect_right(index.noted, self.tx, key=lambda noted: noted[0])
+            known = len(index.settings) if at == len(index.noted) else index.noted[at - 1][3] if at else 0
+            last = bisect_left(places, known)
+            self._points = frozenset(index.settings[places[last - 1]][POINTS] or ()) if last else frozenset()
         return self._points
 
     def _repeats(self, ent: int) -> int:

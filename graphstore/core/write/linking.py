@@ -15,7 +15,7 @@ from graphstore.errors import ConflictError, InvalidError
 from graphstore.values.inputs import printable
 from graphstore.values.models import Json
 from graphstore.values.period import ALWAYS, OPEN, Instant, Period, coalesce, exactly, overlap, without_all
-from graphstore.values.vocabulary import Kind
+from graphstore.values.vocabulary import Kind, same_maker
 
 Wanted = tuple[Instant | None, Instant]
 """The period that a link is said for; None: from when its kind begins by itself."""
@@ -333,7 +333,10 @@ class Linking:
         return not claim.inferred and (bool(self.index.c_inferred[claimed]) or minted)
 
     def _states(self, row: int, claim: Claim) -> bool:
-        return self._said(row) == _attributes(claim)
+        said, wanted = self._said(row), _attributes(claim)
+        if same_maker(said["created_by"], claim.created_by):
+            said["created_by"] = claim.created_by
+        return said == wanted
 
     def _said(self, row: int) -> Json:
         """The attributes of a row."""

@@ -16,6 +16,7 @@ from graphstore.values.fingerprints import CONFIRMATION
 from graphstore.values.inputs import event_of
 from graphstore.values.models import Json
 from graphstore.values.period import OPEN, Instant, Period
+from graphstore.values.vocabulary import maker_of
 
 _MINTED = ("transition", "contradicts")  # beside `supersedes`
 
@@ -98,7 +99,8 @@ class Filling:
                 continue
             if row.start <= start:
                 until = stop if self._goes_on(row.ent, stop) else OPEN
-                self._replace(new, row.ent, (start, until), Claim(reason=reason), op)
+                claim = Claim(reason=reason, created_by=maker_of(self.source, self.work.author))
+                self._replace(new, row.ent, (start, until), claim, op)
             elif row.ent not in self.named:
                 self.work.take(row.ent, self.during, op)
 

@@ -16,7 +16,7 @@ from graphstore.values.inputs import ids, json_object, optional_text, part, span
 from graphstore.values.keys import slot_name
 from graphstore.values.models import Link, Node
 from graphstore.values.period import ALWAYS, OPEN, Instant, Period, TimeLike, exactly, overlap
-from graphstore.values.vocabulary import refuse_creator, strength_of
+from graphstore.values.vocabulary import maker_of, refuse_creator, strength_of
 
 
 def add_node(
@@ -129,11 +129,15 @@ def supersede(
     reason: str | None,
     valid_from: TimeLike | None,
     if_number: int | None,
+    created_by: str | None,
 ) -> list[Link]:
     """See `GraphStore.supersede`."""
     new = act.known(by)
     since = None if valid_from is None else act.time(valid_from, "valid_from")
-    linking, claim = Linking(act.core, act.work), Claim(reason=optional_text("reason", reason))
+    linking = Linking(act.core, act.work)
+    maker = maker_of(None, act.work.author) if created_by is None else text_of("created_by", created_by)
+    refuse_creator(linking.kind("supersedes"), maker)
+    claim = Claim(reason=optional_text("reason", reason), created_by=maker)
     known = [act.known(name) for name in olds]
     if if_number is not None and len(known) > 1:
         raise InvalidError(
@@ -211,7 +215,8 @@ def link_named(
 
     `source`: that of the node.
     """
-    linking, claim = Linking(act.core, act.work, source), Claim(reason=reason)
+    linking = Linking(act.core, act.work, source)
+    claim = Claim(reason=reason, created_by=maker_of(source, act.work.author))
     for kind, others in named.items():
         start = since if kind == "supersedes" else None
         for other in others:

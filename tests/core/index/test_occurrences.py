@@ -489,6 +489,23 @@ def test_a_type_defined_as_a_point_cannot_be_open_from_then_on(store, clock):
     assert ("define_point", "heartbeat") == (store.changes()[1].verb, store.changes()[1].subject)
 
 
+def test_undoing_it_makes_them_open_again_and_changes_no_past_view(store, clock):
+    beat = store.record_event("heartbeat", "alive", occurred_at=at(1)).event
+    clock.move(days=1)
+    store.define_point("heartbeat")
+    point = store.as_of()
+    clock.move(days=1)
+    store.undo(point.at.tx, reason="too early")
+
+    assert (None, "active") == (point.event(beat.id).status, store.event(beat.id).status)
+
+
+def test_it_is_so_in_the_transaction_that_defines_it(store):
+    with store.transaction():
+        store.define_point("heartbeat")
+        assert store.record_event("heartbeat", "alive").event.status is None
+
+
 def test_a_point_is_kept_in_the_store(tmp_path, clock):
     with graphstore.open(tmp_path / "s.gs", clock=clock) as store:
         store.define_point("heartbeat")
