@@ -199,7 +199,7 @@ def _ask(store: GraphStore, plan: DemoPlan) -> list[DemoAnswer]:
         f'store.as_of(valid="{when(plan.date)}").node("{plan.subject}")',
         lambda: then.node(plan.subject),
     )
-    first.note = f"recorded {when(_recorded_at(store, first.value))}\n{_why(store, first.value)}"
+    first.note = f"recorded {when(first.value.recorded_at)}\n{_why(store, first.value)}"
     compared = _timed(
         f"What did we know on {known_at}, about that moment?",
         f'store.knowledge_at("{when(plan.known_at)}").compare(store.as_of())',
@@ -243,11 +243,6 @@ def _counted(answer: DemoAnswer, before: int, after: int) -> DemoAnswer:
         "gone": len(change.removed),
     }
     return answer
-
-
-def _recorded_at(store: GraphStore, node: Node) -> datetime:
-    """When this description was first recorded: its rows are recorded anew each time a part of their period is taken."""
-    return min(row.tx_from for row in store.versions(node.id) if row.number == node.number)
 
 
 def _why(store: GraphStore, node: Node) -> str:

@@ -297,6 +297,8 @@ def _node(node: Node | Event, out: Console) -> None:
     else:
         again = f" → {when(node.last_seen)}, {node.count} times" if node.count > 1 else ""
         out.print(f"  happened  {when(node.first_seen)}{again}{f', {node.status}' if node.status else ''}")
+    if node.author or node.recorded_at != node.tx_from:
+        out.print(f"  recorded  {when(node.recorded_at)}{f' by {node.author}' if node.author else ''}")
     out.print(f"  believed  {when(node.tx_from)} → {when(node.tx_to)}")
     about = dict(node)
     names = "key scope tags trigger source origin agent sender thread classification media_path description text".split()
@@ -359,6 +361,8 @@ def _versions(versions: Iterable[Version], out: Console) -> None:
         "ref",
         "valid from",
         "valid to",
+        "recorded",
+        "by",
         "believed from",
         "believed to",
         "trigger",
@@ -370,6 +374,8 @@ def _versions(versions: Iterable[Version], out: Console) -> None:
             version.ref,
             when(version.valid_from),
             when(version.valid_to),
+            when(version.recorded_at),
+            version.author,
             when(version.tx_from),
             when(version.tx_to, ""),
             version.trigger,

@@ -153,7 +153,7 @@ def observations(view: Reader, user: str | None = None, thread: str | None = Non
 
 
 def _order(node: Node) -> tuple[Any, ...]:
-    return node.valid_from.date(), _rank(node), node.valid_from, node.tx_from, node.id
+    return node.valid_from.date(), _rank(node), node.valid_from, node.recorded_at, node.id
 
 
 def _rank(node: Node) -> int:

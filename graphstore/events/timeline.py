@@ -38,7 +38,7 @@ __all__ = ["Page", "Span", "Trace", "messages", "record_message", "trace", "whol
 
 SPAN = "span"
 """The type of an event that is a span as a tracer reports it."""
-_OF_THE_RECORD = frozenset({"id", "links", "tx_from", "tx_to"})
+_OF_THE_RECORD = frozenset({"id", "links", "author", "recorded_at", "tx_from", "tx_to"})
 """What differs between two records of the same event."""
 _LINES = 200
 _LABEL = 72
@@ -480,7 +480,7 @@ def _length(seconds: float) -> str:
 def _scene(trace: Trace) -> Scene:
     """The spans as bars over time, deeper ones set in."""
     bars = tuple(
-        Bar(each.span_id, each.events[0].type, f"{' ·' * each.depth} {each.name}".strip(), each.start, each.end, each.events[0].tx_from,
+        Bar(each.span_id, each.events[0].type, f"{' ·' * each.depth} {each.name}".strip(), each.start, each.end, each.events[0].recorded_at,
             each.events[0].standing, happened=each.end is None or each.end <= each.start)
         for each in trace.spans
         if each.start is not None

@@ -22,12 +22,16 @@ LABELS: tuple[Label, ...] = ("Node", "Event", "Absent")
 LINK_KINDS: Kinds = {
     **dict.fromkeys(("id", "kind", "reason"), "text"),
     "strength": "whole",
-    **dict.fromkeys(("confidence", "created_by", "metadata", "source_standing", "target_standing"), "text"),
-    **dict.fromkeys(("valid_from", "valid_to", "tx_from"), "time"),
+    **dict.fromkeys(
+        ("confidence", "created_by", "metadata", "source_standing", "target_standing", "author"), "text"
+    ),
+    **dict.fromkeys(("valid_from", "valid_to", "tx_from", "recorded_at"), "time"),
 }
 _THING_KINDS: Kinds = {
     **dict.fromkeys(("number", "count"), "whole"),
-    **dict.fromkeys(("valid_from", "valid_to", "tx_from", "occurred_at", "first_seen", "last_seen"), "time"),
+    **dict.fromkeys(
+        ("valid_from", "valid_to", "tx_from", "recorded_at", "occurred_at", "first_seen", "last_seen"), "time"
+    ),
     "tags": "texts",
     "authorized": "truth",
 }

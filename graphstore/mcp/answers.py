@@ -569,7 +569,7 @@ def cut(text: str, most: int = STATEMENT) -> dict[str, Any]:
 
 def fields(view: View, node: Node | Event) -> dict[str, Any]:
     """The fields of a `Thing`."""
-    common = {"id": node.id, "standing": node.standing, "recorded_at": node.tx_from, **cut(words(node))}
+    common = {"id": node.id, "standing": node.standing, "recorded_at": node.recorded_at, **cut(words(node))}
     if isinstance(node, Event):
         return {**common, "what": "event", "kind": node.type, "valid_from": node.occurred_at}
     return {
@@ -606,30 +606,30 @@ def link_line(link: Link, other: Node | Event | None = None) -> LinkLine:
     kept = ("id", "source", "kind", "target", "source_standing", "target_standing", "reason", "strength", "confidence", "created_by",
             "valid_from", "valid_to")  # fmt: skip
     statement = None if other is None else line(words(other), STATEMENT)
-    return LinkLine(**{name: getattr(link, name) for name in kept}, other=statement, recorded_at=link.tx_from)
+    return LinkLine(
+        **{name: getattr(link, name) for name in kept}, other=statement, recorded_at=link.recorded_at
+    )
 
 
 def version_lines(versions: Sequence[Version], done: Iterable[Change]) -> list[VersionLine]:
-    """The rows of a node ever believed, with who took each back, and its version's first author: a remaining piece is still theirs."""
+    """The rows of a node ever believed, with why each was said, and who took it back."""
     done = list(done)
-    first: dict[int, datetime] = {}
-    for version in versions:
-        first[version.number] = min(version.tx_from, first.get(version.number, version.tx_from))
-    return [version_line(version, done, first[version.number]) for version in versions]
+    return [version_line(version, done) for version in versions]
 
 
-def version_line(version: Version, done: Iterable[Change] = (), first: datetime | None = None) -> VersionLine:
-    """A version over one period. `first`: when it was first recorded; `done`: what was done to its node."""
-    begun = None if first is None else _by(done, first, version.id)
+def version_line(version: Version, done: Iterable[Change] = ()) -> VersionLine:
+    """A version over one period. `done`: what was done to its node."""
+    done = list(done)
+    begun = _by(done, version.recorded_at, version.id)
     unsaid = None if version.tx_to is None else _by(done, version.tx_to, version.id)
     return VersionLine(
         ref=version.ref,
         number=version.number,
         valid_from=version.valid_from,
         valid_to=version.valid_to,
-        recorded_at=version.tx_from,
+        recorded_at=version.recorded_at,
         believed_until=version.tx_to,
-        who=begun.author if begun else None,
+        who=version.author,
         reason=begun.reason if begun else None,
         source=version.source,
         trigger=version.trigger,

@@ -36,7 +36,6 @@ from graphstore.mcp.answers import (
     reached,
     thing,
     things,
-    version_lines,
 )
 from graphstore.mcp.desk import (
     BUDGET,
@@ -348,15 +347,14 @@ def _happened(event: Event) -> Entry:
         kind=event.type,
         who=event.sender_name or event.sender or event.agent,
         standing=event.standing,
-        recorded_at=event.tx_from,
+        recorded_at=event.recorded_at,
         **cut(words(event) or event.media_path or ""),
     )
 
 
 def _versions_of(view: View, id: str, believed: Iterable[Version]) -> list[Entry]:
-    """The versions believed of a node, each with its first author."""
-    who = {each.number: each.who for each in version_lines(view.versions(id), view.operations(id))}
-    return [_version(version, who[version.number]) for version in believed]
+    """The versions believed of a node, each with its author."""
+    return [_version(version, version.author) for version in believed]
 
 
 def _version(version: Version, who: str | None) -> Entry:
@@ -368,7 +366,7 @@ def _version(version: Version, who: str | None) -> Entry:
         who=who or version.source,
         standing=None,
         until=version.valid_to,
-        recorded_at=version.tx_from,
+        recorded_at=version.recorded_at,
         **cut(words(version)),
     )
 

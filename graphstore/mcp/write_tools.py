@@ -139,7 +139,7 @@ class Writes:
                 self._desk.store.confirm(known.id, reason=reason or "stated again", source=new.origin)
             return self._remembered("confirmed", known, before)
         node = self._add(new)
-        return self._remembered("new" if node.tx_from > before.at.tx else "confirmed", node, before)
+        return self._remembered("new" if node.recorded_at > before.at.tx else "confirmed", node, before)
 
     def _add(self, new: _Statement) -> Node:
         store = self._desk.store
@@ -175,7 +175,7 @@ class Writes:
 
     def _remembered(self, outcome: Any, node: Node, before: View) -> Remembered:
         view = self._desk.view()
-        closed = [link for link in view.supersedes(node.id) if link.tx_from > before.at.tx]
+        closed = [link for link in view.supersedes(node.id) if link.recorded_at > before.at.tx]
         found = view.inspect(node.id).node
         return Remembered(
             at=at(view),
@@ -334,7 +334,7 @@ class Writes:
                 confidence="inferred" if inferred else "explicit", valid_from=valid_from, valid_to=valid_to,
             )  # fmt: skip
         view = self._desk.view()
-        return Linked(at=at(view), link=link_line(made), is_new=made.tx_from > before.at.tx)
+        return Linked(at=at(view), link=link_line(made), is_new=made.recorded_at > before.at.tx)
 
 
 def _says(node: Node, new: _Statement) -> bool:

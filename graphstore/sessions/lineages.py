@@ -116,7 +116,7 @@ class _Family:
         self._into: dict[str, list[_Fork]] = {}
         self._from: dict[str, _Fork] = {}
         links = [link for id in self._of_node for link in view.links_from(id, "fork")]
-        for link in sorted(links, key=lambda link: (link.tx_from, link.id)):
+        for link in sorted(links, key=lambda link: (link.recorded_at, link.id)):
             self._join(_Fork(self._of(link.source), self._of(link.target), link))
 
     def _join(self, fork: _Fork) -> None:

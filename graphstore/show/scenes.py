@@ -127,12 +127,12 @@ def bar(thing: Thing, *, name: str | None = None, sign: str = "", standing: str 
     name = thing.id if name is None else name
     if isinstance(thing, Event):
         return Bar(
-            name, thing.type, words(thing), thing.first_seen, thing.last_seen, thing.tx_from,
+            name, thing.type, words(thing), thing.first_seen, thing.last_seen, thing.recorded_at,
             standing or thing.standing, happened=True, sign=sign,
         )  # fmt: skip
     found = standing or (thing.standing if isinstance(thing, Node) else "stands")
     return Bar(
-        name, thing.kind, words(thing), thing.valid_from, thing.valid_to, thing.tx_from, found,
+        name, thing.kind, words(thing), thing.valid_from, thing.valid_to, thing.recorded_at, found,
         sign=sign, unsaid=thing.tx_to,
     )  # fmt: skip
 
@@ -192,7 +192,7 @@ def thing_sheet(bars: Sequence[Bar], total: int, what: str) -> Sheet:
 def link_sheet(links: Sequence[Link], most: int, signs: Sequence[str] = ()) -> Sheet:
     """The table of links, as sentences."""
     rows = [
-        (f"{link.source} {link.kind} {link.target}", link.reason or "", during(link.valid_from, link.valid_to), when(link.tx_from))
+        (f"{link.source} {link.kind} {link.target}", link.reason or "", during(link.valid_from, link.valid_to), when(link.recorded_at))
         for link in links[:most]
     ]  # fmt: skip
     if not signs:
@@ -276,7 +276,7 @@ def _stepped(step: Step, before: str, after: str) -> Arrow:
 
 def _steps(found: Supersession, asked: Bar, most: int) -> Sheet:
     rows: list[tuple[str, ...]] = [
-        ("asked", _called(found.subject), asked.period, when(found.subject.tx_from), "", "", found.standing)
+        ("asked", _called(found.subject), asked.period, when(found.subject.recorded_at), "", "", found.standing)
     ]  # fmt: skip
     for step, of in zip(found.chain[: most - 1], found.of_steps, strict=False):
         thing = step.node
@@ -336,7 +336,7 @@ def _neighbour(link: Link, outward: bool) -> Bar:
     standing = link.target_standing if outward else link.source_standing
     label = other if not link.reason else f"{other}: {link.reason}"
     return Bar(
-        link.id, link.kind, label, link.valid_from, link.valid_to, link.tx_from, standing,
+        link.id, link.kind, label, link.valid_from, link.valid_to, link.recorded_at, standing,
         sign="→" if outward else "←", link=True,
     )  # fmt: skip
 
@@ -358,7 +358,7 @@ def _star(found: Inspection, most: int) -> tuple[tuple[Bar, ...], tuple[Arrow, .
     for link in touching:
         for other, standing in ((link.source, link.source_standing), (link.target, link.target_standing)):
             boxes.setdefault(
-                other, Bar(other, "", "", link.valid_from, None, link.tx_from, standing, link=True)
+                other, Bar(other, "", "", link.valid_from, None, link.recorded_at, standing, link=True)
             )
     return tuple(boxes.values()), tuple(arrow(link) for link in touching)
 
@@ -372,7 +372,7 @@ def _view_diff(found: ViewDiff, most: int) -> Scene:
         thing = each.after if isinstance(each, NodeChange) else each
         bars.append(bar(thing, sign=sign, standing="ended" if sign == "−" else None))
         rows.append(
-            (sign, bars[-1].period, bars[-1].kind, _called(thing), _changes(each), when(thing.tx_from))
+            (sign, bars[-1].period, bars[-1].kind, _called(thing), _changes(each), when(thing.recorded_at))
         )
     links = [*found.links_added, *found.links_removed]
     counts = (

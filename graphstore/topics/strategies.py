@@ -27,7 +27,7 @@ class Statement(Protocol):
     @property
     def valid_from(self) -> datetime: ...
     @property
-    def tx_from(self) -> datetime: ...
+    def recorded_at(self) -> datetime: ...
 
 
 class Joined(Protocol):
@@ -58,11 +58,11 @@ Choice = str | Strategy
 
 def latest_wins(statements: Sequence[Statement], links: Sequence[Joined] = ()) -> Decision:
     """The latest in valid time, then the one recorded last, then the greater id. A late record of an earlier time does not win."""
-    order = sorted(statements, key=lambda each: (each.valid_from, each.tx_from, each.id), reverse=True)
+    order = sorted(statements, key=lambda each: (each.valid_from, each.recorded_at, each.id), reverse=True)
     won = order[0].id if order else None
     why = "it holds since the latest instant" if order else "there is nothing to choose from"
     if len(order) > 1 and order[0].valid_from == order[1].valid_from:
-        later = order[0].tx_from != order[1].tx_from
+        later = order[0].recorded_at != order[1].recorded_at
         why = "it was recorded last of those that hold since then" if later else "its id comes last of equals"
     return Decision(strategy="latest_wins", won=won, lost=tuple(each.id for each in order[1:]), why=why)
 

@@ -382,7 +382,7 @@ class _Statement(NamedTuple):
     kind: str
     key: str | None
     valid_from: datetime
-    tx_from: datetime
+    recorded_at: datetime
 
 
 class _Topic(TopicRows):

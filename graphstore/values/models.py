@@ -91,6 +91,10 @@ class Node(Value):
     tags: tuple[str, ...]
     trigger: str
     source: str | None
+    author: str | None
+    """Who said this first; `source` is where that was from."""
+    recorded_at: datetime
+    """When this was said first over that time. `tx_from` is when the row was written, also as the piece of another that a write left."""
     standing: Standing
     valid_from: datetime
     valid_to: datetime | None
@@ -117,6 +121,8 @@ class Version(Value):
     tags: tuple[str, ...]
     trigger: str
     source: str | None
+    author: str | None
+    recorded_at: datetime
     valid_from: datetime
     valid_to: datetime | None
     tx_from: datetime
@@ -137,6 +143,8 @@ class Link(Value):
     metadata: Json
     source_standing: Standing
     target_standing: Standing
+    author: str | None
+    recorded_at: datetime
     valid_from: datetime
     valid_to: datetime | None
     tx_from: datetime
@@ -182,8 +190,11 @@ class Event(Value):
     media_hash: str | None
     """SHA-256 of the medium, 64 hex characters, where the store could read it."""
     standing: Standing
+    author: str | None
+    """Who recorded it first."""
+    recorded_at: datetime
+    """When that was; `tx_from` is the same."""
     tx_from: datetime
-    """When it was first recorded."""
     tx_to: datetime | None
 
 

@@ -33,6 +33,7 @@ GROUPED: list[tuple[str, ...]] = [
 ]  # fmt: skip
 WRITES: list[tuple[str, ...]] = [
     ("add", "fact", '{"a": 1}', "--id", "new", "--text", "said anew"), ("revise", "new", '{"a": 2}', "--reason", "better"),
+    ("amend", "new", '{"b": 1}', "--if-number", "2", "--valid-to", "open"),
     ("add", "fact", '{"a": 3}', "--id", "newer"), ("supersede", "new", "--by", "newer", "--reason", "moved on"), ("confirm", "newer", "--reason", "looked"),
     ("link", "newer", "uses", "tea", "--strength", "4"), ("event", "fix", "mended", "--id", "fixed", "--related-to", "boom"),
     ("message", "TEXT", "hello", "--id", "msg", "--sender", "ben", "--occurred-at", "2026-02-02"), ("end", "newer", "--reason", "over"),

@@ -27,7 +27,7 @@ from tests.conftest import day
 class Spec(NamedTuple):
     id: str
     valid_from: object = day("2026-01-01")
-    tx_from: object = day("2026-01-01")
+    recorded_at: object = day("2026-01-01")
     key: str | None = None
     kind: str = "fact"
 
@@ -53,7 +53,7 @@ def test_the_latest_in_the_world_wins_and_what_is_told_late_of_earlier_does_not(
 
 
 def test_of_one_instant_what_was_told_last_wins_then_the_greater_id():
-    early, last = Spec("z", tx_from=day("2026-01-01")), Spec("a", tx_from=day("2026-01-02"))
+    early, last = Spec("z", recorded_at=day("2026-01-01")), Spec("a", recorded_at=day("2026-01-02"))
     assert ("a", ("z",), ()) == outcome(latest_wins([early, last]))
     assert "recorded last" in latest_wins([early, last]).why
     assert ("b", ("a",), ()) == outcome(latest_wins([Spec("a"), Spec("b")]))

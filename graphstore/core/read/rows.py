@@ -159,8 +159,10 @@ class Rows:
         return self.index.r_from[row]
 
     def recorded(self, row: int) -> Instant:
-        """When a row was recorded."""
-        return self.index.r_tx[row]
+        """When what a row says was recorded first over that time."""
+        index, ver = self.index, self.index.r_ver[row]
+        op = index.v_op[ver]
+        return index.o_tx[op] if op >= 0 else index.r_tx[row]
 
     def shown_by(self, ent: int) -> tuple[str, int]:
         """The standing of an entity by its rows alone, and the row that shows it: the one that holds, or its last one; -1: none."""
@@ -224,7 +226,7 @@ class Rows:
             for ent, born in enumerate(index.born)
             if born <= self.tx and (row := index.find(ent, self.valid, self.tx)) >= 0
         ]
-        return [index.r_ent[row] for row in sorted(rows, key=index.r_tx.__getitem__)[-most:][::-1]], len(rows)
+        return [index.r_ent[row] for row in sorted(rows, key=self.recorded)[-most:][::-1]], len(rows)
 
     # ------------------------------------------------------------------ rows
 

@@ -335,6 +335,7 @@ class Sight(Rows):
         index = self.index
         ent = index.v_ent[ver]
         start, to, tx_from, end = periods
+        op = index.v_op[ver]
         get = body.get
         return Node.made(
             {
@@ -348,6 +349,8 @@ class Sight(Rows):
                 "tags": tuple(tags) if (tags := get("tags")) else (),
                 "trigger": get("trigger", "initial"),
                 "source": get("source"),
+                "author": index.o_author[op] if op >= 0 else None,
+                "recorded_at": moment(index.o_tx[op] if op >= 0 else index.born[ent]),
                 "standing": standing,
                 "valid_from": moment(start),
                 "valid_to": None if to >= OPEN else moment(to),
@@ -391,6 +394,7 @@ class Sight(Rows):
         if body is None:
             body = self.core.body(index.v_pos[ver], index.v_len[ver]) or tombstone(index, self.core.raw, ent)
         first, last, count = self.happened.seen(ent)
+        op = index.v_op[ver]
         get = body.get
         return Event.made(
             {
@@ -419,6 +423,8 @@ class Sight(Rows):
                 "media_path": get("media_path"),
                 "media_hash": get("media_hash"),
                 "standing": standing,
+                "author": index.o_author[op] if op >= 0 else None,
+                "recorded_at": moment(index.born[ent]),
                 "tx_from": moment(index.born[ent]),
                 "tx_to": end_moment(end),
             }
@@ -478,7 +484,7 @@ class Sight(Rows):
             source, target = target, source
         length = index.c_len[claim]
         body = orjson.loads(self.core.raw(index.c_pos[claim], length)) if length else _NOTHING
-        end, to = index.k_end[row], index.k_to[row]
+        end, to, op = index.k_end[row], index.k_to[row], index.c_op[claim]
         names, standings = index.names, self._standings
         return Link.made(
             {
@@ -493,6 +499,8 @@ class Sight(Rows):
                 "metadata": body["metadata"] if "metadata" in body else {},
                 "source_standing": standings.get(source) or self.standing(source),
                 "target_standing": standings.get(target) or self.standing(target),
+                "author": index.o_author[op],
+                "recorded_at": moment(index.o_tx[op]),
                 "valid_from": moment(index.k_from[row]),
                 "valid_to": None if to >= OPEN else moment(to),
                 "tx_from": moment(index.k_tx[row]),

@@ -88,10 +88,10 @@ class Succession:
                     "how": "corrected" if link.kind == "corrects" else "superseded",
                     "link": link,
                     "node": node,
-                    "who": self.index.o_author[self.index.k_op[row]] or link.created_by,
+                    "who": link.author or link.created_by,
                     "why": link.reason,
                     "since": link.valid_from,
-                    "recorded_at": link.tx_from,
+                    "recorded_at": link.recorded_at,
                 }
             )
         )
@@ -102,7 +102,9 @@ class Succession:
         over = [row for row in index.believed(ent, tx) if index.r_to[row] <= valid]
         if standing == "ended" and over:
             row = max(over, key=index.r_to.__getitem__)
-            self._without_link("ended", None, index.r_op[row], index.r_to[row])
+            op = index.removal_at(ent, index.r_to[row], tx)
+            op = op if op >= 0 else index.v_op[index.r_ver[row]]  # it was said with its end
+            self._without_link("ended", None, op, index.r_to[row])
             return
         op = index.removed_by(ent, valid, tx)
         if op >= 0:
@@ -130,7 +132,8 @@ class Succession:
                 )
             ):
                 shown.add(later)
-                self._without_link("revised", self.sight.described(subject, later), index.r_op[row], start)
+                op = index.v_op[index.r_ver[row]]
+                self._without_link("revised", self.sight.described(subject, later), op, start)
 
     def _without_link(self, how: How, node: Node | None, op: int, since: Instant) -> None:
         index = self.index

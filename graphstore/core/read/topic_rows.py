@@ -88,7 +88,7 @@ class TopicRows:
         now = index.find(ent, valid, sight.tx)
         rows = index.believed(ent, sight.tx)
         if len(rows) == 1 and rows[0] == now and (versions is None or r_ver[now] in versions):
-            self.current.append(TopicRow(r_from[now], index.r_tx[now], ent, now))
+            self.current.append(TopicRow(r_from[now], sight.recorded(now), ent, now))
             return True
         if not rows:
             rows = self._last(ent)
@@ -99,14 +99,14 @@ class TopicRows:
                 return False
         forgotten, shown = ent in index.gone, set[tuple[int, bool]]()
         if now >= 0 and (versions is None or r_ver[now] in versions):
-            self.current.append(TopicRow(r_from[now], index.r_tx[now], ent, now))
+            self.current.append(TopicRow(r_from[now], sight.recorded(now), ent, now))
             shown = {(r_ver[now], False), (r_ver[now], True)}
         for row in rows:
             later = not forgotten and r_from[row] > valid and index.r_end[row] > sight.tx
             ver = r_ver[row]
             if row != now and (ver, later) not in shown and (versions is None or ver in versions):
                 shown.add((ver, later))
-                entry = TopicRow(r_from[row], index.r_tx[row], ent, row)
+                entry = TopicRow(r_from[row], sight.recorded(row), ent, row)
                 (self.planned if later else self.past).append(entry)
         return bool(shown)
 
