@@ -57,6 +57,9 @@ if TYPE_CHECKING:
         FieldChange,
         Inspection,
         Link,
+        LinkId,
+        LinkInspection,
+        LinkSupersession,
         Merge,
         MergeConflict,
         Node,
@@ -82,7 +85,8 @@ _HOME = {
         "ConflictError", "DamageError", "EngineError", "GraphStoreError", "InvalidError", "LockedError", "NotFoundError", "QueryError",
     ),
     "graphstore.values.models": (
-        "BranchInfo", "Chain", "Change", "Contradiction", "Coordinate", "Event", "FieldChange", "Inspection", "Link", "Merge", "MergeConflict",
+        "BranchInfo", "Chain", "Change", "Contradiction", "Coordinate", "Event", "FieldChange", "Inspection", "Link", "LinkId", "LinkInspection",
+        "LinkSupersession", "Merge", "MergeConflict",
         "Node", "NodeChange", "Problem", "Recorded", "Snapshot", "Step", "Supersession", "Verification", "Version", "ViewDiff",
     ),
     "graphstore.store.store": ("Branch", "GraphStore"),
@@ -113,7 +117,7 @@ _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
     "OPEN", "Branch", "BranchInfo", "Chain", "Change", "ConflictError", "Contradiction", "Coordinate", "DamageError", "EngineError", "Event", "FieldChange",
-    "GraphStore", "GraphStoreError", "Inspection", "InvalidError", "Link", "LockedError", "Merge", "MergeConflict", "Node", "NodeChange",
+    "GraphStore", "GraphStoreError", "Inspection", "InvalidError", "Link", "LinkId", "LinkInspection", "LinkSupersession", "LockedError", "Merge", "MergeConflict", "Node", "NodeChange",
     "NotFoundError", "Problem", "QueryError", "Recorded", "Result", "Snapshot", "Step", "Supersession", "Verification", "Version", "View", "ViewDiff",
     "consolidate", "open", "restore", "verify",
 ]  # fmt: skip

@@ -101,6 +101,7 @@ def _spec(kind: Any) -> dict[str, Any]:
 @cache
 def reading(annotation: Any) -> Read | None:
     """What makes a value out of its JSON; None where the JSON is the value. Raises TypeError for an annotation it does not know."""
+    annotation = getattr(annotation, "__supertype__", annotation)
     origin, args = get_origin(annotation), get_args(annotation)
     if annotation in (Any, str, int, float, bool, None, type(None)) or origin is Literal:
         return None
@@ -135,7 +136,7 @@ def _seconds(raw: float) -> timedelta:
 
 
 def _one_of(options: tuple[Any, ...]) -> Read | None:
-    """Of several classes, the one whose fields an object has."""
+    """Of several classes, or lists of them, the one whose fields an object, or the first of a list, has."""
     rest = [option for option in options if option is not type(None)]
     readings = [reading(option) for option in rest]
     if not any(readings):
@@ -144,15 +145,24 @@ def _one_of(options: tuple[Any, ...]) -> Read | None:
         only = readings[0]
         assert only is not None
         return lambda raw: None if raw is None else only(raw)
-    named = {
-        frozenset(_hints(option)): read
-        for option, read in zip(rest, readings, strict=True)
-        if _has_fields(option)
-    }
+    named, listed = (
+        {frozenset(_hints(one)): reading(one) for one in classes if _has_fields(one)}
+        for classes in (
+            rest,
+            [arg for option in rest if get_origin(option) is list for arg in get_args(option)],
+        )
+    )
 
     def read(raw: Any) -> Any:
         if isinstance(raw, dict) and (known := named.get(frozenset(raw))):
             return known(raw)
+        if (
+            isinstance(raw, list)
+            and raw
+            and isinstance(raw[0], dict)
+            and (each := listed.get(frozenset(raw[0])))
+        ):
+            return [each(one) for one in raw]
         return raw
 
     return read

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NewType, NoReturn, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
+from graphstore.errors import NotFoundError
 from graphstore.values.painter import Painted, painter
-from graphstore.values.period import exactly, when
+from graphstore.values.period import during, exactly, when
 from graphstore.values.text import because, described, line
 
 Standing = Literal["stands", "shaky", "superseded", "retracted", "ended", "not_yet", "evicted", "erased"]
 UPRIGHT = frozenset({"stands", "shaky"})
 Confidence = Literal["explicit", "inferred"]
 Status = Literal["active", "resolved", "superseded"]
-How = Literal["superseded", "corrected", "revised", "ended", "retracted"]
+How = Literal["superseded", "corrected", "revised", "ended", "retracted", "unlinked"]
 Json = dict[str, Any]
+LinkId = NewType("LinkId", str)
+"""The id of a link: what answers of any id answers of it with links."""
 
 _new = object.__new__
 # a frozen record refuses assignment; its slots do not, and are quicker than object.__setattr__
@@ -132,7 +135,7 @@ class Version(Value):
 class Link(Value):
     """A typed edge, read as a sentence: `source kind target`."""
 
-    id: str
+    id: LinkId
     source: str
     kind: str
     target: str
@@ -260,6 +263,28 @@ class Inspection(Shown):
     confirmations: int = 0
 
 
+class LinkInspection(Value):
+    """One link with all about it: whether it holds at the coordinate, its ends with any standing, every believed period of it.
+
+    `link`: the period that holds, else the last that did.
+    """
+
+    link: Link
+    holds: bool
+    source: Node | Event
+    target: Node | Event
+    history: tuple[Link, ...]
+
+    @property
+    def node(self) -> NoReturn:
+        """There is none. Raises NotFoundError."""
+        _refuse_link(self.link)
+
+    def __str__(self) -> str:
+        ends = f"{_name(self.source)} {_is(self.source)}, {_name(self.target)} {_is(self.target)}."
+        return f"{_link_text(self.link, self.holds)} {ends} Believed: {', '.join(map(_period, self.history)) or 'nothing'}."
+
+
 class Shaky(Value):
     """A thing that stands and rests on one that has fallen: by which links, how and why that fell, and when the fall was recorded."""
 
@@ -315,6 +340,28 @@ class Supersession(Shown):
 
     def __str__(self) -> str:
         return _supersession_text(self)
+
+
+class LinkSupersession(Value):
+    """What became of a link at the coordinate: each step by which it was `unlinked` (by `unlink` or another verb), `revised` (said again with other
+    attributes, as `link` of the step has them) or `ended`, in the order they were recorded; and whether it holds.
+    """
+
+    link: Link
+    holds: bool
+    chain: tuple[Step, ...]
+
+    @property
+    def subject(self) -> NoReturn:
+        """It is no node or event. Raises NotFoundError."""
+        _refuse_link(self.link)
+
+    def __str__(self) -> str:
+        if not self.chain:
+            return _link_text(self.link, self.holds)
+        parts = [" ".join(clauses(step)) for step in self.chain]
+        tail = "It holds." if self.holds else "It does not hold."
+        return f"{self.link.id} ({self.link}) was {'; then '.join(parts)}. {tail}"
 
 
 class Chain(Shown):
@@ -469,6 +516,25 @@ def clauses(step: Step, *, named: bool = False) -> list[str]:
 def _name(thing: Node | Event) -> str:
     text = thing.text if isinstance(thing, Node) else thing.description
     return f"{thing.id} ({text})" if text else thing.id
+
+
+def _is(thing: Node | Event) -> str:
+    return thing.standing if thing.standing == "stands" else f"is {thing.standing.replace('_', ' ')}"
+
+
+def _period(link: Link) -> str:
+    return during(link.valid_from, link.valid_to)
+
+
+def _link_text(link: Link, holds: bool) -> str:
+    return f"{link.id} ({link}) {'holds' if holds else 'does not hold'}."
+
+
+def _refuse_link(link: Link) -> NoReturn:
+    raise NotFoundError(
+        f"no node or event {link.id!r}: it is a link, {link.source!r} {link.kind} {link.target!r}. Ask for one of its ends, or for the link by "
+        "history, versions, inspect or what_superseded."
+    )
 
 
 _SHORT = 120  # columns of one side of a conflict

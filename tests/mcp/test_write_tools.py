@@ -262,3 +262,29 @@ def test_two_agents_write_at_once_and_nothing_is_lost(store):
         len(store.nodes("fact")),
         {name: sum(change.author == name for change in store.changes()) for name in ("ana", "bob")},
     )
+
+
+# ---------------------------------------------------------------- ids of links
+
+
+@pytest.mark.parametrize(
+    ("tool", "name"),
+    [
+        ("get", "id"),
+        ("history", "id"),
+        ("why", "id"),
+        ("what_superseded", "id_or_text"),
+        ("trace", "id"),
+        ("confirm", "id"),
+    ],
+)
+def test_the_id_of_a_link_where_a_thing_is_wanted_says_which_link_it_is(ana, store, tool, name):
+    for id in ("lamp", "bulb"):
+        store.add_node("thing", {}, id=id)
+    link = store.link("lamp", "uses", "bulb")
+
+    arguments = {"reason": "looked at"} if tool == "confirm" else {}
+    said = ana.refused(tool, **{name: link.id}, **arguments)
+    if tool not in ("trace", "confirm"):
+        assert f"{link.id!r}: it is a link, 'lamp' uses 'bulb'" in said
+    assert "failed unexpectedly" not in said

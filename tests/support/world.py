@@ -13,6 +13,10 @@ QUESTIONS: list[tuple[str, dict[str, Any]]] = [
     ("event", {"id": "boom"}),
     ("history", {"id": "jwt"}),
     ("versions", {"id": "jwt"}),
+    ("history", {"id": "drinks"}),
+    ("versions", {"id": "drinks"}),
+    ("inspect", {"id": "drinks"}),
+    ("what_superseded", {"id": "drinks"}),
     ("diff", {"id": "jwt", "old": 1, "new": 2}),
     ("inspect", {"id": "jwt"}),
     ("inspect", {"id": "boom"}),
@@ -131,7 +135,9 @@ def fill(store: GraphStore, clock: Any) -> None:
         text="Ana drinks coffee in the morning",
         valid_from="2026-01-03",
     )
-    store.link("tea", "contradicts", "coffee", reason="one of two", strength=4, metadata={"seen": 2})
+    store.link(
+        "tea", "contradicts", "coffee", reason="one of two", strength=4, metadata={"seen": 2}, id="drinks"
+    )
     store.define_kind("mentors", causal=True)
     store.record_event("deploy", "v2 is out", id="deploy", occurred_at=after(-600))
     store.record_event(

@@ -8,9 +8,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
-from graphstore.core.read import conflicts, hops, snapshots, view_diff, walks
+from graphstore.core.read import conflicts, hops, link_fate, snapshots, view_diff, walks
 from graphstore.core.read.rows import Row, of_sentence
 from graphstore.core.read.sight import Core, Sight
 from graphstore.core.read.succession import Succession
@@ -29,6 +29,9 @@ from graphstore.values.models import (
     FieldChange,
     Inspection,
     Link,
+    LinkId,
+    LinkInspection,
+    LinkSupersession,
     Node,
     Shaky,
     Snapshot,
@@ -200,16 +203,31 @@ class Reader(Painted):
                 raise NotFoundError(sight.absence(ent))
             return sight.event(row, sight.standing(ent), sight.links_of(ent))
 
-    def history(self, id: str) -> list[Version]:
-        """Every row of the node believed at the view's tx, over all valid time, by valid_from."""
+    @overload
+    def history(self, id: LinkId) -> list[Link]: ...  # type: ignore[overload-overlap]
+    @overload
+    def history(self, id: str) -> list[Version]: ...
+    def history(self, id: str) -> list[Version] | list[Link]:
+        """Every row of the node, or of the link, believed at the view's tx, over all valid time, by valid_from."""
         with self._core.lock:
             sight = self._sight()
+            link = link_fate.named(sight, id)
+            if link >= 0:
+                return [sight.link(row) for row in sight.believed_link(link)]
             return [sight.version(row) for row in sight.index.believed(sight.resolve_node(id), sight.tx)]
 
-    def versions(self, id: str) -> list[Version]:
-        """Every row of the node ever believed up to the view's tx, by (tx_from, valid_from): what was recorded, and until when it was believed."""
+    @overload
+    def versions(self, id: LinkId) -> list[Link]: ...  # type: ignore[overload-overlap]
+    @overload
+    def versions(self, id: str) -> list[Version]: ...
+    def versions(self, id: str) -> list[Version] | list[Link]:
+        """Every row of the node, or of the link, ever believed up to the view's tx, by (tx_from, valid_from): what was recorded, and until when it
+        was believed."""
         with self._core.lock:
             sight = self._sight()
+            link = link_fate.named(sight, id)
+            if link >= 0:
+                return [sight.link(row) for row in link_fate.recorded(sight, link)]
             index = sight.index
             rows = [row for row in index.rows_of[sight.resolve_node(id)] if index.r_tx[row] <= sight.tx]
             rows.sort(key=lambda row: (index.r_tx[row], index.r_from[row]))
@@ -232,11 +250,18 @@ class Reader(Painted):
             sight = self._sight()
             return [sight.change(op) for op in sight.operations(id)]
 
-    def inspect(self, id: str) -> Inspection:
-        """One thing with any standing, its links both ways, and its believed history."""
+    @overload
+    def inspect(self, id: LinkId) -> LinkInspection: ...  # type: ignore[overload-overlap]
+    @overload
+    def inspect(self, id: str) -> Inspection: ...
+    def inspect(self, id: str) -> Inspection | LinkInspection:
+        """One thing with any standing, its links both ways, and its believed history; of a link its ends and its believed periods."""
         with self._core.lock:
             sight = self._sight()
             index = sight.index
+            link = link_fate.named(sight, id)
+            if link >= 0:
+                return link_fate.inspected(sight, link)
             ent, number = sight.resolve(id)
             event = index.is_event[ent]
             node: Node | Event
@@ -387,13 +412,21 @@ class Reader(Painted):
         replaced = {link.target for link in links if link.kind == "supersedes"}
         return [link for link in links if link.kind == "supersedes" or link.target not in replaced]
 
-    def what_superseded(self, id: str) -> Supersession:
+    @overload
+    def what_superseded(self, id: LinkId) -> LinkSupersession: ...  # type: ignore[overload-overlap]
+    @overload
+    def what_superseded(self, id: str) -> Supersession: ...
+    def what_superseded(self, id: str) -> Supersession | LinkSupersession:
         """What became of a thing: each step away from it with who, why, since when and when recorded; and what stands now.
 
-        `id` may be `{id}-v{n}`: then newer versions of the same node are steps as well.
+        `id` may be `{id}-v{n}`: then newer versions of the same node are steps as well. Of a link: how it was unlinked, said again otherwise or ended
+        at the view's valid time, and whether it holds.
         """
         with self._core.lock:
             sight = self._sight()
+            link = link_fate.named(sight, id)
+            if link >= 0:
+                return link_fate.became(sight, link)
             return Succession(sight).of(*sight.resolve(id))
 
     def causes(self, id: str, depth: int = 5) -> Chain:
