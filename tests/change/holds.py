@@ -6,6 +6,7 @@ HOLDS = frozenset(
         "a cause never starts after its effect",
         "a cause that never was shakes its effect",
         "a deletion says who and why",
+        "a fix resolves whatever is open and named",
         "a field is changed where something stands, and nowhere else",
         "a link said again for longer keeps the rest",
         "a look at the end of a chain steadies only that",
