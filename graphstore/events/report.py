@@ -234,7 +234,8 @@ class _History:
         if type in NEVER_OPEN:
             return words
         ents = [match.ent for match in matches if self.sight.kind(match.ent) == type]
-        resolved = sum(self.sight.happened.status(ent) == "resolved" for ent in ents)
+        with_links = filter(self.sight.has_links, ents)
+        resolved = sum(self.sight.happened.status(ent) == "resolved" for ent in with_links)
         linked = 0 if type != "regression" else sum(self._after_deploy(ent) for ent in ents)
         if count == 1:
             notes = ["resolved"] * resolved + ["linked to deploy"] * linked
