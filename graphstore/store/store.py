@@ -397,11 +397,12 @@ class Store(WholeStore):
         """Add a link kind to the store's vocabulary. Its inverse name defaults to `{name}_of`. Adding it again changes nothing.
 
         `rests`: the falls of its target that shake its source, some of superseded, revised, corrected, retracted, ended, evicted, erased and shaky;
-        none by default.
+        none by default. It says nothing of the world: outside of a transaction it is recorded right after the last one, at the beginning of time in an
+        empty store, so that an older source may still be replayed with `transaction(at=)`.
 
         Raises InvalidError for a taken name, or for one that is defined otherwise: what a kind means never changes.
         """
-        with self._verb() as work:
+        with self._verb(early=True) as work:
             vocabulary = self._core.vocabulary
             kind = new_kind(
                 name,

@@ -597,6 +597,53 @@ def test_a_kind_of_ones_own(store):
     assert [link] == store.links_from("fact-b", kinds=["reviews"])
 
 
+def test_a_kind_defined_before_a_replay_does_not_close_the_past(disk_store, clock):
+    store = disk_store
+    store.define_kind("reviews")
+    with store.transaction(at="1883-11-18T12:00:00Z"):
+        for id in ("fact-a", "fact-b"):
+            store.add_node("fact", {}, id=id)
+    store.define_kind("cites", causal=True)
+    with store.transaction(at="1883-11-18T12:00:01Z"):
+        store.link("fact-a", "reviews", "fact-b")
+        store.link("fact-a", "cites", "fact-b")
+        store.define_kind("mentions")
+
+    changes = store.changes()
+    assert [one.tx for one in changes] == sorted(one.tx for one in changes)
+    assert ["define_kind", "add_node", "add_node", "define_kind", "link", "link", "define_kind"] == [
+        one.verb for one in changes
+    ]
+    assert timedelta(microseconds=1) == changes[3].tx - changes[2].tx
+    assert 1 == changes[0].tx.year
+    assert 7 == len(store.query_tables("MATCH (o:Op) RETURN o.tx AS tx, o.verb AS verb").rows())
+    assert store.verify().ok
+    store.close()
+    with graphstore.open(store.path, clock=clock) as again:
+        assert changes == again.changes()
+        assert {"reviews", "cites", "mentions"} <= set(again.vocabulary.kinds)
+
+
+def test_a_kind_is_defined_after_every_view_that_was_handed_out(store, clock):
+    store.add_node("fact", {}, id="fact-a")
+    clock.move(days=1)
+    view = store.as_of()
+    store.define_kind("reviews")
+
+    assert store.changes()[-1].tx > view.at.tx
+    clock.set("2025-01-01")
+    store.define_kind("cites")
+    assert store.changes()[-1].tx > store.changes()[-2].tx
+
+
+def test_a_kind_is_defined_on_a_branch_after_all_that_was_told(store):
+    made = store.branch("plan").info.made_at
+    store.on("plan").define_kind("reviews")
+
+    assert store.on("plan").info.last_tx > made
+    assert store.verify().ok
+
+
 # ---------------------------------------------------------------- events
 
 

@@ -52,7 +52,7 @@ def became(sight: Sight, link: int) -> LinkSupersession:
     over = [row for row in sight.believed_link(link) if index.k_to[row] <= sight.valid]
     if not rows and over:
         last = max(over, key=index.k_to.__getitem__)
-        chain.append(_step(sight, "ended", last, index.k_op[last], index.k_to[last]))
+        chain.append(_step(sight, "ended", last, index.c_op[index.k_claim[last]], index.k_to[last]))
     return LinkSupersession(
         link=sight.link(_face(sight, link)), holds=sight.held(link) >= 0, chain=tuple(chain)
     )

@@ -33,7 +33,7 @@ from graphstore.core.write.transaction import Transaction
 from graphstore.errors import DamageError, EngineError, GraphStoreError, InvalidError
 from graphstore.values import coordinates
 from graphstore.values.inputs import text_of
-from graphstore.values.period import OPEN, Instant, TimeLike, exactly, instant
+from graphstore.values.period import BEGINNING, OPEN, Instant, TimeLike, exactly, instant
 from graphstore.values.vocabulary import Vocabulary
 
 Clock = Callable[[], datetime]
@@ -218,7 +218,9 @@ class Writer(Reader):
             yield self
 
     @contextlib.contextmanager
-    def _transact(self, at: Instant | None, author: str | None, reason: str | None) -> Iterator[Transaction]:
+    def _transact(
+        self, at: Instant | None, author: str | None, reason: str | None, *, early: bool = False
+    ) -> Iterator[Transaction]:
         with self._writer:
             if self._open is not None:
                 raise InvalidError(
@@ -233,9 +235,8 @@ class Writer(Reader):
             try:
                 with core.lock:
                     self._owner = threading.get_ident()
-                    self._open = work = Transaction(
-                        core.index, core.pending, self._next_tx(at), author, reason
-                    )
+                    tx = self._soonest_tx() if early else self._next_tx(at)
+                    self._open = work = Transaction(core.index, core.pending, tx, author, reason)
                 yield work
                 self._commit(work)
             except BaseException as error:
@@ -336,9 +337,17 @@ class Writer(Reader):
             )
         return at
 
-    def _verb(self) -> _Verb:
-        """One verb: a part of the open transaction, or a transaction of its own. If it raises, it is rolled back."""
-        return _Verb(self)
+    def _soonest_tx(self) -> Instant:
+        """The first instant after every transaction and every view handed out, however long ago that is."""
+        last = self._last_tx if self._lines[0]._core.index.transactions else BEGINNING
+        return max(last, self._handed, BEGINNING) + 1
+
+    def _verb(self, *, early: bool = False) -> _Verb:
+        """One verb: a part of the open transaction, or a transaction of its own. If it raises, it is rolled back.
+
+        `early`: it says nothing of the world, and its own transaction has the soonest instant, so that a source may still be replayed (`at`).
+        """
+        return _Verb(self, early)
 
     def _keep(self, verb: str, name: str, value: object, subject: str = "") -> None:
         """Store a JSON value in the store's settings, as one operation; the last value of a name counts."""
@@ -565,17 +574,18 @@ def _touch(core: Core, work: Transaction) -> dict[str, int]:
 class _Verb:
     """The block of one verb. A class and not a generator: it is entered for each of a thousand verbs in a transaction."""
 
-    __slots__ = ("_alone", "_point", "_store", "_work")
+    __slots__ = ("_alone", "_early", "_point", "_store", "_work")
 
-    def __init__(self, store: Writer) -> None:
+    def __init__(self, store: Writer, early: bool = False) -> None:
         self._store = store
+        self._early = early
 
     def __enter__(self) -> Transaction:
         store = self._store
         work = store._open
         self._alone: contextlib.AbstractContextManager[Transaction] | None = None
         if work is None or store._owner != threading.get_ident():
-            self._alone = store._transact(None, None, None)
+            self._alone = store._transact(None, None, None, early=self._early)
             work = self._alone.__enter__()
             store._core.lock.acquire()
             return work
