@@ -116,7 +116,7 @@ def _query(asked: Asked) -> Any:
         if form == "json":
             printing.as_json(listed)
         else:
-            (printing.as_csv if form == "csv" else printing.table)(columns, rows)
+            (printing.as_csv if form == "csv" else printing.result_table)(columns, rows)
 
     asked.words = show
     return listed

@@ -139,7 +139,7 @@ def label(thing: Node | Event | Version) -> str:
 def table(
     columns: Sequence[str], rows: Iterable[Sequence[object]], out: Console | None = None, indent: int = 0
 ) -> None:
-    """Rows under columns, with no lines around them; a column that is empty all the way down is left out."""
+    """Values under columns, with no lines around them; a column that is empty all the way down is left out. The rows of a query are `result_table`."""
     cells = [[cell(value) for value in row] for row in rows]
     shown = [number for number in range(len(columns)) if any(row[number] for row in cells)]
     out = out or console()
@@ -152,6 +152,14 @@ def table(
         out,
         indent,
     )
+
+
+def result_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """The rows of a query, with every column it asked for."""
+    if not rows:
+        console().print("nothing.", style="dim")
+        return
+    grid(columns, ([cell(value) for value in row] for row in rows))
 
 
 def grid(

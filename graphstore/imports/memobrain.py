@@ -25,6 +25,7 @@ from graphstore.topics.conventions import Note, note_of
 from graphstore.topics.topics import note_down, replace_named
 from graphstore.values.inputs import optional_text
 from graphstore.values.period import OPEN, Instant, instant, moment
+from graphstore.values.text import given_text
 from graphstore.values.time_range import plural
 
 if TYPE_CHECKING:
@@ -412,9 +413,10 @@ class _Import:
                 name = note_down(store, note)
                 self.counts["added"] += 1
                 return name
-            described = (note.content, note.text, note.tags)
+            described = (note.content, given_text(note.content, note.text), note.tags)
             # what the file held before is not written again, whatever was recorded since
-            if any((known.content, known.text, known.tags) == described for known in store.versions(note.id)):
+            known = store.versions(note.id)
+            if any((one.content, given_text(one.content, one.text), one.tags) == described for one in known):
                 self.counts["unchanged"] += 1
             else:
                 store.revise(note.id, note.content, text=note.text, tags=note.tags, trigger=_IMPORT)

@@ -27,6 +27,7 @@ from graphstore.sessions.segments.nodes import IDENTITY, SEGMENT, SESSION, Edge,
 from graphstore.store import registry
 from graphstore.values.models import Json, Link, Value, Version
 from graphstore.values.period import OPEN, Instant, Period, coalesce, instant, iso, moment, without_all
+from graphstore.values.text import given_text
 from graphstore.values.time_range import plural
 
 if TYPE_CHECKING:
@@ -229,8 +230,9 @@ def _kept_of(version: Version) -> Json:
         "source": version.source,
     }
     ours: Json = {name: value for name, value in kept.items() if value is not None}
-    if version.text != text:
-        ours["text"] = version.text
+    given = given_text(version.content, version.text)
+    if given != given_text(version.content, text):
+        ours["text"] = given
     if version.tags != tags:
         ours["tags"] = list(version.tags)
     return ours

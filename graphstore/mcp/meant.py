@@ -13,7 +13,7 @@ from graphstore.memory import recall
 from graphstore.values import sameness
 from graphstore.values.models import Event, Link, Node, Step, Supersession, words
 from graphstore.values.period import during, when
-from graphstore.values.text import line
+from graphstore.values.text import given_text, line
 
 _FITTING = 5
 _RELEVANT = 0.5  # of the best score; a worse match is no candidate
@@ -77,7 +77,11 @@ def ref(node: Node | Event) -> str:
 
 
 def _statement(node: Node | Event) -> str:
-    return node.description if isinstance(node, Event) else sameness.statement(node.content, node.text)
+    return (
+        node.description
+        if isinstance(node, Event)
+        else sameness.statement(node.content, given_text(node.content, node.text))
+    )
 
 
 def _stem(word: str) -> str:

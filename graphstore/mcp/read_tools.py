@@ -44,7 +44,7 @@ from graphstore.mcp.meant import (
 from graphstore.memory import recall
 from graphstore.values.models import Chain, Event, Json, Link, Node
 from graphstore.values.models import words as words_of
-from graphstore.values.text import because, line
+from graphstore.values.text import because, given_text, line
 
 RESTS = ("caused_by", "derived_from", "part_of", "supported_by")
 """Read from a thing, these kinds of link lead to what it rests on."""
@@ -316,7 +316,8 @@ def _descriptions(view: View, node: Node | Event) -> int:
 
 def _content(node: Node | Event) -> Json:
     if isinstance(node, Node):
-        return {**node.content, **({"text": node.text} if node.text else {})}
+        text = given_text(node.content, node.text)
+        return {**node.content, **({"text": text} if text else {})}
     values = {name: getattr(node, name) for name in _EVENT}
     return {name: value for name, value in values.items() if value not in (None, {})}
 

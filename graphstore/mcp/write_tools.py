@@ -29,6 +29,7 @@ from graphstore.memory import recall
 from graphstore.values import sameness
 from graphstore.values.models import UPRIGHT, Link, Node
 from graphstore.values.period import BEGINNING, iso
+from graphstore.values.text import given_text
 
 _ALIKE = 10  # of what a search finds, so many are looked at for the same and for the opposite
 _SHOWN = 20
@@ -340,7 +341,9 @@ class Writes:
 def _says(node: Node, new: _Statement) -> bool:
     """Whether a node states the same: of a statement alone its words count, whatever the node's fields are."""
     if new.text is None:
-        return sameness.same(sameness.statement(node.content, node.text), new.statement)
+        return sameness.same(
+            sameness.statement(node.content, given_text(node.content, node.text)), new.statement
+        )
     return sameness.alike(node.content, new.content)
 
 

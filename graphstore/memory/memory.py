@@ -29,6 +29,7 @@ from graphstore.values.keys import slot_name
 from graphstore.values.layers import CHUNK, Layer
 from graphstore.values.models import Json, Node, Standing, Value
 from graphstore.values.period import Instant, TimeLike, instant, moment
+from graphstore.values.text import given_text
 
 __all__ = [
     "CHUNK",
@@ -540,11 +541,16 @@ def _hit(layers: Mapping[str, Layer], hit: Hit) -> MemoryHit:
     return MemoryHit.made({**hit.__dict__, "layer": layer.name if layer else None})
 
 
+def _statement(row: Row) -> str:
+    content = row.content or {}
+    return sameness.statement(content, given_text(content, row.text))
+
+
 def _layer_stats(layer: Layer | None, name: str | None, rows: list[Row], soon: Instant) -> LayerStats:
     return LayerStats(
         layer=name,
         chunks=len(rows),
-        bytes=sum(len(sameness.statement(row.content or {}, row.text).encode()) for row in rows),
+        bytes=sum(len(_statement(row).encode()) for row in rows),
         oldest=moment(min(row.known_since for row in rows)) if rows else None,
         expiring=sum(tables.over(layer, row.known_since, soon) for row in rows),
     )

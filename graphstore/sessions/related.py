@@ -32,6 +32,7 @@ from graphstore.store import registry
 from graphstore.values.inputs import at_least_one
 from graphstore.values.models import Json, Value
 from graphstore.values.period import Instant, TimeLike, instant, iso, moment
+from graphstore.values.text import given_text
 from graphstore.values.time_range import plural
 from graphstore.values.vocabulary import KINDS
 
@@ -203,8 +204,9 @@ class _Connecting:
 
     def _revise(self, piece: Piece, content: Json) -> None:
         node = piece.node
+        text = given_text(node.content, node.text)
         self._store.revise(
-            node.id, content, text=node.text, source=node.source, trigger=_TRIGGER, reason="connected"
+            node.id, content, text=text, source=node.source, trigger=_TRIGGER, reason="connected"
         )
         self._revised.append(node.id)
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from graphstore.errors import NotFoundError
 from graphstore.values.painter import Painted, painter
 from graphstore.values.period import during, exactly, when
-from graphstore.values.text import because, described, line
+from graphstore.values.text import because, described, given_text, line
 
 Standing = Literal["stands", "shaky", "superseded", "retracted", "ended", "not_yet", "evicted", "erased"]
 UPRIGHT = frozenset({"stands", "shaky"})
@@ -514,7 +514,7 @@ def clauses(step: Step, *, named: bool = False) -> list[str]:
 
 
 def _name(thing: Node | Event) -> str:
-    text = thing.text if isinstance(thing, Node) else thing.description
+    text = given_text(thing.content, thing.text) if isinstance(thing, Node) else thing.description
     return f"{thing.id} ({text})" if text else thing.id
 
 
@@ -551,7 +551,12 @@ def _short(thing: Node | Event | Link | None) -> str:
 def _in_full(thing: Node | Event | Link | None) -> str:
     if not isinstance(thing, Node):
         return _short(thing)
-    more = {"text": thing.text, "tags": list(thing.tags), "trigger": thing.trigger, "source": thing.source}
+    more = {
+        "text": given_text(thing.content, thing.text),
+        "tags": list(thing.tags),
+        "trigger": thing.trigger,
+        "source": thing.source,
+    }
     return repr({"content": thing.content} | {name: value for name, value in more.items() if value})
 
 

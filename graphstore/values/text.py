@@ -104,8 +104,34 @@ def _columns(char: str) -> int:
     return 2 if unicodedata.east_asian_width(char) in ("W", "F") else 1
 
 
+STATEMENT = ("says", "text", "statement", "title", "name", "summary", "description")
+"""The fields of a content that can be its statement, the first first."""
+
+
+def own_statement(content: Mapping[str, Any]) -> str | None:
+    """What a content states itself: the first text among these fields. It is the text of a description that was given none."""
+    for name in STATEMENT:
+        if name in content:
+            value = content[name]
+            if isinstance(value, str) and value and not value.isspace():
+                return value
+    return None
+
+
+def text_of_body(body: Mapping[str, Any]) -> str | None:
+    """The text of a description as it is journaled: the one that was given, else the content's own statement."""
+    text: str | None = body.get("text")
+    return own_statement(body.get("content") or {}) if text is None else text
+
+
+def given_text(content: Mapping[str, Any], text: str | None) -> str | None:
+    """The text of a description beside its content: None where it only repeats the content's own statement."""
+    return None if text is None or text == own_statement(content) else text
+
+
 def described(content: Mapping[str, Any], text: str | None) -> str:
-    """A description as text: its text, else its content."""
+    """A description as text: its text, else its content's own statement, else its content."""
+    text = text or own_statement(content)
     if text:
         return text
     values = list(content.values())

@@ -521,6 +521,8 @@ def test_query_formats(folder: Path) -> None:
         == "id\n"
     )
     assert "id" in run("query", folder, "-", stdin="MATCH (n:Node) RETURN n.id AS id")
+    empty = "MATCH (n:Node) RETURN n.id AS id, n.key AS nothing, n.text AS text"
+    assert ["id", "nothing", "text"] == run("query", folder, empty).splitlines()[0].split()
 
 
 def test_query_parameters_are_json_or_text(folder: Path) -> None:

@@ -970,7 +970,7 @@ def words_stay_words(agent: Agent) -> None:
     assert [["note-hostile"]] == found["rows"]
 
     got = agent.ask("get", id="note-hostile")
-    assert {"statement": HOSTILE, "text": HOSTILE} == got["content"]
+    assert {"statement": HOSTILE} == got["content"]
 
 
 # ---------------------------------------------------------------------- errors that lead on

@@ -15,6 +15,7 @@ from graphstore.core.search.source import Source
 from graphstore.values.keys import slot_name
 from graphstore.values.models import Json
 from graphstore.values.period import OPEN, Instant
+from graphstore.values.text import text_of_body
 from graphstore.values.vocabulary import Kind
 
 Periods = tuple[Instant, Instant, Instant, Instant]  # valid from, to; tx from, to
@@ -210,7 +211,7 @@ class Rows:
                     continue
                 if content:
                     description = (
-                        (body, None, ()) if events else (body.get("content", {}), body.get("text"), tags)
+                        (body, None, ()) if events else (body.get("content", {}), text_of_body(body), tags)
                     )
             start, to, tx_from, end = self.periods(row)
             yield Row(

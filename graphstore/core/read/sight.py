@@ -26,6 +26,7 @@ from graphstore.values import generated_ids
 from graphstore.values.inputs import authorized_of
 from graphstore.values.models import Change, Event, Json, Link, Node, Shaky, Snapshot, Version
 from graphstore.values.period import OPEN, Instant, end_moment, exactly, moment
+from graphstore.values.text import text_of_body
 from graphstore.values.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -345,7 +346,7 @@ class Sight(Rows):
                 "scope": index.scope[ent],
                 "number": index.v_num[ver],
                 "content": body["content"],
-                "text": get("text"),
+                "text": text_of_body(body),
                 "tags": tuple(tags) if (tags := get("tags")) else (),
                 "trigger": get("trigger", "initial"),
                 "source": get("source"),

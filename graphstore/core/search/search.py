@@ -25,6 +25,7 @@ from graphstore.core.index.index import Index
 from graphstore.core.search.source import At, Source
 from graphstore.values.models import Json
 from graphstore.values.period import OPEN, Instant
+from graphstore.values.text import text_of_body
 
 K1, B = 1.2, 0.75
 """BM25: the saturation of repeated words, and the normalization by length."""
@@ -49,8 +50,8 @@ def words(text: str) -> list[str]:
 
 
 def words_of_node(body: Json, kind: str, key: str | None) -> list[str]:
-    """The words of a version of a node: of its text, the texts and numbers in its content, its tags, its kind and key."""
-    parts = [kind, key or "", body.get("text") or "", *body.get("tags", ())]
+    """The words of a version of a node: of its text (given, or its content's statement), the texts and numbers in its content, its tags, its kind and key."""
+    parts = [kind, key or "", text_of_body(body) or "", *body.get("tags", ())]
     parts += _leaves(body.get("content", {}))
     return words("\n".join(parts))
 

@@ -17,6 +17,7 @@ from graphstore.values.event_fields import BODY
 from graphstore.values.inputs import authorized_of
 from graphstore.values.models import Json
 from graphstore.values.period import OPEN
+from graphstore.values.text import text_of_body
 
 _BATCH = 8_192
 _CONTENT = b'{"content":{'
@@ -41,7 +42,7 @@ def node_table(index: Index, nodes: Sequence[int]) -> pa.Table:
 def description_columns(bodies: Sequence[Json]) -> dict[str, pa.Array]:
     """The columns of a version beside its content and its periods."""
     return {
-        "text": texts(body.get("text") for body in bodies),
+        "text": texts(map(text_of_body, bodies)),
         "tags": pa.array([body.get("tags") or [] for body in bodies], pa.list_(pa.string())),
         "trigger": texts(body.get("trigger", "initial") for body in bodies),
         "source": texts(body.get("source") for body in bodies),
@@ -175,7 +176,7 @@ def read_bodies(raw: Raw, places: Sequence[Place]) -> list[Json]:
 
 
 def read_contents(raw: Raw, places: Sequence[Place]) -> tuple[pa.Array, list[Json]]:
-    """The contents at places as JSON text, and the rest of each body, parsed. What was forgotten is empty."""
+    """The contents at places as JSON text, and the rest of each body, parsed, with its content if it has no text. What was forgotten is empty."""
     contents: list[bytes | None] = []
     rests: list[bytes] = []
     for pos, length in places:
@@ -185,6 +186,12 @@ def read_contents(raw: Raw, places: Sequence[Place]) -> tuple[pa.Array, list[Jso
     bodies: list[Json] = []
     for lo in range(0, len(rests), _BATCH):
         bodies += orjson.loads(b"[%b]" % b",".join(rests[lo : lo + _BATCH]))
+    bare = [at for at, body in enumerate(bodies) if body and "text" not in body and contents[at]]
+    for lo in range(0, len(bare), _BATCH):
+        batch = bare[lo : lo + _BATCH]
+        parsed = orjson.loads(b"[%b]" % b",".join(contents[at] or b"{}" for at in batch))
+        for at, content in zip(batch, parsed, strict=True):
+            bodies[at]["content"] = content
     return pa.array(contents, pa.string()), bodies
 
 

@@ -44,7 +44,7 @@ from graphstore.values.models import Json, Problem
 from graphstore.values.period import OPEN, Instant, moment
 from graphstore.values.vocabulary import KINDS
 
-SCHEMA = 3
+SCHEMA = 4
 CHUNK = 2 * 131_072
 """Rows written at once: whole groups of the engine, which makes a COPY twice as fast."""
 CLOSINGS = 16_384

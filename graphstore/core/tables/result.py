@@ -117,8 +117,8 @@ class Result:
         types: Sequence[str] | None = None,
         warnings: Sequence[str] = (),
     ) -> None:
-        self.columns = list(columns)
-        """The names of the columns, in order."""
+        self.columns = _distinct(columns)
+        """The names of the columns, in order; of two alike the second has `_2` behind it."""
         self.warnings = list(warnings)
         """What the reader should know about these rows, in sentences."""
         self._types = list(types or [""] * len(self.columns))
@@ -218,6 +218,19 @@ class Result:
 
     def _head(self) -> list[tuple[Any, ...]]:
         return self.tuples()[:SHOWN]
+
+
+def _distinct(columns: Sequence[str]) -> list[str]:
+    """The names, each once: a row as a dict would lose a column whose name another has."""
+    if len(set(columns)) == len(columns):
+        return list(columns)
+    found: list[str] = []
+    for name in columns:
+        number, other = 2, name
+        while other in found or (other != name and other in columns):
+            number, other = number + 1, f"{name}_{number}"
+        found.append(other)
+    return found
 
 
 def arrow_type(kind: str) -> Any:

@@ -12,6 +12,7 @@ import pytest
 
 import graphstore
 from graphstore import GraphStore, View
+from graphstore.core.tables.result import Result
 from graphstore.core.tables.view_graph import named_tables
 from graphstore.errors import QueryError
 from graphstore.values.models import Event, Node
@@ -518,3 +519,24 @@ def test_instants_at_the_edges_of_the_calendar(store: GraphStore) -> None:
     assert view.query("MATCH (n:Node) RETURN n.valid_from AS since").single() == {
         "since": datetime.fromisoformat("0001-01-01T00:00:00+00:00")
     }
+
+
+# ---- every column stays -------------------------------------------------------------------------
+
+
+def test_no_column_of_a_result_vanishes(story: tuple[GraphStore, dict[str, str]]) -> None:
+    store, _ = story
+    asked = "MATCH (n:Node) RETURN n.id, n.key AS empty, NULL AS nothing LIMIT 2"
+
+    for found in (store.query(asked), store.query_tables(asked)):
+        assert ["n.id", "empty", "nothing"] == found.columns == found.to_arrow().column_names
+        assert ["n.id", "empty", "nothing"] == list(found.to_pandas().columns) == found.to_polars().columns
+        assert ["n.id", "empty", "nothing"] == repr(found).split("\n")[0].split()
+        assert all(["n.id", "empty", "nothing"] == list(row) for row in found)
+
+
+def test_columns_of_one_name_are_told_apart() -> None:
+    found = Result(["x", "x", "x_2", "y", "x"], [(1, 2, 3, 4, 5)])
+
+    assert {"x": 1, "x_3": 2, "x_2": 3, "y": 4, "x_4": 5} == found.single()
+    assert found.columns == found.to_arrow().column_names
