@@ -101,7 +101,10 @@ def _stored(index: Index, before: Mark) -> dict[str, int]:
     after = index.mark()
     born = index.is_event[before.entities : after.entities]
     events = sum(map(bool, born))
-    described = sum(not index.is_event[ent] for ent in index.v_ent[before.versions : after.versions])
+    described = sum(
+        not index.is_event[index.v_ent[ver]] and index.v_num[ver] > 0
+        for ver in range(before.versions, after.versions)
+    )
     linked = {
         index.k_link[row]
         for row in range(before.link_rows, after.link_rows)

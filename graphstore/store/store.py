@@ -211,7 +211,7 @@ class Store(WholeStore):
         """Sum up several things, given as values or ids, in one node: an existing one, or a new one of kind `summary` with this content.
         It is `derived_from` each.
 
-        The members stay as they are. Retracting the summary undoes it. Raises NotFoundError for an unknown id, InvalidError for no members.
+        The members stay as they are; what no longer holds among them is known to the summary, and shakes it only by falling anew. Retracting the summary undoes it. Raises NotFoundError for an unknown id, InvalidError for no members.
         """
         names = ids("members", members)
         if not names:
@@ -226,6 +226,11 @@ class Store(WholeStore):
             verbs.link_named(act, ent, derived, work.tx, reason, op)
             if len(act.index.k_link) == before.mark.link_rows:
                 work.back(before)  # recorded already
+            elif {act.sight().standing(member) for member in derived["derived_from"]} & {
+                "superseded",
+                "ended",
+            }:
+                work.op("confirm", act.index.names[ent], "it sums up what no longer holds")
             found = act.sight().thing(ent)
             assert isinstance(found, Node)
             return found
