@@ -694,7 +694,7 @@ class GraphStore(Store):
             if plan.undecided:
                 return Merge(merged=False, conflicts=tuple(plan.conflicts))
             with self._transact(None, None, reason) as work:
-                return MergeWriter(self._core, branch, work, plan).write()
+                return MergeWriter(self._core, branch, work, plan, record.base).write()
 
     def verify(self) -> Verification:
         """Read the whole journal again, compare the index and those of its branches with it, and the graph tables with the index. Changes nothing."""

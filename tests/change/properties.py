@@ -152,7 +152,7 @@ def test_undo_of_the_last_transaction_gives_every_read_its_answer_back(seed: int
         hours.move()
         store.undo(store.changes()[-1].tx, reason="it was none")
         assert between == answers(store, known)
-        assert store.verify().ok
+        assert store.verify().ok, store.verify().problems
 
 
 def test_what_was_built_on_a_transaction_hinders_its_undo() -> None:
@@ -205,7 +205,7 @@ def test_after_a_merge_without_conflict_every_word_is_what_the_branch_said(seed:
             # what came and went on the branch, and no link names, does not come
             assert found.get(key, word) == word and (key in found or word not in UPRIGHT), key
         assert set(found) <= set(said)
-        assert store.verify().ok
+        assert store.verify().ok, store.verify().problems
 
 
 def test_a_retraction_arrives_with_its_reason() -> None:

@@ -315,6 +315,26 @@ class Index(Columns):
         rows = [r for r in self.rows_of_link[link] if self.k_tx[r] <= tx < self.k_end[r]]
         return sorted(rows, key=self.k_from.__getitem__) if len(rows) > 1 else rows
 
+    def first_op_after(self, tx: Instant) -> int:
+        """The first operation recorded after an instant; one past the last if there is none."""
+        return bisect_right(self.o_tx, tx)
+
+    def touched_after(self, tx: Instant) -> set[int]:
+        """The entities of which a row was written or closed, or an occurrence recorded, after an instant."""
+        found = set(self.r_ent[bisect_right(self.r_tx, tx) :])
+        closed = bisect_right(self.closings, tx, key=self.r_end.__getitem__)
+        found.update(self.r_ent[row] for row in self.closings[closed:])
+        found.update(self.s_ent[bisect_right(self.s_tx, tx) :])
+        return found
+
+    def links_touched_after(self, tx: Instant) -> set[int]:
+        """The links of which a row was written or closed, or what one took changed, after an instant."""
+        found = set(self.k_link[bisect_right(self.k_tx, tx) :])
+        closed = bisect_right(self.link_closings, tx, key=self.k_end.__getitem__)
+        found.update(self.k_link[row] for row in self.link_closings[closed:])
+        found.update(link for at, link, _ in self.retaken if at > tx)
+        return found
+
     def first_reported(self, ent: int) -> Instant:
         """The instant of an event that was recorded first. All others are in its occurrences."""
         for row in self.rows_of[ent]:

@@ -66,7 +66,7 @@ def cut_to(index: Columns, tx: Instant) -> Mark:
     for there in (index.gaps, index.ghosts, index.link_ghosts):
         for one, gaps in list(there.items()):
             if gaps[-1][0] > tx:
-                there[one] = [gap for gap in gaps if gap[0] <= tx]
+                _set(there, one, [gap for gap in gaps if gap[0] <= tx])
     for alias, ver in list(index.aliases.items()):
         if ver >= mark.versions:
             del index.aliases[alias]
@@ -97,6 +97,10 @@ def cut_back(index: Columns, mark: Mark) -> None:
     for column in (index.names, index.is_event, index.born, index.changed, index.kind, index.key, index.scope,
                    index.versions_of, index.rows_of, index.now_of):  # fmt: skip
         del column[mark.entities :]
+    for one, first in ((index.ghosts, mark.versions), (index.link_ghosts, mark.ops)):
+        for key, gaps in list(one.items()):
+            if gaps[-1][3] >= first:
+                _set(one, key, [gap for gap in gaps if gap[3] < first])
     if any(op >= mark.ops for op in index.gone.values()):
         index.gone.clear()
         for op, verb in enumerate(index.o_verb[: mark.ops]):
@@ -134,6 +138,13 @@ def _undo_rows(index: Columns, mark: Mark) -> None:
         index.versions_of[index.v_ent[ver]].pop()
     for column in (index.v_ent, index.v_num, index.v_pos, index.v_len, index.v_op):
         del column[mark.versions :]
+
+
+def _set(lists: dict[int, list[Any]], key: int, left: list[Any]) -> None:
+    if left:
+        lists[key] = left
+    else:
+        del lists[key]
 
 
 def _pop(lists: dict[Any, list[Any]], key: Any) -> None:

@@ -6,7 +6,6 @@ Only reads. A different change on both sides is a conflict; so is what cannot co
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
@@ -63,6 +62,14 @@ class NodePlan:
         return coalesce(period for period, word in self.wins if word is None)
 
 
+class Carried(NamedTuple):
+    """What is carried over as it was done, by numbers of the branch: things, links, and the operations that confirmed something."""
+
+    ents: list[int]
+    links: list[int]
+    looks: list[int]
+
+
 @dataclass
 class MergePlan:
     """All that is merged: things by their number on the branch, links by their triple."""
@@ -74,7 +81,7 @@ class MergePlan:
     retracted: list[int] = field(default_factory=list)  # events
     links: dict[Triple, list[Win]] = field(default_factory=dict)
     left_out: list[str] = field(default_factory=list)  # links
-    confirmed: list[int] = field(default_factory=list)  # operations
+    carried: Carried = field(default_factory=lambda: Carried([], [], []))
     kinds: list[Json] = field(default_factory=list)
     trust: Json | None = None
     conflicts: list[MergeConflict] = field(default_factory=list)
@@ -105,10 +112,7 @@ class Planning:
                 self._node(ent)
         self._slots()
         self._links()
-        first = bisect_right(self.theirs.o_tx, self.base)
-        self.plan.confirmed = [
-            op for op in range(first, len(self.theirs.o_tx)) if self.theirs.o_verb[op] == "confirm"
-        ]
+        self.plan.carried = self._carried()
         self._refuse_idle()
         return self.plan
 
@@ -154,10 +158,7 @@ class Planning:
     def _touched(self) -> list[int]:
         """The entities changed on the branch since, in the order they were first known; not the forgotten ones."""
         index = self.theirs
-        found = set(index.r_ent[bisect_right(index.r_tx, self.base) :])
-        closed = bisect_right(index.closings, self.base, key=index.r_end.__getitem__)
-        found.update(index.r_ent[row] for row in index.closings[closed:])
-        found.update(index.s_ent[bisect_right(index.s_tx, self.base) :])
+        found = index.touched_after(self.base)
         gone = {index.ids.get(self.mine.names[ent], -1) for ent in self.mine.gone}
         return sorted(found - gone - index.gone.keys())
 
@@ -321,20 +322,12 @@ class Planning:
 
     def _triples(self) -> list[Triple]:
         """The links changed on the branch since."""
-        index = self.theirs
-        links = set(index.k_link[bisect_right(index.k_tx, self.base) :])
-        closed = bisect_right(index.link_closings, self.base, key=index.k_end.__getitem__)
-        links.update(index.k_link[row] for row in index.link_closings[closed:])
+        links = self.theirs.links_touched_after(self.base)
         return list(dict.fromkeys(self.triple(link) for link in sorted(links)))
 
     def triple(self, link: int) -> Triple:
         """The triple of a link of the branch."""
-        index = self.theirs
-        ends = [index.names[index.l_src[link]], index.names[index.l_tgt[link]]]
-        kind = index.l_kind[link]
-        if self.branch.vocabulary.kinds[kind].symmetric:
-            ends.sort()
-        return Triple(ends[0], kind, ends[1])
+        return triple_of(self.branch, link)
 
     def _names(self, triple: Triple) -> list[str]:
         return [self.theirs.l_name[link] for link in between(self.theirs, triple)]
@@ -431,6 +424,62 @@ class Planning:
             gained = [win for win in target.wins if win[1] is not None]
             target.wins = [*gained, *(win for win in target.only(held) if win[1] is None)]
 
+    # ------------------------------------------------------------------ what is carried over as it was done
+
+    def _carried(self) -> Carried:
+        """What the trunk has left alone since the branch began or was merged last, and is in no conflict."""
+        mine, theirs, first = self.mine, self.theirs, self.theirs.first_op_after(self.base)
+        looks = [
+            op
+            for op in range(first, len(theirs.o_tx))
+            if theirs.o_verb[op] == "confirm" and theirs.believed_op(op, OPEN - 1)
+        ]
+        changed = mine.touched_after(self.base)
+        slots = {(key, mine.scope[ent]) for ent in changed if (key := mine.key[ent]) is not None}
+        there = {mine.names[ent] for ent in changed} | {conflict.id for conflict in self.plan.conflicts}
+        ents = {
+            ent
+            for ent in self._touched()
+            if theirs.names[ent] not in there and (theirs.key[ent], theirs.scope[ent]) not in slots
+        }
+        links = self._free_links(ents)
+        return Carried(
+            sorted(ents),
+            sorted(links),
+            [
+                op
+                for op in looks
+                if theirs.o_subject[op] in mine.ids or theirs.ids.get(theirs.o_subject[op], -1) in ents
+            ],
+        )
+
+    def _free_links(self, ents: set[int]) -> set[int]:
+        """The links to carry over. What is superseded by one that is not carried is taken out of `ents`."""
+        mine, theirs = self.mine, self.theirs
+        here = mine.links_touched_after(self.base)
+        left_out = {*self.plan.left_out, *(conflict.id for conflict in self.plan.conflicts)}
+        every = theirs.links_touched_after(self.base)
+        links = set()
+        for link in every:
+            ends = theirs.l_src[link], theirs.l_tgt[link]
+            known = all(end in ents or theirs.names[end] in mine.ids for end in ends)
+            if (
+                known
+                and theirs.l_name[link] not in left_out
+                and here.isdisjoint(between(mine, self.triple(link)))
+            ):
+                links.add(link)
+        while True:
+            held = {
+                link for link in links
+                if theirs.l_kind[link] in _SUCCEEDING and theirs.l_tgt[link] in self.plan.nodes and theirs.l_tgt[link] not in ents
+            }  # fmt: skip
+            away = {theirs.l_tgt[link] for link in every - links if theirs.l_kind[link] in _SUCCEEDING} & ents
+            if not held and not away:
+                return links
+            links -= held
+            ents -= away
+
     # ------------------------------------------------------------------ the store's own
 
     def _kinds(self) -> None:
@@ -451,6 +500,16 @@ class Planning:
             return
         if ours == was or self._conflict(TRUST, "trust") == "branch":
             self.plan.trust = theirs
+
+
+def triple_of(core: Core, link: int) -> Triple:
+    """The triple of a link."""
+    index = core.index
+    ends = [index.names[index.l_src[link]], index.names[index.l_tgt[link]]]
+    kind = index.l_kind[link]
+    if core.vocabulary.kinds[kind].symmetric:
+        ends.sort()
+    return Triple(ends[0], kind, ends[1])
 
 
 def between(index: Index, triple: Triple) -> list[int]:

@@ -8,8 +8,9 @@ from itertools import pairwise
 
 from graphstore.core.read.sight import Core
 from graphstore.core.read.view_diff import description
+from graphstore.core.write.carrying import Carrying
 from graphstore.core.write.linking import Claim, Ends, Linking
-from graphstore.core.write.merge_plan import MergePlan, NodePlan, Triple, Win, between, claimed
+from graphstore.core.write.merge_plan import MergePlan, NodePlan, Triple, Win, between, claimed, triple_of
 from graphstore.core.write.transaction import Transaction
 from graphstore.core.write.trust import TRUST
 from graphstore.values.models import Merge
@@ -30,8 +31,8 @@ from graphstore.values.threeway import Statement
 class MergeWriter:
     """The writing of one plan."""
 
-    def __init__(self, trunk: Core, branch: Core, work: Transaction, plan: MergePlan) -> None:
-        self.trunk, self.branch, self.work, self.plan = trunk, branch, work, plan
+    def __init__(self, trunk: Core, branch: Core, work: Transaction, plan: MergePlan, base: Instant) -> None:
+        self.trunk, self.branch, self.work, self.plan, self.base = trunk, branch, work, plan, base
         self.mine, self.theirs = trunk.index, branch.index
         assert self.theirs.branch is not None and self.theirs.forked is not None
         self.name, self.forked = self.theirs.branch, self.theirs.forked
@@ -51,6 +52,7 @@ class MergeWriter:
         work.op("merge", self.name)
         self._decisions()
         self._settings()
+        self._carry()
         for plan in self.plan.nodes.values():
             self._node(plan)
         for ent, instants in self.plan.events.items():
@@ -62,9 +64,6 @@ class MergeWriter:
         for plan in self.plan.nodes.values():
             for other, period in plan.closes:
                 self._close(self.mine.ids[self.theirs.names[plan.ent]], other, period)
-        for source_op in self.plan.confirmed:
-            if self.theirs.o_subject[source_op] in self.mine.ids:
-                self._op("confirm", self.theirs.o_subject[source_op], source_op)
         return Merge(
             merged=True,
             conflicts=tuple(self.plan.conflicts),
@@ -75,6 +74,31 @@ class MergeWriter:
             left_out=tuple(self.plan.left_out),
             tx=moment(work.tx),
         )
+
+    def _carry(self) -> None:
+        """Do what the trunk has left alone as it was done, and take it out of the plan."""
+        plan, theirs = self.plan, self.theirs
+        ents, links, _ = plan.carried
+        for ent in ents:
+            name = theirs.names[ent]
+            is_new = name not in self.mine.ids
+            if ent in plan.nodes:
+                node = plan.nodes.pop(ent)
+                if node.gained():
+                    (self.added if is_new else self.changed).append(name)
+                if node.lost() and not is_new:
+                    self.ended.append(name)
+            elif ent in plan.events:
+                del plan.events[ent]
+                (self.added if is_new else self.changed).append(name)
+            elif ent in plan.retracted:
+                plan.retracted.remove(ent)
+                self.ended.append(name)
+        for link in links:
+            plan.links.pop(triple_of(self.branch, link), None)
+        carrying = Carrying(self.trunk, self.branch, self.work, self.base, plan.carried)
+        carrying.write()
+        self.links += [self.mine.l_name[carrying.link[link]] for link in links]
 
     def _op(self, verb: str, subject: str, source_op: int = -1) -> int:
         """Record an operation, with the reason of the branch's operation that it repeats."""

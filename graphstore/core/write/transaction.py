@@ -78,6 +78,7 @@ class Transaction:
         self.bodies = pending
         self.bodies.clear()
         self.mark = index.begin()
+        self.carried = False  # operations of a branch, of which not all shows in rows, were carried over
         self.taken_before: dict[
             int, list[Taken]
         ] = {}  # supersedes link -> the periods it had taken, before this transaction changed them
@@ -204,7 +205,7 @@ class Transaction:
         wanted = list(periods)
         for period in wanted:
             self.take(ent, period, op)
-        ver = self.index.add_version(ent, max(number, self._next_number(ent)), *self.body(body), op)
+        ver = self.index.add_version(ent, max(number, self.next_number(ent)), *self.body(body), op)
         row = -1
         for period in wanted:
             row = self.index.open_row(ver, period, self.tx, op)
@@ -242,7 +243,7 @@ class Transaction:
                 return ver
         return -1
 
-    def _next_number(self, ent: int) -> int:
+    def next_number(self, ent: int) -> int:
         """One more than the highest number."""
         last = self.last_version(ent)
         return 1 if last < 0 else self.index.v_num[last] + 1
@@ -256,6 +257,14 @@ class Transaction:
                 break
         # a version that a supersession replaced may be restored
         return any(ver == piece[0] for link in self.taken_before for piece in index.taken.get(link, ()))
+
+    def ghost(self, ent: int, period: Period, ver: int) -> None:
+        """Record that a version was said over a period where no row of it is believed."""
+        self.index.ghosts.setdefault(ent, []).append((self.tx, *period, ver))
+
+    def link_ghost(self, link: int, period: Period, op: int) -> None:
+        """Record that an operation said a link over a period where no row of it shows that."""
+        self.index.link_ghosts.setdefault(link, []).append((self.tx, *period, op))
 
     def turn(self, ent: int, period: Period, op: int) -> None:
         """Record that an operation changed the content of an entity over a period."""
@@ -456,6 +465,7 @@ class Composer:
         lists["closed"] = [row for row in closed if row < mark.rows]
         lists["link_closed"] = [row for row in unlinked if row < mark.link_rows]
         died = len(lists["closed"]) < len(closed) or len(lists["link_closed"]) < len(unlinked)
+        died = died or self.work.carried
         if died:
             lists.update(self._left())
         wanted = [(name, numbers) for name in _LISTS if (numbers := lists.get(name))]
@@ -476,7 +486,7 @@ class Composer:
         if self.work.taken_before:
             self._write_taken(last, set(lists.get("links", ())), set(lists.get("versions", ())))
         lines[0].head.update(self.work.of_the_store())
-        self._branches(last)
+        self._branches(last, set(lists.get("versions", ())))
         return lines, died
 
     # ------------------------------------------------------------------ what is written
@@ -504,7 +514,8 @@ class Composer:
             for ver, _, _ in index.taken.get(link, ())
             if ver >= mark.versions
         }
-        versions = _among(born.get("versions", ()), {index.r_ver[row] for row in rows} | last)
+        used = {index.r_ver[row] for row in rows} | last
+        versions = [ver for ver in born.get("versions", ()) if ver in used and index.v_num[ver]]
         kept = set(entities)
         seen = [
             row
@@ -575,7 +586,16 @@ class Composer:
             if ((ent := index.v_ent[ver]) < mark.entities or ent in entities) and not index.is_event[ent]
             for start, stop in self._periods_said(ent, ver, versions)
         ]
+        ghosts = [
+            (link, start, stop, op)
+            for link, there in (index.link_ghosts.items() if self.work.carried else ())
+            for tx, start, stop, op in there
+            if tx == self.work.tx and (link < mark.links or link in links)
+        ]
         head["linked"] = [
+            [index.l_name[link], moment(start), end_moment(stop), op - first]
+            for link, start, stop, op in ghosts
+        ] + [
             [
                 index.l_name[link],
                 moment(index.k_from[row]),
@@ -594,6 +614,8 @@ class Composer:
     def _periods_said(self, ent: int, ver: int, versions: set[int]) -> list[Period]:
         """The periods to record of a version: where nothing said it over, and all of what was said of an entity first if that is not written."""
         index = self.index
+        if not index.v_num[ver]:
+            return [(start, stop) for _, start, stop, of in index.ghosts.get(ent, ()) if of == ver]
         if ver in versions or ver != index.versions_of[ent][0]:
             return index.said_last(ent, ver)
         return [
@@ -635,13 +657,15 @@ class Composer:
         if taken:
             head["took"] = taken
 
-    def _branches(self, head: dict[str, Any]) -> None:
+    def _branches(self, head: dict[str, Any], versions: set[int]) -> None:
         if self.work.branches:
             head["branches"] = self.work.branches
         if self.work.aliases:
             numbers = self.index.v_num
             head["aliases"] = [
-                [branch, there, name, numbers[ver]] for branch, there, name, ver in self.work.named_aliases()
+                [branch, there, name, numbers[ver]]
+                for branch, there, name, ver in self.work.named_aliases()
+                if ver < self.mark.versions or ver in versions
             ]
 
     # ------------------------------------------------------------------ how each list is written
