@@ -522,8 +522,9 @@ class _Import:
             for start, stop in gone:
                 try:
                     if retracted or stop < OPEN:
-                        during = {"valid_from": moment(start), "valid_to": moment(stop)}
-                        self.store.retract(id, **during, reason="as imported")
+                        self.store.retract(
+                            id, valid_from=moment(start), valid_to=moment(stop), reason="as imported"
+                        )
                     else:
                         self.store.end(id, at=moment(start), reason="as imported")
                 except NotFoundError:  # a supersession has taken it
