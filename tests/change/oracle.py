@@ -60,6 +60,8 @@ TURNED = {
 }  # fmt: skip
 SAME = {"relates": "related_to", "relates_to": "related_to", "fixed_by": "resolved_by"}
 
+FOR_THE_STORE = {"transition"}  # nobody else makes these
+
 LEADS_AWAY = ("supersedes", "transition", "corrects")  # the first says most
 EVERY_FALL = {"superseded", "revised", "retracted", "ended", "shaky"}
 RESTS = {  # the falls of a foundation that shake what rests on it; a correction is a retraction here
@@ -728,7 +730,7 @@ class Oracle:
         plain = SAME.get(plain, plain)
         if plain in TURNED:
             source, plain, target = target, TURNED[plain], source
-        if plain not in PLAIN:
+        if plain not in PLAIN or (plain in FOR_THE_STORE and created_by != "store"):
             wrong.append(InvalidError)
         if confidence not in ("explicit", "inferred") or strength not in (None, 1, 2, 3, 4, 5):
             wrong.append(InvalidError)

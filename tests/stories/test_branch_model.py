@@ -6,7 +6,6 @@ The oracle of a branch is a copy of the trunk's as it was; nothing that is told 
 from __future__ import annotations
 
 import contextlib
-import copy
 import shutil
 from datetime import datetime
 from typing import Any
@@ -22,22 +21,13 @@ from graphstore.core.index.index import Index
 from graphstore.core.index.rollback import cut_to, twin
 from graphstore.core.journal.journal import Journal
 from graphstore.values.period import instant
+from tests.change.oracle import START, Oracle
+from tests.change.oracle import SYMMETRIC as SYMMETRIC_KINDS
 from tests.stories.test_model import DAYS, FEWER, NODES, THINGS, Histories, asked, everything, number
-from tests.support.oracle import START, Oracle
-from tests.support.oracle import SYMMETRIC as SYMMETRIC_KINDS
 
 pytestmark = pytest.mark.rest
 
 SOME = settings(FEWER, max_examples=FEWER.max_examples * 2, stateful_step_count=40)
-
-
-def forked(oracle: Oracle) -> Oracle:
-    """The same beliefs once more."""
-    fresh = Oracle(oracle.clock)
-    fresh._load(copy.deepcopy(oracle._save()))
-    fresh.numbers = dict(oracle.numbers)
-    fresh.last, fresh.handed, fresh.made = oracle.last, oracle.handed, oracle.made
-    return fresh
 
 
 class Line:
@@ -88,7 +78,7 @@ class Forking(Histories):
         self.trunk.branch(name)
         trunk.handed = max(trunk.handed, trunk.now)
         trunk.last = trunk.next_tx()
-        self.lines.append(Line(name, forked(trunk), list(self.lines[0].link_ids)))
+        self.lines.append(Line(name, trunk.fork(), list(self.lines[0].link_ids)))
         self.go_to(self.lines[-1])
 
     @precondition(lambda self: self.block is None and len(self.lines) > 1)

@@ -11,8 +11,8 @@ import pytest
 import graphstore
 from graphstore import InvalidError
 from graphstore.values.period import instant, moment
+from tests.change.oracle import END, Oracle, Refused, Undecided
 from tests.conftest import day
-from tests.support.oracle import END, Oracle, Refused, Undecided
 from tests.support.world import fill
 
 pytestmark = pytest.mark.in_process("reads the numbers of the store's own process")

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import graphstore
 from graphstore import GraphStore
+from tests.change.oracle import Oracle
 from tests.conftest import Clock
-from tests.support.oracle import Oracle
 
 NOW = datetime(2025, 3, 3, 12, tzinfo=UTC)
 """What the clock of an opened world shows: a little after the last saying."""
