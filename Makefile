@@ -29,7 +29,7 @@ test-http: $(VENV)/dev  ## the tests of the public methods, through a server
 	GRAPHSTORE_DOOR=http HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -n logical --dist loadfile -m "served and not rest" $(ARGS)
 
 fuzz: $(VENV)/dev  ## random histories against the oracle, for long
-	HYPOTHESIS_PROFILE=fuzz $(BIN)/python -m pytest $$(find tests -name test_model.py) $(ARGS)
+	HYPOTHESIS_PROFILE=fuzz $(BIN)/python -m pytest $$(find tests -name test_model.py -o -name test_change_properties.py) $(ARGS)
 
 bench: $(VENV)/dev  ## what it costs, beside SQLite, DuckDB and the bare disk
 	$(BIN)/python -m benchmarks $(ARGS)

@@ -21,7 +21,8 @@ TOLD = FIRST + timedelta(days=60)
 NODES = tuple(f"node-{number}" for number in range(6))
 EVENTS = ("evt-a", "evt-b")
 THINGS = NODES + EVENTS
-HOW_MANY = {"quick": 20, "ci": 200, "fuzz": 10_000}
+QUICK = 20
+HOW_MANY = {"quick": QUICK, "ci": 200, "fuzz": 10_000}
 WORLDS = HOW_MANY.get(os.environ.get("HYPOTHESIS_PROFILE", "ci"), 200)
 
 

@@ -5,6 +5,7 @@ Another door (MCP, HTTP, the command line) is a further class in `TELLERS`; `tes
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Protocol
@@ -78,16 +79,22 @@ class ByStore:
 
     def tell(self, telling: Telling) -> None:
         self.today = day(telling.day)
-        if {step.verb for step in telling.steps} & self.alone or any(
-            "branch" in s.arguments for s in telling.steps
-        ):
+        if any(step.verb in self.alone or "branch" in step.arguments for step in telling.steps):
             for step in telling.steps:
-                expected(step, lambda step=step: self._do(step))
+                self._tell_alone(step, telling.by)
         else:
             with self.store.transaction(author=telling.by):
                 for step in telling.steps:
                     expected(step, lambda step=step: self._do(step))
         self.known_at[telling.day] = self.store.changes()[-1].tx
+
+    def _tell_alone(self, step: Step, by: str | None) -> None:
+        """One step, in a transaction of its own where it can be in one."""
+        more = dict(step.arguments)
+        store = self.store.on(more.pop("branch")) if "branch" in more else self.store
+        block = contextlib.nullcontext() if step.verb in self.alone else store.transaction(author=by)
+        with block:
+            expected(step, lambda: self._do(step))
 
     def _do(self, step: Step) -> None:
         more = dict(step.arguments)

@@ -515,7 +515,7 @@ def who_knew_when(agent: Agent) -> None:
             two,
             at("2024-01-01"),
             at("2024-04-01"),
-            second,
+            first,
             None,
             "builder",
             None,
