@@ -13,15 +13,16 @@ ORDER BY tx DESC, subject
 MATCH (a)-[l:SUPERSEDES]->(b)
 WHERE $since <= l.valid_from AND l.valid_from < $until AND BELIEVED(l)
 RETURN l.valid_from AS since, b.id AS old, a.id AS new, l.reason AS reason, l.created_by AS created_by,
-  l.tx_from AS recorded_at
+  l.told AS recorded_at
 ORDER BY since, old, new
 
 // name: learned_between
 // Descriptions the store first believed in [$since, $until), with how long after the fact that was, latest first.
+// What a later write left of an older description is no description first believed then.
 MATCH (v:Version)
-WHERE $since <= v.tx_from AND v.tx_from < $until
-RETURN v.ref AS ref, v.text AS text, v.valid_from AS valid_from, v.valid_to AS valid_to, v.tx_from AS tx_from,
-  v.tx_from - v.valid_from AS late
+WHERE $since <= v.told AND v.told < $until AND NOT v.remainder
+RETURN v.ref AS ref, v.text AS text, v.author AS author, v.valid_from AS valid_from, v.valid_to AS valid_to, v.tx_from AS tx_from,
+  v.told - v.valid_from AS late
 ORDER BY tx_from DESC, ref
 
 // name: most_revised
@@ -68,11 +69,14 @@ RETURN id, type, description, once + repeats AS times, CASE WHEN told < earliest
 ORDER BY times DESC, id
 
 // name: why
-// Every row of a node's history with who wrote it and who closed it, and their reasons.
+// Every row of a node's history with who said it first, who wrote it and who closed it, and their reasons. They are two where a
+// row is a piece that a later write left, or gave back.
 MATCH (n:Node {id: $id})-[:HAS_VERSION]->(v:Version)
+OPTIONAL MATCH (first:Op {id: v.told_by})
 OPTIONAL MATCH (opened:Op {id: v.opened_by})
 OPTIONAL MATCH (closed:Op {id: v.closed_by})
 RETURN v.ref AS ref, v.valid_from AS valid_from, v.valid_to AS valid_to, v.tx_from AS tx_from, v.tx_to AS tx_to,
+  v.told AS told, first.verb AS told_by, v.author AS author, first.reason AS reason,
   opened.verb AS opened_by, opened.author AS opened_author, opened.reason AS opened_reason,
   closed.verb AS closed_by, closed.author AS closed_author, closed.reason AS closed_reason
 ORDER BY tx_from, valid_from

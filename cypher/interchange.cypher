@@ -14,7 +14,8 @@ RETURN n.id AS id, n.kind AS kind, n.key AS key, n.scope AS scope, n.tx_from AS 
 MATCH (v:Version)
 WHERE v.tx_from <= $tx AND $low <= CAST(v.row, 'INT64') AND CAST(v.row, 'INT64') < $high
 RETURN CAST(v.row, 'INT64') AS row, v.node_id AS node_id, v.ref AS ref, v.number AS number, v.content AS content, v.text AS text,
-  v.tags AS tags, v.trigger AS trigger, v.source AS source, v.valid_from AS valid_from, v.valid_to AS valid_to,
+  v.tags AS tags, v.trigger AS trigger, v.source AS source, v.author AS author, v.told AS told,
+  v.told_by AS told_by, v.remainder AS remainder, v.valid_from AS valid_from, v.valid_to AS valid_to,
   v.tx_from AS tx_from, v.tx_to AS tx_to, v.opened_by AS opened_by, v.closed_by AS closed_by
 
 // name: recorded_events
@@ -42,6 +43,7 @@ MATCH (a:Node:Event)-[l]->(b:Node:Event)
 WHERE l.tx_from <= $tx AND $low <= CAST(l.row, 'INT64') AND CAST(l.row, 'INT64') < $high
 RETURN CAST(l.row, 'INT64') AS row, l.id AS id, a.id AS source, l.kind AS kind, b.id AS target, l.reason AS reason,
   l.strength AS strength, l.confidence AS confidence, l.created_by AS created_by, l.metadata AS metadata,
+  l.author AS author, l.told AS told, l.told_by AS told_by, l.remainder AS remainder,
   l.valid_from AS valid_from, l.valid_to AS valid_to, l.tx_from AS tx_from, l.tx_to AS tx_to,
   l.opened_by AS opened_by, l.closed_by AS closed_by
 

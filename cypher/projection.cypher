@@ -62,13 +62,13 @@ RETURN o.row AS row, e.id AS event_id, o.occurred_at AS occurred_at, o.tx_from A
 // name: all_versions
 // Every row of every node with its periods, to be held against the index; by way of the node, so that HAS_VERSION is held against it too.
 MATCH (n:Node)-[:HAS_VERSION]->(v:Version)
-RETURN v.row AS row, n.id AS node_id, v.ref AS ref, v.number AS number, v.valid_from AS valid_from, v.valid_to AS valid_to,
+RETURN v.row AS row, n.id AS node_id, v.ref AS ref, v.number AS number, v.author AS author, v.told AS told, v.told_by AS told_by, v.remainder AS remainder, v.valid_from AS valid_from, v.valid_to AS valid_to,
   v.tx_from AS tx_from, v.tx_to AS tx_to, v.opened_by AS opened_by, v.closed_by AS closed_by
 
 // name: all_links
 // Every row of one link table with its periods, to be held against the index.
 MATCH (a:Node:Event)-[l:`__KIND__`]->(b:Node:Event)
-RETURN l.row AS row, l.id AS id, a.id AS source, b.id AS target, l.valid_from AS valid_from, l.valid_to AS valid_to,
+RETURN l.row AS row, l.id AS id, a.id AS source, b.id AS target, l.author AS author, l.told AS told, l.told_by AS told_by, l.remainder AS remainder, l.valid_from AS valid_from, l.valid_to AS valid_to,
   l.tx_from AS tx_from, l.tx_to AS tx_to, l.opened_by AS opened_by, l.closed_by AS closed_by
 
 // name: nodes_at
@@ -76,4 +76,4 @@ RETURN l.row AS row, l.id AS id, a.id AS source, b.id AS target, l.valid_from AS
 MATCH (v:Version)
 WHERE AS_OF(v)
 RETURN v.node_id AS id, v.number AS number, v.content AS content, v.text AS text, v.tags AS tags, v.trigger AS trigger,
-  v.source AS source, v.valid_from AS valid_from, v.valid_to AS valid_to, v.tx_from AS tx_from
+  v.source AS source, v.author AS author, v.told AS recorded_at, v.valid_from AS valid_from, v.valid_to AS valid_to, v.tx_from AS tx_from

@@ -112,16 +112,16 @@ CASE WHEN l.kind IN $symmetric AND AS_OF(l) THEN true ELSE false END
 // macro: VERSION_COLUMNS(v)
 // A description with the identity of its node.
 n.id AS id, n.kind AS kind, n.key AS key, n.scope AS scope, v.ref AS ref, v.number AS number, v.content AS content,
-  v.text AS text, v.tags AS tags, v.trigger AS trigger, v.source AS source, v.valid_from AS valid_from,
+  v.text AS text, v.tags AS tags, v.trigger AS trigger, v.source AS source, v.author AS author, v.told AS recorded_at, v.valid_from AS valid_from,
   v.valid_to AS valid_to, v.tx_from AS tx_from, TX_TO(v) AS tx_to
 
 // macro: LINK_COLUMNS(l)
 // A link with the ids of its ends, a and b.
 l.id AS id, a.id AS source, l.kind AS kind, b.id AS target, l.reason AS reason, l.strength AS strength,
-  l.confidence AS confidence, l.created_by AS created_by, l.metadata AS metadata, l.valid_from AS valid_from,
+  l.confidence AS confidence, l.created_by AS created_by, l.metadata AS metadata, l.author AS author, l.told AS recorded_at, l.valid_from AS valid_from,
   l.valid_to AS valid_to, l.tx_from AS tx_from, TX_TO(l) AS tx_to
 
 // macro: STEP_COLUMNS(l)
 // One step away from b: to a, by which link, why, since when, and when the store learned it.
 CASE l.kind WHEN 'corrects' THEN 'corrected' ELSE 'superseded' END AS how, l.id AS link, a.id AS node,
-  l.created_by AS who, l.reason AS why, l.valid_from AS since, l.tx_from AS recorded_at
+  coalesce(l.author, l.created_by) AS who, l.reason AS why, l.valid_from AS since, l.told AS recorded_at

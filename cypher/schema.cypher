@@ -9,6 +9,10 @@
 //   what was true at $valid, as known at $tx
 //                            WHERE v.valid_from <= $valid AND $valid < v.valid_to AND v.tx_from <= $tx AND $tx < v.tx_to
 // `row` names one row of one table and never changes. opened_by and closed_by are ids of Op: who did it, and why.
+// A write closes the rows it touches and writes back the pieces that it leaves. What a row says was said first at told, by
+// author, in the operation told_by (an id of Op); remainder is true of a piece that was left or given back later.
+//   what was said first in June
+//                            WHERE v.told >= timestamp('2026-06-01') AND v.told < timestamp('2026-07-01') AND NOT v.remainder
 
 // name: schema
 // The tables every store has.
@@ -35,6 +39,10 @@ CREATE NODE TABLE Version(
   tags STRING[],
   trigger STRING,
   source STRING,
+  author STRING,
+  told TIMESTAMP,
+  told_by STRING,
+  remainder BOOLEAN,
   valid_from TIMESTAMP,
   valid_to TIMESTAMP,
   tx_from TIMESTAMP,
@@ -116,6 +124,10 @@ CREATE REL TABLE IF NOT EXISTS `__KIND__`(
   confidence STRING,
   created_by STRING,
   metadata STRING,
+  author STRING,
+  told TIMESTAMP,
+  told_by STRING,
+  remainder BOOLEAN,
   valid_from TIMESTAMP,
   valid_to TIMESTAMP,
   tx_from TIMESTAMP,

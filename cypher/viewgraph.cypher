@@ -3,6 +3,7 @@
 //   Node     what stands there; content fields are columns, and content is all of it as JSON text
 //   Absent   an id known there that does not stand (retracted, superseded, ended, not yet), with its last content
 //   Event    what has happened and is believed; superseded ones too, see standing
+// What holds was said first at told, by author; remainder: the row is a piece of what was said then.
 // Every kind of link is a relationship of its own. An open end is 9999-12-31 23:59:59.999999.
 
 // name: view_node
@@ -18,6 +19,9 @@ CREATE NODE TABLE Node(
   trigger STRING,
   source STRING,
   standing STRING,
+  author STRING,
+  told TIMESTAMP,
+  remainder BOOLEAN,
   valid_from TIMESTAMP,
   valid_to TIMESTAMP,
   tx_from TIMESTAMP,
@@ -39,6 +43,9 @@ CREATE NODE TABLE Absent(
   trigger STRING,
   source STRING,
   standing STRING,
+  author STRING,
+  told TIMESTAMP,
+  remainder BOOLEAN,
   valid_from TIMESTAMP,
   valid_to TIMESTAMP,
   tx_from TIMESTAMP,
@@ -87,6 +94,9 @@ CREATE REL TABLE `__KIND__`(
   confidence STRING,
   created_by STRING,
   metadata STRING,
+  author STRING,
+  told TIMESTAMP,
+  remainder BOOLEAN,
   valid_from TIMESTAMP,
   valid_to TIMESTAMP,
   tx_from TIMESTAMP
@@ -100,5 +110,5 @@ ALTER TABLE `__KIND__` ADD IF NOT EXISTS FROM `__SOURCE__` TO `__TARGET__`
 // What stands, as `View.to_arrow` gives it.
 MATCH (n:Node)
 RETURN n.id AS id, n.kind AS kind, n.key AS key, n.scope AS scope, n.number AS number, n.content AS content,
-  n.text AS text, n.tags AS tags, n.trigger AS trigger, n.source AS source, n.valid_from AS valid_from,
+  n.text AS text, n.tags AS tags, n.trigger AS trigger, n.source AS source, n.author AS author, n.told AS recorded_at, n.valid_from AS valid_from,
   n.valid_to AS valid_to, n.tx_from AS tx_from, timestamp('9999-12-31 23:59:59.999999') AS tx_to

@@ -35,7 +35,7 @@ _THING_KINDS: Kinds = {
     "tags": "texts",
     "authorized": "truth",
 }
-_RESERVED = frozenset({*Node.model_fields, "occurred_at", "first_seen", "last_seen"})
+_RESERVED = frozenset({*Node.model_fields, "told", "remainder", "occurred_at", "first_seen", "last_seen"})
 _STRUCTURE = ("source", "target", "tx_to")
 """The ends of a link, and what a view cannot know: until when a row will be believed."""
 

@@ -24,7 +24,18 @@ if TYPE_CHECKING:
 __all__ = ["export_gexf_timeline"]
 
 _DESCRIBED = ("number", "content", "text", "tags", "trigger", "source")
-_OF_A_ROW = ("id", "valid_from", "valid_to", "tx_from", "tx_to", "opened_by", "closed_by")
+_OF_A_ROW = (
+    "id",
+    "valid_from",
+    "valid_to",
+    "tx_from",
+    "tx_to",
+    "opened_by",
+    "closed_by",
+    "told",
+    "told_by",
+    "remainder",
+)
 Row = dict[str, Any]
 
 

@@ -30,7 +30,8 @@ class _Table(NamedTuple):
 
 _TEXT, _INSTANT = pa.string(), pa.timestamp("us", tz="UTC")
 _BELIEVED = [("tx_from", _INSTANT), ("tx_to", _INSTANT), ("opened_by", _TEXT), ("closed_by", _TEXT)]
-_HELD = [("valid_from", _INSTANT), ("valid_to", _INSTANT), *_BELIEVED]
+_TOLD = [("author", _TEXT), ("told", _INSTANT), ("told_by", _TEXT), ("remainder", pa.bool_())]
+_HELD = [*_TOLD, ("valid_from", _INSTANT), ("valid_to", _INSTANT), *_BELIEVED]
 
 
 def _texts(*names: str) -> list[tuple[str, pa.DataType]]:

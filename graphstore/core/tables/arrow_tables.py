@@ -135,6 +135,21 @@ def claim_columns(
     }
 
 
+def told_columns(
+    index: Index, told_by: Sequence[int], recorded: Sequence[int], *, named: bool = True
+) -> dict[str, pa.Array]:
+    """Who said what rows say first, and when. `told_by`: the operation of each, -1 where none is known; `recorded`: when each row was;
+    `named`: with the operation itself."""
+    authors, instants_of = index.o_author, index.o_tx
+    told = [instants_of[op] if op >= 0 else at for op, at in zip(told_by, recorded, strict=True)]
+    return {
+        "author": texts([authors[op] if op >= 0 else None for op in told_by]),
+        "told": instants(told),
+        **({"told_by": names_of(list(told_by))} if named else {}),
+        "remainder": pa.array([first < at for first, at in zip(told, recorded, strict=True)], pa.bool_()),
+    }
+
+
 def json_text(value: Any) -> str:
     """A body's field as JSON text; an absent one is an empty object."""
     return dumps(value).decode() if value else "{}"

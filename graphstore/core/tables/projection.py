@@ -35,6 +35,7 @@ from graphstore.core.tables.arrow_tables import (
     read_bodies,
     read_contents,
     texts,
+    told_columns,
 )
 from graphstore.core.tables.engine import Engine
 from graphstore.core.tables.table_file import NOTE, GraphFile, Unusable
@@ -60,7 +61,18 @@ TAKEN = frozenset(
     {"NODE", "EVENT", "ABSENT", "VERSION", "HAS_VERSION", "OCCURRENCE", "HAS_OCCURRENCE", "OP", GENERIC}
 )
 
-_LINK_PERIODS = ("valid_from", "valid_to", "tx_from", "tx_to", "opened_by", "closed_by")
+_LINK_PERIODS = (
+    "author",
+    "told",
+    "told_by",
+    "remainder",
+    "valid_from",
+    "valid_to",
+    "tx_from",
+    "tx_to",
+    "opened_by",
+    "closed_by",
+)
 
 Progress = Callable[[int, int], None]
 Notify = Callable[[str], None]
@@ -424,6 +436,9 @@ class Projection:
             "ref": pc.binary_join_element_wise(node_id, pc.cast(number, pa.string()), "-v"),
             "number": number,
             **(self._descriptions(versions) if contents else {}),
+            **told_columns(
+                index, [index.v_op[ver] for ver in versions], [index.r_tx[lo + at] for at in keep]
+            ),
             "valid_from": instants(index.r_from[lo:hi]).take(chosen),
             "valid_to": instants(index.r_to[lo:hi]).take(chosen),
             "tx_from": instants(index.r_tx[lo:hi]).take(chosen),
@@ -472,6 +487,7 @@ class Projection:
             **end_columns(index, links),
             "row": names_of(range(lo, hi)),
             **claim_columns(index, bodies, links, claims),
+            **told_columns(index, [index.c_op[claim] for claim in claims], index.k_tx[lo:hi]),
             "valid_from": instants(index.k_from[lo:hi]),
             "valid_to": instants(index.k_to[lo:hi]),
             "tx_from": instants(index.k_tx[lo:hi]),

@@ -71,6 +71,8 @@ class LinkRow(Value):
     confidence: Confidence
     created_by: str
     metadata: JsonText
+    author: str | None
+    recorded_at: datetime
     valid_from: datetime
     valid_to: datetime | None
     tx_from: datetime
@@ -112,6 +114,7 @@ class Learned(Value):
 
     ref: str
     text: str | None
+    author: str | None
     valid_from: datetime
     valid_to: datetime | None
     tx_from: datetime
@@ -153,13 +156,17 @@ class SeenAgain(Value):
 
 
 class Provenance(Value):
-    """A row of a node's history with the operations that wrote and closed it."""
+    """A row of a node's history with the operations that said it first, wrote it and closed it."""
 
     ref: str
     valid_from: datetime
     valid_to: datetime | None
     tx_from: datetime
     tx_to: datetime | None
+    told: datetime
+    told_by: str | None
+    author: str | None
+    reason: str | None
     opened_by: str | None
     opened_author: str | None
     opened_reason: str | None

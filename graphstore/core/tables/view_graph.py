@@ -29,6 +29,7 @@ from graphstore.core.tables.arrow_tables import (
     numbers,
     read_bodies,
     texts,
+    told_columns,
 )
 from graphstore.core.tables.engine import Engine, Result
 from graphstore.core.tables.guard import parse
@@ -47,9 +48,11 @@ Waiting = dict[str, list[tuple[Ends, list[int]]]]
 LABELS = ("Node", "Absent", "Event")
 _NODE, _ABSENT, _EVENT = range(3)
 _BASE = ("id", "kind", "key", "scope", "number", "text", "tags", "trigger", "source", "standing",
-         "valid_from", "valid_to", "tx_from", "content")  # fmt: skip
+         "author", "told", "remainder", "valid_from", "valid_to", "tx_from", "content")  # fmt: skip
 _EVENT_TEXTS = frozenset({"type", *(field.name for field in BODY if field.kind != "truth")})
-_RESERVED = frozenset({*_BASE, "occurred_at", "first_seen", "last_seen", "_id", "_label", "_src", "_dst"})
+_RESERVED = frozenset(
+    {*_BASE, "recorded_at", "occurred_at", "first_seen", "last_seen", "_id", "_label", "_src", "_dst"}
+)
 _NO_PROPERTY = re.compile(r"Cannot find property (.+) for (.+?)\.?\Z", re.DOTALL)
 _COLUMN = 8 << 20  # what the engine takes at once for a column
 
@@ -278,6 +281,7 @@ class _Things:
                 "number": numbers([index.v_num[ver] for ver in self.versions]),
                 **description_columns(self.bodies),
                 "standing": texts(standings),
+                **told_columns(index, [index.v_op[ver] for ver in self.versions], self.recorded, named=False),
                 "valid_from": instants(self.since),
                 "valid_to": instants(self.until),
                 "tx_from": instants(self.recorded),
@@ -364,6 +368,9 @@ def _links(index: Index, raw: Raw, rows: list[int]) -> pa.Table:
         {
             **end_columns(index, links),
             **claim_columns(index, bodies, links, claims),
+            **told_columns(
+                index, [index.c_op[claim] for claim in claims], [index.k_tx[row] for row in rows], named=False
+            ),
             "valid_from": instants([index.k_from[row] for row in rows]),
             "valid_to": instants([index.k_to[row] for row in rows]),
             "tx_from": instants([index.k_tx[row] for row in rows]),

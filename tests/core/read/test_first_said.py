@@ -112,3 +112,23 @@ def test_an_event_names_who_recorded_it(store: GraphStore, clock: Clock) -> None
 
     assert event.id == again.id
     assert ("ana", day("2026-02-01")) == (again.author, again.recorded_at)
+
+
+def test_first_believed_in_june_is_what_was_first_believed_in_june(corrected: GraphStore) -> None:
+    first = corrected.query_tables(
+        "MATCH (v:Version) WHERE $since <= v.told AND v.told < $until AND NOT v.remainder RETURN v.ref AS ref, v.author AS author",
+        since=day("2026-06-01"), until=day("2026-07-01"),
+    )  # fmt: skip
+
+    assert [{"ref": "new-v2", "author": "bob"}] == list(first)
+
+
+def test_the_graph_of_a_view_says_who_said_it_first(corrected: GraphStore) -> None:
+    view = corrected.as_of(valid="2026-05-01")
+
+    (node,) = view.query("MATCH (n:Node) RETURN n.author AS author, n.told AS told, n.remainder AS remainder")
+    assert {"author": "ana", "told": day("2026-02-01"), "remainder": True} == node
+    (link,) = view.query(
+        "MATCH ()-[l:SUPERSEDES]->() RETURN l.author AS author, l.told AS told, l.remainder AS remainder"
+    )
+    assert {"author": "ana", "told": day("2026-02-01"), "remainder": True} == link

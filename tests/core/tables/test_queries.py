@@ -152,7 +152,7 @@ def add(
     engine.copy(table, pa.table({**given, **rest}), pair=pair)
 
 
-LINK = "source target row id kind reason created_by confidence metadata valid_from valid_to tx_from tx_to opened_by"
+LINK = "source target row id kind reason created_by confidence metadata author told told_by remainder valid_from valid_to tx_from tx_to opened_by"
 
 
 def make(engine: Engine) -> None:
@@ -175,23 +175,23 @@ def make(engine: Engine) -> None:
     )
     add(engine, "Event", "id type occurred_at description origin metadata tx_from tx_to opened_by",
         ("evt", "error", day(9), "outage", "agent", "{}", day(9), FOREVER, "2"))  # fmt: skip
-    add(engine, "Version", "row node_id ref number content text tags trigger valid_from valid_to tx_from tx_to opened_by closed_by",
-        ("0", "cookies", "cookies-v1", 1, '{"ttl": 60}', "an hour", ["a"], "initial", day(1), FOREVER, day(1), day(5), "0", "1"),
-        ("1", "cookies", "cookies-v2", 2, '{"ttl": 30}', "half", ["a"], "initial", day(1), FOREVER, day(5), day(12), "1", "2"),
-        ("2", "cookies", "cookies-v2", 2, '{"ttl": 30}', "half", ["a"], "initial", day(1), day(10), day(12), FOREVER, "2", None),
-        ("3", "redis", "redis-v1", 1, '{"ttl": 5}', "redis", ["b"], "initial", day(10), FOREVER, day(12), FOREVER, "2", None),
+    add(engine, "Version", "row node_id ref number content text tags trigger author told told_by remainder valid_from valid_to tx_from tx_to opened_by closed_by",
+        ("0", "cookies", "cookies-v1", 1, '{"ttl": 60}', "an hour", ["a"], "initial", "ann", day(1), "0", False, day(1), FOREVER, day(1), day(5), "0", "1"),
+        ("1", "cookies", "cookies-v2", 2, '{"ttl": 30}', "half", ["a"], "initial", "bob", day(5), "1", False, day(1), FOREVER, day(5), day(12), "1", "2"),
+        ("2", "cookies", "cookies-v2", 2, '{"ttl": 30}', "half", ["a"], "initial", "bob", day(5), "1", True, day(1), day(10), day(12), FOREVER, "2", None),
+        ("3", "redis", "redis-v1", 1, '{"ttl": 5}', "redis", ["b"], "initial", "ann", day(12), "2", False, day(10), FOREVER, day(12), FOREVER, "2", None),
         )  # fmt: skip
     versions = {"source": ["cookies", "cookies", "cookies", "redis"], "target": ["0", "1", "2", "3"]}
     engine.copy("HAS_VERSION", pa.table(versions), pair=("Node", "Version"))
     add(engine, "SUPERSEDES", LINK,
         ("redis", "cookies", "0", "l1", "supersedes", "outage", "ann", "explicit", '{"n": 1}',
-         day(10), FOREVER, day(12), FOREVER, "2"), pair=("Node", "Node"))  # fmt: skip
+         "ann", day(12), "2", False, day(10), FOREVER, day(12), FOREVER, "2"), pair=("Node", "Node"))  # fmt: skip
     add(engine, "CAUSED_BY", LINK + " closed_by",
         ("redis", "evt", "1", "l2", "caused_by", None, "ann", "inferred", "{}",
-         day(10), FOREVER, day(12), day(20), "2", "3"), pair=("Node", "Event"))  # fmt: skip
+         "ann", day(12), "2", False, day(10), FOREVER, day(12), day(20), "2", "3"), pair=("Node", "Event"))  # fmt: skip
     add(engine, "CONTRADICTS", LINK,
         ("evt", "cookies", "2", "l3", "contradicts", None, "ann", "explicit", "{}",
-         day(9), FOREVER, day(9), FOREVER, "2"), pair=("Event", "Node"))  # fmt: skip
+         "ann", day(9), "2", False, day(9), FOREVER, day(9), FOREVER, "2"), pair=("Event", "Node"))  # fmt: skip
     add(engine, "Occurrence", "row event_id occurred_at tx_from opened_by",
         ("0", "evt", day(7), day(11), "2"), ("1", "evt", day(13), day(13), "2"))  # fmt: skip
     engine.copy(
@@ -321,7 +321,7 @@ def test_chains_go_on_over_nodes_and_events_until_a_link_does_not_hold() -> None
         ):
             add(engine, "CAUSED_BY", LINK,
                 (source, target, row, "l" + row, "caused_by", None, "ann", "explicit", "{}",
-                 day(since), FOREVER, day(12), FOREVER, "2"), pair=pair)  # fmt: skip
+                 "ann", day(12), "2", False, day(since), FOREVER, day(12), FOREVER, "2"), pair=pair)  # fmt: skip
 
         def causes(valid: int, tx: int) -> list[tuple[str, int]]:
             return [
@@ -346,10 +346,7 @@ def test_cookbook(tables: Engine) -> None:
     assert (replaced.old, replaced.new, replaced.since) == ("cookies", "redis", day(10))
     assert queries.SUPERSEDED_BETWEEN(tables, **january, tx=day(11)) == []
     learned = queries.LEARNED_BETWEEN(tables, since=day(12), until=day(13))
-    assert [(row.ref, row.late) for row in learned] == [
-        ("cookies-v2", timedelta(days=11)),
-        ("redis-v1", timedelta(days=2)),
-    ]
+    assert [(row.ref, row.late) for row in learned] == [("redis-v1", timedelta(days=2))]  # no remainder
     assert [
         (row.id, row.descriptions, row.believed_rows) for row in queries.MOST_REVISED(tables, tx=day(15))
     ] == [
@@ -360,10 +357,11 @@ def test_cookbook(tables: Engine) -> None:
     assert counts == {"supersedes": 1, "caused_by": 1, "contradicts": 1}
     assert [(row.id, row.replaced) for row in queries.MOST_SUPERSEDING(tables, **at)] == [("redis", 1)]
     assert [link.id for link in queries.CONTRADICTIONS_AS_OF(tables, **at)] == ["l3"]
-    assert [(row.ref, row.opened_author, row.closed_reason) for row in queries.WHY(tables, id="cookies")] == [
-        ("cookies-v1", "ann", "measured"),
-        ("cookies-v2", "bob", "outage"),
-        ("cookies-v2", "ann", None),
+    why = queries.WHY(tables, id="cookies")
+    assert [(row.ref, row.author, row.reason, row.opened_author, row.closed_reason) for row in why] == [
+        ("cookies-v1", "ann", "setup", "ann", "measured"),
+        ("cookies-v2", "bob", "measured", "bob", "outage"),
+        ("cookies-v2", "bob", "measured", "ann", None),
     ]
 
 
