@@ -6,16 +6,19 @@ nothing the same: facts of many projects are alike in wording.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from graphstore.values import sameness
 from graphstore.values.keys import topic_name, version_of
-from graphstore.values.sentences import Making, frames, is_named, making, sentence
+from graphstore.values.sentences import Frame, Making, frames, is_named, makes, making, sentence
 
 _VALUE_WORDS = 6  # a longer text in a field is prose
 _FIELDS_MOST = 6  # of a content that a tag alone names
-_BARE = 2  # words of a statement that is a mere value
+_BARE = re.compile(r"\W*(?:[\w./+-]+|\w+[A-ZА-ЯЁ]\w*\s+\w+)\W*")
+"""A statement that is a mere value: a word, or a name like `JWT` and a word."""
+_BRACKETS = re.compile(r"\([^()]*\)")
 _DEPTH = 3
 
 
@@ -24,14 +27,14 @@ def _set(text: str) -> frozenset[str]:
 
 
 _PROSE = ("says", "text", "statement", "thought", "claim")
-_SUBJECTS = _set("subject entity about name")
+_SUBJECTS = _set("subject entity about of name")
 _THINGS = _set(
-    "project service host server module component person user team customer client product repo repository package library system file path database "
-    "table device account company city country"
+    "project service host server module component person user team customer client product repo repository package library file path device account"
 )
 _QUALIFIERS = _set(
     "env environment stage region zone scope version release branch tenant locale platform currency unit date day at time timestamp month year quarter "
-    "week sprint session hour period since until when on"
+    "week sprint session hour period since until when on run attempt build number seq step iteration invoice order "
+    "ticket issue commit job trace serial page chapter section line"
 )
 """Fields that say of what, where or when the others are true."""
 _TELLING = _set(
@@ -44,9 +47,10 @@ _PREDICATES = ("predicate", "property", "attribute", "field", "relation")
 _OBJECTS = ("value", "object")
 _MANY = _set(
     "use have like know own depend_on depends_on require support contain include member part_of related_to work_on works_on work_with works_with speak "
-    "visited read wrote said alias step todo blocks enables causes caused_by located_near friend_of"
+    "visited read wrote said alias todo skill hobby interest tool feature permission dependency email phone contact bug problem risk error cause benefit fix remark навык интерес action event operation command activity действие событие blocks enables causes caused_by located_near friend_of"
 )
 """Fields of which one subject may have several values."""
+_OWNED = _set("owned_by led_by managed_by maintained_by hosted_by provided_by")
 _SINGULAR = _set("status address dns os basis https class access process progress")
 _UNKNOWN = _set("unknown tbd none null n/a na ? - неизвестно нет")
 _STATUS = _set(
@@ -58,6 +62,12 @@ _FACTUAL = _set("fact evidence decision claim statement belief preference settin
 """Kinds whose mere words are values: what is of another kind may just have a name."""
 _UNASSERTED = _set("task plan question goal todo idea proposal hypothesis summary message chunk")
 """Kinds that say what is wanted, asked or summed up."""
+
+
+_RECORDED = _set(
+    "log run visit event measurement metric sample entry order payment transaction request commit build deploy report record observation result activity"
+)
+"""Kinds of record: each is of an occasion, so the next one may say otherwise."""
 
 
 class Assertion(NamedTuple):
@@ -76,16 +86,20 @@ def assertions(
     if kind in _UNASSERTED:
         return found
     topics = sorted({name for tag in tags if (name := topic_name(tag)) and name not in _STATUS})
-    found += _of_fields(kind, content, topics)
+    if kind not in _RECORDED:
+        found += _of_fields(kind, content, topics)
     said = _said(content, text)
-    words = sentence(said) if said else []
+    words = sentence(said) if topics or makes(said) else []
     made = making(words) if words else None
+    told = list(frames(words)) if topics and words else []
     for topic in topics if words else ():
-        found += _of_topic(kind, topic, words, made)
-    if topics and words and made is None and len(words) <= _BARE and kind in _FACTUAL:
+        found += _of_topic(kind, topic, told, made)
+    if topics and words and made is None and kind in _FACTUAL and _BARE.fullmatch(_BRACKETS.sub("", said)):
         found.append(Assertion(("told", kind, "+".join(topics), "<value>"), " ".join(words)))
     if made and made.sure and is_named(made.subject):
-        found.append(Assertion(("made", kind, "", *made.subject), made.value, made.renewed))
+        found += [
+            Assertion(("made", kind, "", way, *made.subject), made.value, made.renewed) for way in made.ways
+        ]
     return list(dict.fromkeys(found))
 
 
@@ -125,7 +139,7 @@ def about(of: tuple[str, ...]) -> str:
     if what == "field":
         return f"{rest[1]} of {', '.join(each.partition('=')[2] or each for each in rest[2:3])}"
     if what == "made" and not rest[1]:
-        return f"how {' '.join(rest[2:])} is done"
+        return f"how {' '.join(rest[3:])} is {rest[2]}"
     return f"topic {rest[1]}"
 
 
@@ -134,7 +148,9 @@ def about(of: tuple[str, ...]) -> str:
 
 def _of_fields(kind: str, content: Mapping[str, Any], topics: list[str]) -> Iterator[Assertion]:
     """The single values of a content, by its subject; of one without a subject by its topics, if it differs in that field alone."""
-    subject, values = _parts(content)
+    subject, values, sure = _parts(content)
+    if subject and not (sure or kind in _FACTUAL):
+        return  # of a person or a project there is much to record that is no fact of theirs
     if subject:
         for path, value in values.items():
             yield Assertion(("field", kind, path, *subject), value)
@@ -144,26 +160,33 @@ def _of_fields(kind: str, content: Mapping[str, Any], topics: list[str]) -> Iter
             yield Assertion(("field", kind, path, "+".join(topics), *others), value)
 
 
-def _parts(content: Mapping[str, Any]) -> tuple[list[str], dict[str, str]]:
-    """The subject of a content, the most telling field first, and its other single values by path."""
-    naming: dict[int, list[str]] = {0: [], 1: [], 2: []}
-    qualified: dict[str, str] = {}
+def _parts(content: Mapping[str, Any]) -> tuple[list[str], dict[str, str], bool]:
+    """The subject of a content, the most telling field first, its other single values by path, and whether it names a subject as such."""
+    ranked: dict[int, dict[str, str]] = {0: {}, 1: {}, 2: {}}
     values: dict[str, str] = {}
     for path, value in _flat(content):
         name = path.lower()
         rank = 0 if name in _SUBJECTS else 1 if name in _THINGS else 2 if name in _QUALIFIERS else 3
-        if rank == 3:
-            if name.rpartition(".")[2] not in _TELLING:
-                values[path] = value
-            continue
-        naming[rank].append(f"{name}={' '.join(sameness.words(value))}")
-        if rank == 2:
-            qualified[path] = value
-    named = sorted(naming[0]) + sorted(naming[1])
+        if rank < 3:
+            ranked[rank][path] = value
+        elif name.rpartition(".")[2] not in _TELLING:
+            values[path] = value
+    subjects, things, qualifiers = ranked.values()
     values = _told(values)
     if values:
-        return ([*named, *sorted(naming[2])] if named else []), _single(values)
-    return named, _single(qualified) if len(qualified) == 1 else {}
+        named = _named(subjects) + _named(things)
+        return ([*named, *_named(qualifiers)] if named else []), _single(values), bool(subjects)
+    if subjects:  # one of the others is then what is said of it
+        return (
+            _named(subjects),
+            _single(things | qualifiers) if len(things) + len(qualifiers) == 1 else {},
+            True,
+        )
+    return _named(things), _single(qualifiers) if len(qualifiers) == 1 else {}, False
+
+
+def _named(fields: dict[str, str]) -> list[str]:
+    return sorted(f"{path.lower()}={' '.join(sameness.words(value))}" for path, value in fields.items())
 
 
 def _told(values: dict[str, str]) -> dict[str, str]:
@@ -187,7 +210,9 @@ def _is_value(value: str) -> bool:
 def _is_many(path: str, value: str) -> bool:
     """Whether a field is one that a subject has several of: a verb or a plural (`uses`, `files`), unless it counts them."""
     name = path.rpartition(".")[2].lower()
-    if any(char.isdigit() for char in value) or name in _SINGULAR:
+    if name.endswith("_by") and name not in _OWNED:
+        return True  # done by somebody, and again by somebody else
+    if name in _SINGULAR or value in ("true", "false") or any(char.isdigit() for char in value):
         return name in _MANY
     return (
         name in _MANY or name.removesuffix("s") in _MANY or (name.endswith("s") and not name.endswith("ss"))
@@ -213,12 +238,13 @@ def _said(content: Mapping[str, Any], text: str | None) -> str:
     return next((each for each in found if isinstance(each, str) and each.strip()), "")
 
 
-def _of_topic(kind: str, topic: str, words: list[str], made: Making | None) -> Iterator[Assertion]:
-    for frame in frames(words):
+def _of_topic(kind: str, topic: str, told: list[Frame], made: Making | None) -> Iterator[Assertion]:
+    for frame in told:
         yield Assertion(("told", kind, topic, *frame.words), frame.value)
     if made is None:
         return
     subject = made.subject if is_named(made.subject) and made.subject != tuple(topic.split("_")) else ()
-    yield Assertion(("made", kind, topic, *subject), made.value, made.renewed)
-    if not made.renewed and (not subject or made.phrase[-1] not in ("uses", "использует")):
+    for way in made.ways:
+        yield Assertion(("made", kind, topic, way, *subject), made.value, made.renewed)
+    if not made.renewed and (made.told or not subject):
         yield Assertion(("told", kind, topic, *made.phrase), made.value)

@@ -3,7 +3,7 @@
 A sentence that is in none of these forms says nothing here: words that two sentences share prove nothing. The forms are
 
 - a *frame*: the sentence with a number, a date, a weekday or one of two opposites (enabled, disabled) left out behind its verb;
-- a *denial*: the sentence without its "not";
+- a *denial*: the sentence without its "not", a *place*: where a thing is stored or hosted;
 - a *making*: how a thing is done (`auth is done with sessions`), or is done now (`auth was rewritten to tokens`).
 """
 
@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from graphstore.values import sameness
 
+_KEPT = 1 << 14  # words whose reading is remembered
 _LONGEST = 24  # words of a sentence that is read
 _SUBJECT = 6  # words that name a thing
 _HEAD = re.compile(
@@ -28,6 +30,10 @@ _SHORT_NOT = re.compile(r"(is|are|do|does|did|was|were|has|have|had|could|would|
 
 def _set(text: str) -> frozenset[str]:
     return frozenset(text.split())
+
+
+def _beginnings(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
 
 
 _DROPPED = _set("the a an our its do does did наш наша наше наши")
@@ -45,24 +51,40 @@ _STATES = _set(
     "проходит проходят идет идут слушает хранится хранятся живет живут имеет держит ждет выходит выходят работает работают бывает бывают "
     "назначен назначена назначено назначены допускает принимает открывается закрывается"
 )
-_NUMBERS = _set("one two three four five six seven eight nine ten twelve")
-_DAYS = ("monday tuesday wednesday thursday friday saturday sunday понедельник вторник сред четверг пятниц суббот воскресен").split()  # fmt: skip
-_MONTHS = ("january february march april june july august september october november december январ феврал март апрел июн июл август сентябр октябр ноябр декабр").split()  # fmt: skip
+_PRESENT = ("ется", "ются", "ится", "ятся")  # what happens in Russian, again and again
+_NUMBER = re.compile(r"v?\d")
+_NUMBERS = {
+    word: str(number)
+    for number, forms in enumerate(
+        "one/один/одна/одно two/два/две three/три four/четыре five/пять six/шесть seven/семь eight/восемь nine/девять ten/десять eleven twelve".split(), 1
+    )
+    for word in forms.split("/")
+}  # fmt: skip
+_DAYS = _beginnings("monday tuesday wednesday thursday friday saturday sunday понедельник вторник сред четверг пятниц суббот воскресен")  # fmt: skip
+_MONTHS = _beginnings("january february march april june july august september october november december январ феврал март апрел июн июл август сентябр октябр ноябр декабр")  # fmt: skip
+_UNITS = {
+    "second": 1, "секунд": 1, "minute": 60, "минут": 60, "hour": 3600, "час": 3600, "day": 86400, "день": 86400, "дня": 86400, "дней": 86400, "сут": 86400,
+    "week": 604800, "недел": 604800, "month": 2592000, "месяц": 2592000, "year": 31536000, "год": 31536000, "лет": 31536000,
+}  # fmt: skip
 _OPPOSITES = [
-    pair.split("/")
+    [tuple(side.split("|")) for side in pair.split("/")]
     for pair in (
         "enabled/disabled allowed/forbidden required/optional open/closed public/private synchronous/asynchronous manual/automatic supported/unsupported "
-        "true/false warm/cold включ/выключ разреш/запрещ обязател/необязател открыт/закрыт синхронн/асинхронн ручн/автоматическ"
+        "true/false warm/cold включ/выключ|отключ разреш/запрещ обязател/необязател открыт/закрыт синхронн/асинхронн ручн/автоматическ"
     ).split()
 ]
 _ENDING = 4  # of a Russian word: more letters behind its beginning make it another word
 
-_MADE = ("implemented realised realized done made built written handled реализован сделан построен написан выполнен устроен основан").split()  # fmt: skip
+_MADE = _beginnings("implemented realised realized done made built written handled реализован сделан построен написан выполнен устроен основан")  # fmt: skip
 _MADE_BY = _set("via through using uses использует используют используем используя через посредством")
-_REMADE = ("rewritten reworked redone reimplemented refactored rebuilt remade replaced changed переделан переписан переработан перестроен заменен изменен переведен").split()  # fmt: skip
-_MOVED = ("switched switching moved moving migrated migrating converted перешл перешел переходим перенесен мигриров переключ перевели").split()  # fmt: skip
+_REMADE = _beginnings("rewritten reworked redone reimplemented refactored rebuilt remade replaced changed переделан переписан переработан перестроен заменен изменен переведен")  # fmt: skip
+_MOVED = _beginnings("switched switching moved moving migrated migrating converted перешл перешел переходим перенесен мигриров переключ перевели")  # fmt: skip
+_PLACED = _beginnings("stored hosted located хранится хранятся хранит хранят размещен расположен находится находятся")  # fmt: skip
+_LIVES = _set("lives live sits живет живут лежит лежат")
+_IN = _set("in on at в на")
 _TO = _set("to into onto на")
-_WITH = _set("via through with using on in to into onto by через на с со по в помощью посредством help of")
+_FROM = _set("from over out off с из")
+_WITH = _set("via through with using on in to into onto через на с со по в помощью посредством help of")
 _FILLERS = _set(
     "is are was were be been being has have had gets got get now already just recently completely fully "
     "был была было были теперь уже сейчас недавно заново полностью"
@@ -78,17 +100,23 @@ _UNNAMED = _set(
 """A subject of one such word is not a name: many things are called that."""
 
 
+_MAKES = re.compile("|".join([*_MADE, *_REMADE, *_MOVED, *_MADE_BY]))
+
+
 class Making(NamedTuple):
     """How a thing is said to be done. `subject` is empty when the sentence names none; `phrase` is all before the value.
 
-    `renewed`: the sentence itself says that it was done otherwise before. `sure`: by a word that is said of the doing alone.
+    `ways`: whether it says what the thing is written in, or how it is done, or perhaps either. `renewed`: the sentence itself says that it was done
+    otherwise before. `sure`: by a word that is said of the doing alone. `told`: by a verb, not by a mere `via` or `uses`, of which there may be several.
     """
 
     subject: tuple[str, ...]
+    ways: tuple[str, ...]
     phrase: tuple[str, ...]
     value: str
     renewed: bool
     sure: bool
+    told: bool
 
 
 class Frame(NamedTuple):
@@ -117,6 +145,8 @@ def _plain(word: str) -> list[str]:
         return []
     if word in ("во", "со"):
         return [word[0]]
+    if word in _NUMBERS:
+        return [_NUMBERS[word]]
     if word in ("cannot", "cant"):
         return ["can", "not"]
     found = _SHORT_NOT.match(word)
@@ -130,30 +160,39 @@ def _plain(word: str) -> list[str]:
 
 def frames(words: list[str]) -> Iterator[Frame]:
     """The frames of a sentence: for each run of numbers and dates behind its verb, for each opposite, and the sentence without its negation."""
-    state = next((at for at, word in enumerate(words) if at and word in _STATES), len(words))
+    state = next((at for at, word in enumerate(words) if at and _is_state(word)), len(words))
     at = 1
     while at < len(words):
         side = _opposite(words[at])
         if side:
             yield Frame((*words[:at], f"<{side[0]}>", *words[at + 1 :]), str(side[1]))
         stop = at
-        while at > state and stop < len(words) and _measure(words[stop]):
+        while (
+            at > state
+            and stop < len(words)
+            and (_measure(words[stop]) or (stop > at and _seconds(words[stop])))
+        ):
             stop += 1
         if stop > at:
             yield _measured(words, at, stop)
         at = max(stop, at + 1)
     yield from _denial(words)
+    yield from _place(words)
+
+
+def _is_state(word: str) -> bool:
+    return word in _STATES or word.endswith(_PRESENT)
 
 
 def _measured(words: list[str], at: int, stop: int) -> Frame:
-    what = sorted({_measure(word) for word in words[at:stop]})
+    what = sorted({_measure(word) or "number" for word in words[at:stop]})
     unit = [_unit(words[stop])] if stop < len(words) else []
-    value = " ".join(_day(word) for word in words[at:stop])
+    value = _duration(words[at:stop]) or " ".join(_day(word) for word in words[at:stop])
     return Frame((*words[:at], f"<{' '.join(what)}>", *unit, *words[stop + 1 :]), value)
 
 
 def _measure(word: str) -> str:
-    if word in _NUMBERS or any(char.isdigit() for char in word):
+    if _NUMBER.match(word):
         return "number"
     if _begins(word, _DAYS):
         return "day"
@@ -164,21 +203,38 @@ def _day(word: str) -> str:
     return _begins(word, _DAYS) or _begins(word, _MONTHS) or word
 
 
+def _seconds(word: str) -> int:
+    """How long a unit of time is; 0 for what is none."""
+    return _UNITS.get(_begins(word, tuple(_UNITS)), 0)
+
+
+def _duration(words: list[str]) -> str:
+    """A number of units of time in seconds, so that an hour is sixty minutes."""
+    if len(words) != 2 or not words[0].isdigit() or not words[0].isascii():
+        return ""
+    each = _seconds(words[1])
+    return f"{int(words[0]) * each} seconds" if each else ""
+
+
 def _unit(word: str) -> str:
     return word.rstrip("s") if word.isascii() else word[:4]
 
 
-def _begins(word: str, beginnings: list[str]) -> str:
+@lru_cache(_KEPT)
+def _begins(word: str, beginnings: tuple[str, ...]) -> str:
     for each in beginnings:
         if word.startswith(each) and len(word) - len(each) <= (1 if word.isascii() else _ENDING):
             return each
     return ""
 
 
+@lru_cache(_KEPT)
 def _opposite(word: str) -> tuple[int, int] | None:
+    if word[0].isdigit():
+        return None
     for number, pair in enumerate(_OPPOSITES):
         for side, each in enumerate(pair):
-            if _begins(word, [each]):
+            if _begins(word, each):
                 return number, side
     return None
 
@@ -186,10 +242,22 @@ def _opposite(word: str) -> tuple[int, int] | None:
 def _denial(words: list[str]) -> Iterator[Frame]:
     left = [word for word in words if word not in _NOT]
     if len(left) > 1:
-        yield Frame(("<not>", *left), "no" if (len(words) - len(left)) % 2 else "yes")
+        yield Frame(("<not>", *left), "yes" if left == words else "no")
+
+
+def _place(words: list[str]) -> Iterator[Frame]:
+    """Where a thing is kept."""
+    at = next((at for at, word in enumerate(words) if at and (word in _LIVES or _begins(word, _PLACED))), 0)
+    if at and words[at + 1 : at + 2] and words[at + 1] in _IN and len(words) > at + 2:
+        yield Frame((*words[: at + 2], "<place>"), " ".join(words[at + 2 :]))
 
 
 # ---- how a thing is done ----------------------------------------------------------------------
+
+
+def makes(text: str) -> bool:
+    """Whether a text may say how something is done: it has one of the words for it."""
+    return _MAKES.search(text.lower().replace("ё", "е")) is not None
 
 
 def making(words: list[str]) -> Making | None:
@@ -197,16 +265,31 @@ def making(words: list[str]) -> Making | None:
     if not _NOT.isdisjoint(words):
         return None
     for at, word in enumerate(words):
+        if word[0].isdigit():
+            continue
         renewed = bool(_begins(word, _REMADE) or _begins(word, _MOVED))
         if renewed or word in _MADE_BY or _begins(word, _MADE):
             value_at = _value_at(words, at, renewed)
             value = _value(words[value_at:]) if value_at else []
             subject = _subject(words[:at])
+            if renewed and not is_named(subject):
+                subject = _object(words[at + 1 : value_at - 1]) or subject
             if not value or len(subject) > _SUBJECT:
                 return None
             sure = not _begins(word, _MOVED)
-            return Making(subject, tuple(words[:value_at]), " ".join(value), renewed, sure)
+            ways = _ways(word, words[value_at - 1])
+            return Making(
+                subject, ways, tuple(words[:value_at]), " ".join(value), renewed, sure, word not in _MADE_BY
+            )
     return None
+
+
+def _ways(verb: str, joint: str) -> tuple[str, ...]:
+    if verb in ("written", "rewritten") and joint == "in":
+        return ("written",)
+    if _begins(verb, ("написан",)):
+        return ("written",)
+    return ("written", "done") if _begins(verb, ("переписан",)) else ("done",)
 
 
 def is_named(subject: tuple[str, ...]) -> bool:
@@ -218,6 +301,11 @@ def _subject(words: list[str]) -> tuple[str, ...]:
     while words and words[-1] in _FILLERS:
         words = words[:-1]
     return tuple(words)
+
+
+def _object(words: list[str]) -> tuple[str, ...]:
+    """What was changed by somebody: `auth` of `we switched auth from sessions to JWT`."""
+    return tuple(words[: next((at for at, word in enumerate(words) if word in _FROM), len(words))])
 
 
 def _value_at(words: list[str], at: int, renewed: bool) -> int:
@@ -240,5 +328,5 @@ def _value_at(words: list[str], at: int, renewed: bool) -> int:
 def _value(words: list[str]) -> list[str]:
     stop = next((at for at, word in enumerate(words) if word in _STOPS), len(words))
     value = words[:stop]
-    timed = value and (value[0][0].isdigit() or _measure(value[0]) or value[0] in ("sprint", "спринт"))
+    timed = value and (_measure(value[0]) or value[0] in ("sprint", "спринт"))
     return [] if timed else value

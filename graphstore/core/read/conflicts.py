@@ -11,11 +11,12 @@ from itertools import chain, islice
 from typing import NamedTuple
 
 from graphstore.core.read.sight import Sight
+from graphstore.core.search.asserted import Said, read
 from graphstore.errors import NotFoundError
 from graphstore.values import sameness
-from graphstore.values.assertions import Assertion, about, assertions, different
+from graphstore.values.assertions import Assertion, about, different, disagreement
 from graphstore.values.inputs import whole_number
-from graphstore.values.keys import topic_name
+from graphstore.values.keys import topic_name, version_of
 from graphstore.values.models import UPRIGHT, Contradiction, Json
 from graphstore.values.period import Instant, exactly
 
@@ -23,7 +24,7 @@ BOTH = "both"
 BEFORE = 10
 """With so many of the newest before it in its group, at most, a statement makes a candidate."""
 _NEAREST = 10  # of what a search finds, and
-_TAGGED = 100  # of what bears a tag, so many are looked at for one thing
+_TAGGED = 100  # of what bears its key or a tag, so many are looked at for one thing
 RECORDS = frozenset({"session", "segment"})
 """Kinds of node that record what was done: two similar ones do not contradict each other."""
 DECISION = "decision"  # the name under which a link's metadata keeps what was decided
@@ -103,19 +104,14 @@ def of_link(sight: Sight, row: int) -> Contradiction:
 # ---- candidates -------------------------------------------------------------------------------
 
 
-class _Pair(NamedTuple):
-    """Two rows of nodes that seem to disagree, the newer first, and what both speak of."""
-
-    newer: int
-    older: int
-    of: tuple[str, ...]
-
-
 class _Said(NamedTuple):
     """An assertion of a row."""
 
     row: int
-    says: Assertion
+    says: Said
+
+
+_Pair = tuple[int, int]  # two rows of nodes that seem to disagree, the newer first
 
 
 def _candidates(
@@ -123,18 +119,17 @@ def _candidates(
 ) -> Iterator[Contradiction]:
     """The candidates of all that holds here (of `among`), the newest first; `of`: those of this thing alone."""
     entity = sight.index.r_ent
-    found: dict[tuple[int, int], _Pair] = {}
+    found: set[_Pair] = set()
     for group in _groups(sight, among):
-        for pair in _against_all(group, of, entity) if of is not None else _disagreeing(group):
-            found.setdefault((pair.newer, pair.older), pair)
+        found.update(_disagreeing(group) if of is None else _against_all(group, of, entity))
     if not found:
         return
     joined = linked(sight)
-    ages = {row: age(sight, row) for rows in found for row in rows}
-    for rows in sorted(found, key=lambda rows: (ages[rows[0]], ages[rows[1]]), reverse=True):
-        newer, older = entity[rows[0]], entity[rows[1]]
+    ages = {row: age(sight, row) for pair in found for row in pair}
+    for pair in sorted(found, key=lambda pair: (ages[pair[0]], ages[pair[1]]), reverse=True):
+        newer, older = entity[pair[0]], entity[pair[1]]
         if (newer, older) not in joined and (older, newer) not in joined:
-            yield _candidate(sight, found[rows])
+            yield from _candidate(sight, *pair)
 
 
 def _groups(sight: Sight, among: Iterable[int] | None) -> Iterator[list[_Said]]:
@@ -146,10 +141,11 @@ def _groups(sight: Sight, among: Iterable[int] | None) -> Iterator[list[_Said]]:
         if is_stated(sight, ent) and (row := sight.find(ent)) >= 0
     ]
     rows.sort(key=lambda row: age(sight, row), reverse=True)
-    groups: dict[tuple[str, tuple[str, ...]], list[_Said]] = {}
-    for row in rows:
-        for each in asserted(sight, row):
-            groups.setdefault((index.scope[index.r_ent[row]], each.of), []).append(_Said(row, each))
+    groups: dict[tuple[str, int], list[_Said]] = {}
+    for row, said in sight.core.asserted.said(sight.core, rows):
+        scope = index.scope[index.r_ent[row]]
+        for each in said:
+            groups.setdefault((scope, each.of), []).append(_Said(row, each))
     return (group for group in groups.values() if len(group) > 1)
 
 
@@ -168,38 +164,40 @@ def _disagreeing(group: list[_Said]) -> Iterator[_Pair]:
                 other = after[other]
                 continue
             looked += 1
-            if one.row != group[other].row and different(one.says.value, group[other].says.value):
-                yield _Pair(one.row, group[other].row, one.says.of)
+            if _disagree(one, group[other]):
+                yield one.row, group[other].row
             other += 1
 
 
 def _against_all(group: list[_Said], of: int, entity: Sequence[int]) -> Iterator[_Pair]:
     """The one thing with all others of a group."""
-    place = next((at for at, each in enumerate(group) if entity[each.row] == of), -1)
-    for at, each in enumerate(group) if place >= 0 else ():
+    place = next((at for at, each in enumerate(group) if entity[each.row] == of), len(group))
+    for at, each in enumerate(group) if place < len(group) else ():
         newer, older = (group[place], each) if place < at else (each, group[place])
-        if (
-            each.row != group[place].row
-            and newer.says.renews
-            and different(newer.says.value, older.says.value)
-        ):
-            yield _Pair(newer.row, older.row, newer.says.of)
+        if _disagree(newer, older):
+            yield newer.row, older.row
 
 
-def _candidate(sight: Sight, pair: _Pair) -> Contradiction:
-    entity = sight.index.r_ent
-    newer, older = statement(sight, pair.newer), statement(sight, pair.older)
-    return Contradiction.made(
-        {
-            "link": None,
-            "source": sight.thing(entity[pair.newer]),
-            "target": sight.thing(entity[pair.older]),
-            "settled": False,
-            "about": about(pair.of),
-            "overlap": sameness.overlap(newer, older),
-            "decision": None,
-        }
-    )
+def _disagree(newer: _Said, older: _Said) -> bool:
+    return newer.row != older.row and newer.says.renews and different(newer.says.value, older.says.value)
+
+
+def _candidate(sight: Sight, newer: int, older: int) -> Iterator[Contradiction]:
+    """The candidate that two rows make; none when only the short forms of what they say were equal."""
+    entity, core = sight.index.r_ent, sight.core
+    says = disagreement(read(core, newer), read(core, older))
+    if says is not None:
+        yield Contradiction.made(
+            {
+                "link": None,
+                "source": sight.thing(entity[newer]),
+                "target": sight.thing(entity[older]),
+                "settled": False,
+                "about": about(says.of),
+                "overlap": sameness.overlap(statement(sight, newer), statement(sight, older)),
+                "decision": None,
+            }
+        )
 
 
 def _near(sight: Sight, ent: int) -> Iterator[int]:
@@ -212,7 +210,7 @@ def _near(sight: Sight, ent: int) -> Iterator[int]:
     if not body:
         return
     if key is not None:
-        yield from core.naming.keyed(core, key)
+        yield from core.naming.keyed(core, version_of(key)[0] or key)[-_TAGGED:]
     for tag in body.get("tags", ()):
         tagged = core.naming.tagged(core, topic_name(tag))
         yield from (index.v_ent[ver] for ver in tagged[-_TAGGED:])
@@ -233,13 +231,7 @@ def is_stated(sight: Sight, ent: int) -> bool:
 
 def asserted(sight: Sight, row: int) -> list[Assertion]:
     """What the description of a row says, of what."""
-    index = sight.index
-    ent, body = index.r_ent[row], _body(sight, row)
-    if not body:
-        return []
-    return assertions(
-        index.kind[ent], index.key[ent], body["content"], body.get("text"), body.get("tags", ())
-    )
+    return read(sight.core, row)
 
 
 def age(sight: Sight, row: int) -> tuple[Instant, Instant, int]:

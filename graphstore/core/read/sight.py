@@ -16,6 +16,7 @@ from graphstore.core.index.occurrences import look_for_prints, tombstone
 from graphstore.core.journal.line import FORGETTING
 from graphstore.core.read import snapshots
 from graphstore.core.read.rows import Periods, Rows, Side
+from graphstore.core.search.asserted import Asserted
 from graphstore.core.search.lookups import Accesses
 from graphstore.core.search.messages import Postings
 from graphstore.core.search.names import Naming
@@ -51,6 +52,7 @@ class Core(Source):
     search: Search = field(default_factory=Search)
     postings: Postings = field(default_factory=Postings)
     naming: Naming = field(default_factory=Naming)
+    asserted: Asserted = field(default_factory=Asserted)
     accesses: Accesses = field(default_factory=Accesses)
 
     def setting(self, name: str) -> Any:
