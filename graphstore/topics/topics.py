@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from graphstore.core.read.topic_rows import FoundBy, TopicRow, TopicRows
@@ -118,7 +119,7 @@ class Latest(Value):
 
 
 class Timeline(Value):
-    """A topic over valid time: each list in that order, every statement with what replaced it. As text, a line for each version."""
+    """A topic over valid time: each list in that order, every statement with what replaced it. As text, a line for each version, in that order too."""
 
     topic: str
     found_by: FoundBy | None
@@ -138,7 +139,7 @@ class Timeline(Value):
         }
         return "\n".join(
             f"{each.name}: {each.says}{words.get(each.standing, f' ({each.standing})')}"
-            for each in (*self.past, *self.current, *self.planned)
+            for each in sorted((*self.past, *self.current, *self.planned), key=attrgetter("valid_from"))
         )
 
 
@@ -271,6 +272,7 @@ def latest_on(
         strategy_for(strategy, plain)
     with view.reading() as sight:
         found = _Topic(sight, topic, plain, kind, scope)
+        found.pass_versions()
         decision = found.decide(strategy)
         won = found.winner(decision)
         node = None if won is None else found.node(won)
@@ -300,11 +302,13 @@ def latest_on(
 def topic(view: Reader, topic: str, *, kind: str | None = None, scope: str | None = None) -> Timeline:
     """All statements of a topic, as believed at the coordinate: past, current and planned, in the order of valid time.
 
-    Versions are named by their key (`auth_v2`) or, where that has no number, counted. Raises InvalidError for a blank topic.
+    Versions are named by their key (`auth_v2`) or, where that has no number, counted. A version under a key with a number holds until a higher one
+    of its scope begins, whether or not that supersedes it. Raises InvalidError for a blank topic.
     """
     plain = topic_name(text_of("topic", topic))
     with view.reading() as sight:
         found = _Topic(sight, topic, plain, kind, scope)
+        found.pass_versions()
         names = found.numbered(plain)
         past, current, planned = (
             tuple(found.mention(each, names[each]) for each in found.by_age(part))

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import graphstore
 from graphstore import ConflictError, InvalidError, NotFoundError, topics
+from graphstore.values.keys import version_of
 from tests.conftest import Clock, day
 
 pytestmark = pytest.mark.served
@@ -283,6 +284,86 @@ def test_a_version_asked_for_by_name_is_that_one(versions):
     first = topics.latest_on(versions, "auth_v1")
     assert (None, ["n1"]) == (first.node, names(first.previous))
     assert "nothing stands on 'auth_v1'; previously Sessions (2026-01-01, superseded)" == str(first)
+
+
+@pytest.fixture
+def bare(store):
+    """Three versions under keys with a number, none of which says that it supersedes another."""
+    for number, (says, since) in enumerate(
+        [("Sessions", "2026-01-01"), ("JWT", "2026-01-20"), ("OAuth2", "2026-06-01")], 1
+    ):
+        store.add_node("decision", {"says": says}, id=f"n{number}", key=f"auth_v{number}", valid_from=since)
+    return store
+
+
+def test_keys_with_a_number_are_versions_of_one_topic_over_valid_time(bare):
+    assert ["n1", "n2"] == standing(bare)
+    assert "auth_v1: Sessions\nauth_v2: JWT (current)\nauth_v3: OAuth2 (planned)" == str(
+        topics.topic(bare, "auth")
+    )
+    (before,) = topics.topic(bare, "auth").past
+    assert ("superseded", ("n2",), day("2026-01-20")) == (
+        before.standing,
+        before.replaced_by,
+        before.valid_to,
+    )
+    assert (
+        "JWT (as of 2026-01-20); previously Sessions (2026-01-01, superseded); planned OAuth2 (from 2026-06-01)"
+        == str(topics.latest_on(bare, "auth"))
+    )
+    assert (
+        "n1"
+        == topics.latest_on(bare, "auth_v1").node.id
+        == topics.latest_on(bare.as_of(valid="2026-01-10"), "auth").node.id
+    )
+
+
+def test_a_version_comes_back_when_the_next_one_is_taken_back(bare):
+    bare.retract("n2", reason="never")
+
+    assert "auth_v1: Sessions (current)\nauth_v2: JWT (retracted)\nauth_v3: OAuth2 (planned)" == str(
+        topics.topic(bare, "auth")
+    )
+
+
+def test_a_version_of_another_scope_passes_none(bare):
+    bare.add_node(
+        "decision", {"says": "basic"}, id="app", key="auth_v9", scope="app", valid_from="2026-02-01"
+    )
+
+    assert ["app", "n2"] == sorted(names(topics.topic(bare, "auth").current))
+    assert ["n2"] == names(topics.topic(bare, "auth", scope="").current)
+
+
+def test_what_only_its_number_puts_later_is_decided_by_a_strategy(store):
+    store.add_node("fact", {"says": "second"}, id="2", key="auth_v2", valid_from="2026-01-01")
+    store.add_node("fact", {"says": "first"}, id="1", key="auth_v1", valid_from="2026-01-20")
+
+    assert {"1", "2"} == set(names(topics.topic(store, "auth").current))
+    assert "1" == topics.latest_on(store, "auth").node.id
+    assert "2" == topics.latest_on(store, "auth", strategy="versioned_topics").node.id
+
+
+def test_settling_writes_down_what_versions_mean(bare):
+    assert [("n2", "n1")] == [
+        (link.source, link.target) for link in topics.settle(bare, "auth", reason="r").links
+    ]
+    assert ["n2"] == standing(bare)
+
+
+def test_a_timeline_is_in_the_order_of_validity(store):
+    for says, since, until in (
+        ("always", "2026-01-01", None),
+        ("trial", "2026-01-20", "2026-02-01"),
+        ("late", "2026-06-01", None),
+        ("late too", "2026-05-01", None),
+    ):
+        store.add_node("fact", {"says": says}, tags=["auth"], valid_from=since, valid_to=until)
+    found = topics.topic(store, "auth")
+
+    assert [
+        "auth_v1: always (current)", "auth_v2: trial (ended)", "auth_v3: late too (planned)", "auth_v4: late (planned)",
+    ] == str(found).splitlines()  # fmt: skip
 
 
 def test_what_is_planned_is_not_current(versions):
@@ -727,6 +808,23 @@ NAMES = (
 )
 
 
+def _not_passed(nodes):
+    """The ids of those that no higher version of their topic and scope passed."""
+    versions = [(node, *version_of(node.key)) for node in nodes]
+    return {
+        node.id
+        for node, base, number in versions
+        if number is None
+        or not any(
+            (base, node.scope) == (topic, other.scope)
+            and higher is not None
+            and higher > number
+            and other.valid_from >= node.valid_from
+            for other, topic, higher in versions
+        )
+    }
+
+
 def _agrees(view, name, keys, tag):
     nodes, found = view.nodes(), topics.topic(view, name)
     by_key = {node.id for node in nodes if node.key in keys}
@@ -735,7 +833,9 @@ def _agrees(view, name, keys, tag):
         assert set() == by_key | by_tag
         return
     latest = topics.latest_on(view, name, limit=None)
-    expected = by_key if found.found_by == "key" else by_tag
+    expected = _not_passed(
+        [node for node in nodes if node.id in (by_key if found.found_by == "key" else by_tag)]
+    )
     assert expected == set(names(found.current))
     assert expected == {*names(latest.also), *([latest.node.id] if latest.node else [])}
     assert "not_yet" not in {each.standing for each in latest.previous}

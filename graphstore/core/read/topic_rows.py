@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from graphstore.core.read.sight import Sight
+from graphstore.values.keys import version_of
 from graphstore.values.models import UPRIGHT, Json, Node
 from graphstore.values.period import Instant
 
@@ -45,6 +46,9 @@ class TopicRows:
         self.current: list[TopicRow] = []
         self.past: list[TopicRow] = []
         self.planned: list[TopicRow] = []
+        self._next: dict[
+            TopicRow, TopicRow
+        ] = {}  # a version of the topic that stands -> the one that began after it
         core = sight.core
         if self._place(core.naming.keyed(core, name)):
             self.by = "key"
@@ -142,6 +146,26 @@ class TopicRows:
                     if not index.is_event[new]:
                         self._place_rows(new, None)
 
+    def pass_versions(self) -> None:
+        """Of those that stand under keys with a number (`auth_v1`, `auth_v2`), a version is past where a higher one of its scope began as late or later."""
+        versions: dict[tuple[str | None, str], list[tuple[int, TopicRow]]] = {}
+        for each in self.current:
+            base, number = version_of(self.key(each))
+            if number is not None:
+                versions.setdefault((base, self.scope(each)), []).append((number, each))
+        for several in versions.values():
+            for number, each in several:
+                later = [
+                    (one.since, other, one)
+                    for other, one in several
+                    if other > number and one.since >= each.since
+                ]
+                if later:
+                    self._next[each] = min(later)[2]
+        if self._next:
+            self.current = [each for each in self.current if each not in self._next]
+            self.past += self._next
+
     # ------------------------------------------------------------------ what is found
 
     def by_age(self, entries: list[TopicRow]) -> list[TopicRow]:
@@ -179,12 +203,16 @@ class TopicRows:
 
     def until(self, each: TopicRow) -> Instant:
         """When a statement ceases to hold."""
+        if each in self._next:
+            return self._next[each].since
         return self._index.r_to[each.row] if each.row >= 0 else each.since
 
     def standing(self, each: TopicRow) -> str:
         """The standing of a statement, which may differ from its node's: an earlier version of the node is superseded, and so is one that was
-        replaced before it began; a later one is not yet."""
+        replaced before it began, and a version that a later one passed; a later one is not yet."""
         index, sight = self._index, self.sight
+        if each in self._next:
+            return "superseded"
         if each.ent in index.gone:
             return index.word(each.ent)
         if each.row >= 0 and each.since > sight.valid and index.r_end[each.row] > sight.tx:
@@ -196,6 +224,8 @@ class TopicRows:
     def replaced_by(self, each: TopicRow) -> tuple[str, ...]:
         """What replaced it: the successors that links name, or the version that came next."""
         index, sight = self._index, self.sight
+        if each in self._next:
+            return (self.id(self._next[each]),)
         links = index.successors.get(each.ent, ())
         names = [index.names[index.l_src[link]] for link in links if sight.held(link) >= 0]
         if names:
