@@ -292,6 +292,38 @@ def test_candidates_of_many_alike_cost_what_is_looked_at():
         assert 3 > time.process_time() - began
 
 
+def test_what_was_said_in_an_open_transaction_is_not_remembered(days):
+    with pytest.raises(RuntimeError, match="after all"), days.transaction():
+        days.add_node("fact", {}, id="monday", text="deploys run on Monday", tags=["deploys"])
+        assert [("monday", "tuesday"), ("monday", "friday"), ("tuesday", "friday")] == pairs(
+            days.contradictions()
+        )
+        raise RuntimeError("after all")
+    days.add_node("fact", {}, id="cat", text="the cat sleeps", tags=["deploys"])
+
+    assert [("tuesday", "friday")] == pairs(days.contradictions())
+
+
+def test_what_was_erased_contradicts_nothing(days):
+    assert [("tuesday", "friday")] == pairs(days.contradictions())
+    before = days.as_of()
+    days.erase("friday", reason="private")
+    days.add_node("fact", {}, id="monday", text="deploys run on Monday", tags=["deploys"])
+
+    assert [("monday", "tuesday")] == pairs(days.contradictions())
+    assert [] == before.contradictions()
+
+
+def test_a_branch_has_candidates_of_its_own(days):
+    branch = days.branch("try")
+    branch.add_node("fact", {}, id="monday", text="deploys run on Monday", tags=["deploys"])
+    days.add_node("fact", {}, id="sunday", text="deploys run on Sunday", tags=["deploys"])
+
+    assert "monday" == branch.contradictions()[0].source.id
+    assert "sunday" == days.contradictions()[0].source.id
+    assert 3 == len(branch.contradictions()) == len(days.contradictions())
+
+
 def test_those_of_one_thing_are_asked_for_by_its_id(days):
     days.add_node("fact", {}, id="monday", text="deploys run on Monday", tags=["deploys"])
     days.add_node("fact", {"name": "api", "port": 80}, id="old-port")
