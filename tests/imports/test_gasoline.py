@@ -577,7 +577,7 @@ def full(store: GraphStore, clock: Clock) -> GraphStore:
 
 def told(store: GraphStore) -> list[Any]:
     """What a log carries of each event: all but the store's own clock and ids."""
-    ours = {"id", "tx_from", "tx_to"}
+    ours = {"id", "tx_from", "tx_to", "recorded_at"}
     return [
         (
             event.model_dump(exclude={"links", *ours, "metadata"}),
