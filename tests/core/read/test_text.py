@@ -76,7 +76,6 @@ def test_what_is_erased_says_nothing(told: GraphStore) -> None:
     }
 
 
-@pytest.mark.in_process("reads the journal of a folder")
 def test_the_journal_keeps_what_was_given(tmp_path: Path) -> None:
     with graphstore.open(tmp_path / "m.gs") as store:
         store.add_node("fact", {"says": "only the content"})
