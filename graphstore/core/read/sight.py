@@ -120,8 +120,12 @@ class Sight(Rows):
         begun = given[1]
         if not generated_ids.may_begin_one(begun):
             return text
-        found = [index.names[ent] for ent in index.starting_with(begun) if index.born[ent] <= self.tx]
-        found += [id for id, link in index.link_ids.items() if id.startswith(begun) and self.was_made(link)]
+        if begun.startswith("lnk_"):
+            found = [
+                id for id, link in index.link_ids.items() if id.startswith(begun) and self.was_made(link)
+            ]
+        else:
+            found = [index.names[ent] for ent in index.starting_with(begun) if index.born[ent] <= self.tx]
         found = [id for id in found if generated_ids.is_one(id)]
         if len(found) > 1:
             more = " …" if len(found) > 3 else ""
