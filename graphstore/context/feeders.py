@@ -332,7 +332,7 @@ class SoulFileIndexer:
                 done["ended"].append(id)
         if now or before:
             content = {"file": name, "sections": now}
-            keep(self._store, place, content, scope=f"soul:{self._user}", trigger="file_changed")
+            keep(self._store, place, content, scope=f"soul:{self._user}", trigger="file_changed", minor=True)
 
 
 @registry.write("memory", files=("folder",))
@@ -484,6 +484,7 @@ class Sync:
                 {"source": self._name, "cursor": cursor},
                 scope=self._prefix + self._user,
                 trigger="synced",
+                minor=True,
             )
         for how, ids in page.done.items():
             run.done[how] += ids

@@ -354,6 +354,7 @@ class Observer:
                 {**content, "observed": len(waiting)},
                 valid_from=moment(work.tx),
                 trigger="observed",
+                minor=True,
             )
             for ent in late:
                 self._move(sight, ent, batch.ent, user, thread)

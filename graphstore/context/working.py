@@ -55,7 +55,14 @@ def set(store: Store, user: str, thread: str | None, text: str) -> Node:
     text = text_of("text", text)
     content = {"user": text_of("user", user)} | ({"thread": text_of("thread", thread)} if thread else {})
     return keep(
-        store, _pad(user, thread), content, text=text, key=_KEY, scope=_scope(user, thread), trigger=PAD
+        store,
+        _pad(user, thread),
+        content,
+        text=text,
+        key=_KEY,
+        scope=_scope(user, thread),
+        trigger=PAD,
+        minor=True,
     ).node
 
 

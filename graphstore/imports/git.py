@@ -495,8 +495,9 @@ class _Writing:
     def _describe(self, path: str, file: _File | None, content: dict[str, Any], at: Instant) -> _File:
         """The next version of a file, or its first."""
         about: dict[str, Any] = {"trigger": "commit", "source": "git"}
+        again: dict[str, Any] = {**about, "minor": True}
         if file:
-            self.store.revise(file.id, content, text=path, valid_from=moment(at), **about)
+            self.store.revise(file.id, content, text=path, valid_from=moment(at), **again)
             return _File(file.id, at, None)
         # A path that another repository in the same store has gets this one's name in its id.
         name = _printable(path)
@@ -511,7 +512,7 @@ class _Writing:
                     continue
                 ends = [instant(version.valid_to or version.valid_from) for version in held.history]
                 at = max([at, *(end + 1 for end in ends)])
-                self.store.revise(id, content, text=path, valid_from=moment(at), **about)
+                self.store.revise(id, content, text=path, valid_from=moment(at), **again)
             else:
                 self.counts["files"] += 1
             return _File(id, at, None)

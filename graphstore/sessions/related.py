@@ -206,7 +206,7 @@ class _Connecting:
         node = piece.node
         text = given_text(node.content, node.text)
         self._store.revise(
-            node.id, content, text=text, source=node.source, trigger=_TRIGGER, reason="connected"
+            node.id, content, text=text, source=node.source, trigger=_TRIGGER, reason="connected", minor=True
         )
         self._revised.append(node.id)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal
+from typing import Any, Literal
 
 from graphstore.sessions.segments.nodes import SCHEMA_VERSION, carry_corrections
 from graphstore.values.models import Json, Version
@@ -46,6 +46,20 @@ def carried(versions: Iterable[Version], fresh: Json) -> Json:
             own = {name: analysed[part][name] for name in names if name in analysed[part]}
             fresh = {**fresh, part: {**_part(fresh, part), **own}}
     return fresh
+
+
+def still_says(before: Json, after: Json) -> bool:
+    """Whether a description says every decision and lesson that one before said: what others rest on."""
+    then, now = _stated(before), _stated(after)
+    return all(each in now for each in then)
+
+
+def _stated(content: Json) -> list[Any]:
+    lessons = [
+        each for level in _part(content, "lessons").values() if isinstance(level, list) for each in level
+    ]
+    decisions = [_part(content, "content").get("keyDecisions"), _part(content, "daemonMeta").get("decisions")]
+    return lessons + [each for some in decisions if isinstance(some, list) for each in some]
 
 
 def _connected(before: Json, after: Json, fresh: Json) -> Json:

@@ -107,7 +107,13 @@ class Writing:
             self._found(since)
         elif plan.content != known.content:
             store.revise(
-                plan.id, plan.content, text=name, trigger=revisions.GROWN, source=self._source, tags=()
+                plan.id,
+                plan.content,
+                text=name,
+                trigger=revisions.GROWN,
+                source=self._source,
+                tags=(),
+                minor=True,
             )
 
     def _first_told(self, id: str, content: Json, **more: Any) -> None:
@@ -128,6 +134,7 @@ class Writing:
             trigger=revisions.INITIAL,
             source=self._source,
             reason="its file was found",
+            minor=True,
         )
         began = self._view.node(plan.id).valid_from
         first = min(version.valid_from for version in self._view.history(plan.id))
@@ -149,9 +156,11 @@ class Writing:
                 source=self._source,
             )
         else:
-            content = revisions.carried(self._view.versions(piece.id), fresh)
+            versions = self._view.versions(piece.id)
+            content = revisions.carried(versions, fresh)
             since = piece.begins if piece.trigger == revisions.INITIAL else None  # it was taken back
-            self._revise(piece.id, content, piece.trigger, piece.analysed, since=since)
+            minor = bool(versions) and revisions.still_says(versions[-1].content, content)
+            self._revise(piece.id, content, piece.trigger, piece.analysed, since=since, minor=minor)
 
     def _revise(
         self,
@@ -162,6 +171,7 @@ class Writing:
         *,
         reason: str | None = None,
         since: datetime | None = None,
+        minor: bool = True,
     ) -> None:
         """Describe a segment anew, found by the words it has now. What a person made of it need be no node: then by those of the analysis."""
         node: SessionNode | None = analysed
@@ -177,6 +187,7 @@ class Writing:
             source=self._source,
             reason=reason,
             valid_from=since,
+            minor=minor,
         )
 
     def _no_longer_first(self, session: Known) -> None:

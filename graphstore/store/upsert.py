@@ -78,8 +78,9 @@ def keep(
     source: str | None = None,
     since: Instant | None = None,
     trigger: str = "initial",
+    minor: bool = False,
 ) -> Kept:
-    """Record this in a place from `since` on (default: now). The previous content holds until then.
+    """Record this in a place from `since` on (default: now). The previous content holds until then. `minor`: nothing that rests on it is shaken.
 
     Raises ConflictError when the id is taken by something else, and what `add_node` and `revise` raise.
     """
@@ -97,10 +98,18 @@ def keep(
             found = Sight(store._core, at, work.tx).thing(ent)
             assert isinstance(found, Node)
             return Kept(found, "unchanged")
+        before = len(index.o_tx)
         node = store.revise(
-            name, content, text=text, tags=tags, valid_from=moment(at), source=source, trigger=trigger
+            name,
+            content,
+            text=text,
+            tags=tags,
+            valid_from=moment(at),
+            source=source,
+            trigger=trigger,
+            minor=minor,
         )
-        return Kept(node, "revised")
+        return Kept(node, "revised" if len(index.o_tx) > before else "unchanged")
 
 
 def _states(store: Store, ent: int, at: Instant, wanted: Json) -> bool:

@@ -25,7 +25,7 @@ def description(core: Core, ver: int) -> Json:
 
 
 class _Comparing:
-    """Two coordinates of one line of belief: versions are compared by their number."""
+    """Two coordinates of one line of belief."""
 
     def __init__(self, here: Sight, there: Sight) -> None:
         self.here, self.there = here, there
@@ -74,12 +74,21 @@ class _Comparing:
         return ((link, link) for link in range(len(self.here.index.l_name)))
 
     def same(self, before: int, after: int) -> bool:
-        """Whether two rows of a thing have the same description."""
-        return self.here.index.r_ver[before] == self.there.index.r_ver[after]
+        """Whether two rows of a thing say the same: content, text and tags, whatever their numbers."""
+        index = self.here.index
+        was, now = index.r_ver[before], index.r_ver[after]
+        return was == now or bool(index.is_event[index.r_ent[before]]) or self.alike(was, now)
+
+    def alike(self, was: int, now: int) -> bool:
+        """Whether a version here and one there say the same."""
+        one, other = description(self.here.core, was), description(self.there.core, now)
+        return all(one.get(name) == other.get(name) for name in ("text", "tags")) and differences.same(
+            one.get("content"), other.get("content")
+        )
 
 
 class _Apart(_Comparing):
-    """Two lines of belief: things are matched by id, versions are compared by their content."""
+    """Two lines of belief: things are matched by id."""
 
     def things(self) -> Iterator[Pair]:
         one, other = self.here.index, self.there.index
@@ -104,7 +113,7 @@ class _Apart(_Comparing):
         common = min(index.forked.versions for index in (one, other) if index.forked is not None)
         if was == now and was < common:
             return True
-        return description(self.here.core, was) == description(self.there.core, now)
+        return self.alike(was, now)
 
 
 def _change(old: Node, new: Node) -> NodeChange:

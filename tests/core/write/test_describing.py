@@ -240,3 +240,20 @@ def test_one_number_is_of_one_node(twice: GraphStore) -> None:
         twice.confirm(event.id, reason="seen", if_number=1)
     with pytest.raises(InvalidError, match="if_number 0 is out of range"):
         twice.revise("x", {"v": 3}, if_number=0)
+
+
+# ---------------------------------------------------------------------- what changed
+
+
+def test_what_says_the_same_under_another_number_has_not_changed(store: GraphStore, clock: Clock) -> None:
+    store.add_node("fact", {"v": 1}, id="x", tags=["a"])
+    before = store.as_of()
+    clock.move(days=1)
+    store.revise("x", {"v": 2})
+    clock.move(days=1)
+    store.revise("x", {"v": 1}, source="user:ana")
+
+    assert not before.compare(store.as_of())
+    clock.move(days=1)
+    store.revise("x", {"v": 1}, tags=["b"])
+    assert ["x"] == [change.id for change in before.compare(store.as_of()).changed]
