@@ -183,6 +183,7 @@ of the Python method. Arguments in brackets are optional.
 |---|---|
 | `POST /{name}` | the arguments as a JSON object. A read also answers `GET`, with the arguments in the query |
 | `?valid= tx= as_of= branch= author= transaction= seconds=` | the coordinate (or a snapshot), the branch, who writes, the transaction, the time limit. These are always in the query. A read returns its coordinate in the headers `Graphstore-Valid` and `Graphstore-Tx` |
+| `If-Match: "<number>"` | the same as `if_number`: refused with a `ConflictError` (409) that shows what holds when another version holds now |
 | `/batch`, `/transaction`, `/bulk_load?tables=nodes,versions` | many writes at one instant: as a list, as a conversation, as Arrow streams one after the other |
 | `/changes`, `/export`, `/metrics`, `/health`, `/mcp` | server-sent events, the dump as a stream, Prometheus, a liveness check (no token), MCP |
 | errors | `{"error": "NotFoundError", "message": "…"}` with 404, 422, 409, 400, 423 or 500. The server itself answers 401, 403, 413, 503 or 504 |

@@ -50,6 +50,7 @@ from graphstore.server.requests import (
     apart,
     arguments,
     leave_unread,
+    version_number,
 )
 from graphstore.store.store import GraphStore
 from graphstore.values.period import TimeLike, instant, iso
@@ -243,6 +244,8 @@ class Door:
             body = await self._calling().bodies.read(headers, receive, limits.body)
             asked.only(*(_OF_WRITES if call.scope == "write" else Apart._fields))
             args = calls.prepare(call, arguments(body))
+        if b"if-match" in headers:
+            args = _expecting(call, args, headers[b"if-match"])
         if call.files:
             self._check_files(call, args, scoped, headers, scope)
         if asked.transaction is not None:
@@ -476,6 +479,18 @@ def app(
 def path_of(call: Call) -> str:
     """Where a call is asked for: `/node`, `/topics/latest_on`."""
     return "/" + call.name.replace(".", "/")
+
+
+def _expecting(call: Call, args: dict[str, Any], match: bytes) -> dict[str, Any]:
+    """The arguments with the version that a header If-Match names. Raises InvalidError for a call that expects none, or another one as well."""
+    number = version_number(match)
+    if "if_number" not in call.parameters:
+        raise InvalidError(f"{call.name} expects no version. Leave If-Match out.")
+    if args.get("if_number", number) != number:
+        raise InvalidError(
+            f"If-Match and if_number= ({args['if_number']!r}) name two versions. Give one of them."
+        )
+    return {**args, "if_number": number}
 
 
 def _request(path: str, headers: Headers) -> bytes | None:

@@ -304,6 +304,15 @@ def arguments(body: bytes) -> dict[str, Any]:
     return found
 
 
+def version_number(match: bytes) -> int:
+    """The number of the version that a header If-Match names. Raises Refused (422)."""
+    text = match.decode("latin-1").strip()
+    number = text[1:-1] if len(text) > 2 and text[0] == text[-1] == '"' else text
+    if not (number.isascii() and number.isdigit() and len(number) < 10):
+        raise Refused(422, f'If-Match {text!r} is no number of a version. Give one, such as If-Match: "2".')
+    return int(number)
+
+
 async def answer(send: Send, found: Response) -> None:
     """Send an answer."""
     status, body, headers, kind = found

@@ -426,6 +426,23 @@ def _keep_busy(url: str, token: str, stop: threading.Event) -> None:
 # ---------------------------------------------------------------- asked again
 
 
+def test_if_match_names_the_version_that_is_expected(disk_store, wire):
+    disk_store.add_node("fact", {"n": 1}, id="n1")
+    disk_store.revise("n1", {"n": 2})
+    revised = {"id": "n1", "content": {"n": 3}}
+
+    status, refused, _ = wire.ask("POST", "/revise", revised, If_Match='"1"')
+    assert (409, "ConflictError") == (status, refused["error"])
+    assert "version 2 holds now: 'n: 2'" in refused["message"]
+    assert 3 == wire.post("/revise", revised, If_Match='"2"')["number"]
+    for path, body, match in (
+        ("/revise", revised, '"x"'),
+        ("/revise", {**revised, "if_number": 3}, '"4"'),
+        ("/add_node", fact("auth"), '"1"'),
+    ):
+        assert 422 == wire.ask("POST", path, body, If_Match=match)[0]
+
+
 def test_a_write_that_is_sent_again_is_done_once(disk_store, wire):
     asked = {"kind": "fact", "content": {"n": 1}}
     first = wire.post("/add_node", asked, Graphstore_Request="r1")
