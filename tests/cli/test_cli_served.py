@@ -21,6 +21,7 @@ from tests.support.world import fill
 READS: list[tuple[str, ...]] = [
     ("show", "jwt"), ("show", "boom"), ("show", "boom", "--as-of", "release"), ("links", "jwt"), ("history", "jwt"), ("history", "jwt", "--all"),
     ("superseded", "sessions"), ("causes", "boom"), ("effects", "deploy"), ("walk", "jwt", "boom"), ("path", "jwt", "sessions", "--kind", "supersedes"),
+    ("link-history", "coffee", "contradicts", "tea"), ("history", "drinks"), ("show", "drinks"), ("superseded", "drinks"),
     ("diff", "jwt", "1", "2"), ("query", "MATCH (n:Node) RETURN n.id, n.valid_from ORDER BY n.id"),
     ("query", "MATCH (v:Version) RETURN v.ref ORDER BY v.ref", "--tables", "--format", "csv"), ("changes",), ("changes", "--format", "cloudevents"),
     ("events", "--since", "2026-01-01..2026-03-01"), ("timeline",), ("trace", "0af7651916cd43dd8448eb211c80319c"), ("review",), ("shaky",),

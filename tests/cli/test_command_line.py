@@ -827,3 +827,38 @@ def test_what_concerns_the_whole_store_is_refused_on_a_branch(folder: Path) -> N
     assert "on the store itself" in refused(
         "--branch", "trial", "erase", folder, "limits", "--reason", "x", "--yes"
     )
+
+
+def test_a_link_is_asked_for_and_taken_back_by_its_id_or_by_what_it_says(folder: Path) -> None:
+    ends = ("limits", "uses", "sessions")
+    for start, stop in (
+        ("2026-01-01", "2026-01-05"),
+        ("2026-01-05", "2026-02-01"),
+        ("2026-03-01", "2026-04-01"),
+    ):
+        made = answer("link", folder, *ends, "--valid-from", start, "--valid-to", stop)
+    rows = answer("link-history", folder, *ends)
+
+    assert ["2026-01-01", "2026-01-05", "2026-03-01"] == [row["valid_from"][:10] for row in rows]
+    assert [made["id"]] == [row["id"] for row in answer("history", folder, made["id"])]
+    assert f"{made['id']} (limits uses sessions) was ended" in run(
+        "what-superseded", folder, made["id"], "--valid", "2026-05-01"
+    )
+    assert f"{made['id']} (limits uses sessions) does not hold." in run(
+        "get", folder, made["id"], "--valid", "2026-05-01"
+    )
+    run(
+        "unlink",
+        folder,
+        "--source",
+        ends[0],
+        "--kind",
+        ends[1],
+        "--target",
+        ends[2],
+        "--valid-from",
+        "2026-01-03",
+    )
+    assert ["2026-01-03"] == [row["valid_to"][:10] for row in answer("link-history", folder, *ends)]
+    assert "Give one of the two" in refused("unlink", folder)
+    assert "unlinked since 2026-03-01" in run("what-superseded", folder, made["id"], "--valid", "2026-03-15")
