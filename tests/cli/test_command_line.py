@@ -387,12 +387,12 @@ def test_superseded_says_which_of_its_successors_ended(tmp_path: Path) -> None:
     with graphstore.open(tmp_path / "ends.gs") as store:
         store.add_node("fact", {}, id="first", valid_from="2026-01-01")
         store.add_node("fact", {}, id="second", valid_from="2026-01-10", supersedes=["first"])
-        store.retract("second", reason="never so")
+        store.end("second", at="2026-01-20", reason="over")
         shown = store.what_superseded("first")._repr_html_()
 
-    assert "  second retracted" in run("superseded", tmp_path / "ends.gs", "first")
-    assert "  retracted" in run("superseded", tmp_path / "ends.gs", "second")
-    assert "<td>retracted</td><td>second</td>" in re.sub(r"<td[^>]*>", "<td>", shown)
+    assert "  second ended" in run("superseded", tmp_path / "ends.gs", "first")
+    assert "  ended" in run("superseded", tmp_path / "ends.gs", "second")
+    assert "<td>ended</td><td>second</td>" in re.sub(r"<td[^>]*>", "<td>", shown)
 
 
 def test_superseded(folder: Path) -> None:

@@ -44,14 +44,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def fill(store: GraphStore) -> None:
+    event = store.record_event(
+        "error", TEXT, id=f"event {NAME}", source=TEXT, agent=TEXT, metadata={TEXT: TEXT}, sender=TEXT, sender_name=TEXT, thread=TEXT
+    ).event  # fmt: skip
     node = store.add_node(
         f"kind {NAME}", {TEXT: TEXT}, id=f"id {NAME}", text=TEXT, tags=[TEXT], source=TEXT, trigger=TEXT, reason=TEXT, key=f"key {NAME}"
     )  # fmt: skip
     old = store.add_node("fact", {"says": TEXT}, id=f"old {NAME}", tags=[TEXT])
     store.supersede(old.id, by=node.id, reason=TEXT)
-    event = store.record_event(
-        "error", TEXT, id=f"event {NAME}", source=TEXT, agent=TEXT, metadata={TEXT: TEXT}, sender=TEXT, sender_name=TEXT, thread=TEXT
-    ).event  # fmt: skip
     store.link(node.id, "caused_by", event.id, reason=TEXT, metadata={TEXT: TEXT}, id=f"link {NAME}")
     store.revise(node.id, {TEXT: "anew"}, reason=TEXT, text=f"anew {TEXT}")
     store.snapshot(f"named {NAME}")

@@ -372,8 +372,8 @@ def test_what_is_said_of_a_link_after_the_forgetting_stays(path, clock):
 @pytest.mark.parametrize("said", [True, False])
 def test_the_reason_of_a_decision_between_two_goes_with_them(path, clock, how, said):
     with graphstore.open(path, clock=clock) as store:
-        store.add_node("fact", {"says": "the gate is open on Mondays"}, id="fact-a")
-        store.add_node("fact", {"says": "the gate is open on Fridays"}, id="fact-x")
+        store.add_node("fact", {"subject": "the gate", "open_day": "Monday"}, id="fact-a")
+        store.add_node("fact", {"subject": "the gate", "open_day": "Friday"}, id="fact-x")
         clock.move(days=1)
         if said:
             store.link("fact-x", "contradicts", "fact-a")
