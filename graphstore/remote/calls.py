@@ -83,7 +83,7 @@ _WHOLE_READS = frozenset({
 })  # fmt: skip
 _WRITES = frozenset({
     "add_node", "revise", "amend", "supersede", "end", "retract", "fold", "confirm", "undo", "link", "unlink", "resolve", "define_kind", "define_point", "promote_kind", "record_event",
-    "bulk_load", "evict", "evict_old", "erase", "set_trust", "set_retention", "sweep", "snapshot", "touch", "flush_accesses", "rebuild", "branch", "merge",
+    "bulk_load", "evict", "evict_old", "erase", "set_trust", "set_retention", "sweep", "snapshot", "touch", "flush_accesses", "rebuild", "branch", "merge", "pull",
     "delete_branch",
 })  # fmt: skip
 

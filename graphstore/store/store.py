@@ -53,7 +53,7 @@ from graphstore.values.models import (
     Verification,
     ViewDiff,
 )
-from graphstore.values.period import BEGINNING, Instant, TimeLike, moment
+from graphstore.values.period import BEGINNING, Instant, TimeLike, exactly, moment
 from graphstore.values.vocabulary import Vocabulary, new_kind
 
 __all__ = ["Branch", "Clock", "GraphStore", "Progress", "Store"]
@@ -624,6 +624,17 @@ class Store(WholeStore):
         with self._core.lock:
             return view_diff.compare(self._sight(), self.on(other)._sight())
 
+    def _fork(self, at: View | None, tx: TimeLike | None) -> Instant:
+        if at is None:
+            return self.as_of(tx=tx)._tx
+        if tx is not None:
+            raise InvalidError("at= and tx= mean the same thing. Give one of them.")
+        if not isinstance(at, View) or at._core is not self._core:
+            raise InvalidError(
+                f"a branch of {self._named} begins at a view of it. Give at= one that as_of(…) of it gave, or tx=."
+            )
+        return at._tx
+
 
 class GraphStore(Store):
     """An open store: all that `Store` can do on its trunk, its branches, and what concerns every line. Use `graphstore.open`."""
@@ -639,28 +650,20 @@ class GraphStore(Store):
         """
         if self.read_only:
             return self.on(name)
-        name = printable("branch name", text_of("branch name", name))
         with self._by_itself("branch()"), self._core.lock:
-            fork = self._fork(at, tx)
-            if self._living_record(name) is not None:
-                raise ConflictError(
-                    f"there is a branch {name!r} already. Use on({name!r}), delete it, or choose another name."
-                )
-            with self._transact(None, None, None) as work:
-                work.branches.append(["branch", name, moment(fork)])
-                work.op("branch", name, reason)
-            return self.on(name)
+            return self._begin(name, self._fork(at, tx), reason)
 
-    def _fork(self, at: View | None, tx: TimeLike | None) -> Instant:
-        if at is None:
-            return self.as_of(tx=tx)._tx
-        if tx is not None:
-            raise InvalidError("at= and tx= mean the same thing. Give one of them.")
-        if not isinstance(at, View) or at._core is not self._core:
-            raise InvalidError(
-                "a branch begins at a view of this store's trunk. Give at=store.as_of(…), or tx=."
+    def _begin(self, name: str, fork: Instant, reason: str | None, parent: str | None = None) -> Branch:
+        """Make a branch of the trunk, or of another branch."""
+        name = printable("branch name", text_of("branch name", name))
+        if self._living_record(name) is not None:
+            raise ConflictError(
+                f"there is a branch {name!r} already. Use on({name!r}), delete it, or choose another name."
             )
-        return at._tx
+        with self._transact(None, None, None) as work:
+            work.branches.append(["branch", name, moment(fork), *(() if parent is None else (parent,))])
+            work.op("branch", name, reason)
+        return self.on(name)
 
     def delete_branch(self, name: str | Branch, *, reason: str | None = None) -> None:
         """Delete a branch, given by its name or its handle: it can no longer be read or written. What was merged of it stays. Its
@@ -669,7 +672,15 @@ class GraphStore(Store):
         Its lines stay in the journal until something is evicted without a trace. Raises NotFoundError when there is none of that name.
         """
         with self._by_itself("delete_branch()"), self._core.lock:
-            gone = self._found(name).name
+            record = self._found(name)
+            gone = record.name
+            children = [
+                each.name for each in self._core.index.branch_records.living() if each.parent is record
+            ]
+            if children:
+                raise ConflictError(
+                    f"branch {gone!r} is what {', '.join(map(repr, children))} began from. Delete or merge and delete that first."
+                )
             with self._transact(None, None, None) as work:
                 work.branches.append(["delete_branch", gone])
                 work.op("delete_branch", gone, reason)
@@ -687,7 +698,8 @@ class GraphStore(Store):
         with self._by_itself("merge()"), self._core.lock:
             record = self._found(name)
             branch = self.on(record.name)._core
-            if record.last is None or record.last <= record.base:
+            last = record.last_change
+            if last is None or last <= record.base:
                 return Merge(merged=True)
             now = self._coordinate()[1]
             plan = Planning(self._core, branch, record.base, now, decide).made()
@@ -1040,7 +1052,46 @@ class Branch(Store):
 
     # ------------------------------------------------------------------ what the trunk alone can do
 
-    branch = _refused("branch", "A branch begins on the trunk: merge this one first, or fork there")
+    def branch(
+        self, name: str, *, at: View | None = None, tx: TimeLike | None = None, reason: str | None = None
+    ) -> Branch:
+        """Make a new line of belief from this one: it begins with what this branch knew at `tx`, or at the tx of the view `at` (default: now).
+
+        It is merged into the trunk as any other, with what it has from here. Raises ConflictError when a branch has that name.
+        """
+        if self.read_only:
+            return self._trunk.on(name)
+        trunk = self._trunk
+        with trunk._by_itself("branch()"), trunk._core.lock:
+            fork, record = self._fork(at, tx), self._record()
+            assert record is not None
+            if fork < record.fork:
+                raise InvalidError(
+                    f"branch {self.name!r} began at tx {exactly(record.fork)}: what was known before is the trunk's. Fork there, or give a later tx."
+                )
+            return trunk._begin(name, fork, reason, self.name)
+
+    def pull(self, *, decide: Decide = None, reason: str | None = None) -> Merge:
+        """Take over what was recorded on the trunk since this branch began, or pulled last: all of it at one new instant, or nothing.
+
+        The counterpart of `merge`: in a conflict `ours` is what this branch says. Raises InvalidError inside a transaction.
+        """
+        reason = None if reason is None else text_of("reason", reason)
+        trunk = self._trunk
+        with self._by_itself("pull()"), trunk._core.lock:
+            record = self._record()
+            assert record is not None
+            now = self._coordinate()[1]
+            plan = Planning(self._core, trunk._core, record.latest, now, decide, pulls=True).made()
+            if plan.undecided:
+                return Merge(merged=False, conflicts=tuple(plan.conflicts))
+            if plan.is_empty:
+                return Merge(merged=True)
+            with self._transact(None, None, reason) as work:
+                done = MergeWriter(self._core, trunk._core, work, plan, record.latest).write()
+            record.pulled = self._core.index.last_tx
+            return done
+
     merge = _refused("merge", "Branches are merged into the trunk")
     delete_branch = _refused("delete_branch", "It concerns the whole store")
     evict = _refused("evict", "What is forgotten is forgotten everywhere")

@@ -192,7 +192,7 @@ def test_what_concerns_the_whole_store_is_refused_on_a_branch(rule):
         lambda: branch.erase("release", reason="no"),
         lambda: branch.evict(ids=["release"]),
         lambda: branch.set_retention(days=3),
-        lambda: branch.branch("deeper"),
+        lambda: branch.merge("deeper"),
         lambda: branch.delete_branch("try"),
     ):
         with pytest.raises(InvalidError, match="on the store itself"):
@@ -200,7 +200,7 @@ def test_what_concerns_the_whole_store_is_refused_on_a_branch(rule):
 
 
 def test_a_branch_inherits_no_verb_that_it_refuses(rule):
-    refused = ("branch", "merge", "delete_branch", "evict", "erase", "set_retention")
+    refused = ("merge", "delete_branch", "evict", "erase", "set_retention")
 
     assert isinstance(rule.on("try"), Store) and isinstance(rule, Store)
     assert not issubclass(Branch, GraphStore)
@@ -891,3 +891,77 @@ def test_a_merge_of_a_thousand_changes_is_one_transaction(rule):
     assert {done.tx} == {rule.node(f"n{n:04}").tx_from for n in range(0, 2000, 100)}
     assert not rule.compare("try")
     assert rule.verify().ok
+
+
+# ---------------------------------------------------------------- taking over what the trunk has, branches of branches
+
+
+def test_a_branch_takes_over_what_the_trunk_has(rule, clock):
+    branch = rule.on("try")
+    branch.add_node("fact", {"n": 1}, id="own", valid_from="2026-01-01")
+    rule.add_node("fact", {"n": 2}, id="late", valid_from="2026-01-01")
+    rule.revise("freeze", {"freeze": "on Sundays"})
+    rule.retract("late", valid_from="2026-02-01", reason="only in January")
+    clock.move(hours=1)
+    done = branch.pull()
+
+    assert (("late",), ("freeze",)) == (done.added, done.changed)
+    assert {"freeze": "on Sundays"} == branch.node("freeze").content
+    assert "retracted" == branch.as_of(valid="2026-02-05").inspect("late").node.standing
+    assert "only in January" in [one.reason for one in branch.operations("late")]
+    assert branch.pull().tx is None
+    rule.merge("try")
+    assert {"n": 1} == rule.node("own").content
+    assert (2, "on Sundays") == (rule.node("freeze").number, rule.node("freeze").content["freeze"])
+    assert rule.verify().ok
+
+
+def test_what_came_from_the_trunk_does_not_come_back_to_it(rule):
+    branch = rule.on("try")
+    rule.add_node("fact", {}, id="resting", derived_from="freeze", valid_from="2026-01-01")
+    rule.revise("freeze", {"freeze": "on Sundays"})
+    rule.confirm("resting", reason="so too")
+    branch.pull()
+    branch.add_node("fact", {}, id="own")
+    before = rule.versions("freeze"), rule.operations("freeze"), rule.operations("resting")
+    rule.merge("try")
+
+    assert before == (rule.versions("freeze"), rule.operations("freeze"), rule.operations("resting"))
+
+
+def test_different_changes_are_a_conflict_of_the_pull(rule):
+    branch = rule.on("try")
+    branch.revise("release", THURSDAYS, valid_from="2026-02-01")
+    rule.revise("release", FRIDAYS, valid_from="2026-02-01")
+    (conflict,) = branch.pull().conflicts
+
+    assert (THURSDAYS, FRIDAYS) == (conflict.ours.content, conflict.theirs.content)
+    branch.pull(decide="trunk")
+    assert FRIDAYS == branch.as_of(valid="2026-03-01").node("release").content
+
+
+def test_a_branch_of_a_branch_has_what_that_has_and_comes_to_the_trunk_with_it(rule, clock):
+    branch = rule.on("try")
+    branch.add_node("fact", {"n": 1}, id="first", valid_from="2026-01-01")
+    deeper = branch.branch("deeper")
+    deeper.retract("first", reason="it was wrong")
+    deeper.add_node("fact", {"n": 2}, id="second", valid_from="2026-01-01")
+    branch.add_node("fact", {"n": 3}, id="third", valid_from="2026-01-01")
+    path = rule.path
+
+    assert "stands" == branch.node("first").standing
+    assert (["first", "third"], ["second"]) == tuple(
+        [node.id for node in each] for each in (deeper.compare(branch).added, branch.compare(deeper).added)
+    )
+    with pytest.raises(ConflictError, match="deeper"):
+        rule.delete_branch("try")
+    rule.merge("deeper")
+    assert ["second"] == [node.id for node in rule.nodes(kind="fact")]
+    assert () == rule.merge("try").conflicts
+    assert ["second", "third"] == [node.id for node in rule.nodes(kind="fact")]
+    told = [sorted(node.id for node in line.nodes()) for line in (branch, deeper)]
+    assert rule.verify().ok
+    rule.close()
+    with graphstore.open(path, clock=clock) as again:
+        assert told == [sorted(node.id for node in again.on(name).nodes()) for name in ("try", "deeper")]
+        assert again.verify().ok

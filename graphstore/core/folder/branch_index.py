@@ -26,12 +26,18 @@ def build(
 ) -> Index:
     """Build the index of a branch from that of the trunk and the journal. `left` has the forgotten contents still in the journal."""
     with no_collecting():
-        index = twin(trunk)
-        if uncommitted is not None:
-            uncommitted(index)
-        index._committed = None
+        if record.parent is not None:
+            index = build(trunk, journal, record.parent, uncommitted)
+        else:
+            index = twin(trunk)
+            if uncommitted is not None:
+                uncommitted(index)
+            index._committed = None
         index.branch, index.branch_records, index.left = record.name, BranchRecords(), None
-        index.forked = cut_to(index, record.fork)
+        index.lineage = (record.name, *index.lineage)
+        forked = cut_to(index, record.fork)
+        if record.parent is None:
+            index.forked = forked
         later = _forgettings(trunk, record.fork)
         for line in lines(journal, record):
             tx = instant(line.head["tx"])

@@ -20,7 +20,7 @@ from graphstore.core.journal.line import SCHEMA
 from graphstore.core.journal.positions import Position
 from graphstore.values.period import instant
 
-_MAGIC = b"graphstore index 7\n"
+_MAGIC = b"graphstore index 8\n"
 _NUMBERS = (
     "born", "changed", "v_ent", "v_num", "v_pos", "v_len", "v_op", "r_ent", "r_ver", "r_from", "r_to", "r_tx", "r_end", "r_op", "r_close",
     "closings", "l_src", "l_tgt", "c_link", "c_num", "c_strength", "c_inferred", "c_pos", "c_len", "c_op", "k_link", "k_claim", "k_from",

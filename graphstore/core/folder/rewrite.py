@@ -76,6 +76,7 @@ class _Rows:
     def forked(self, at: Instant) -> _Rows:
         """Those of a branch that begins here with what was known at an instant."""
         fresh = _Rows()
+        fresh.known = [known for known in self.known if known[0] <= at]
         so_far = bisect_right(self.known, at, key=lambda known: known[0])
         counts = self.known[so_far - 1][1:] if so_far else (0, 0)
         for (name, numbers), count in zip(self.numbers.items(), counts, strict=True):
@@ -111,10 +112,10 @@ class Compacting:
             for verb, name, *fork in head.get("branches", ()):
                 if verb == "branch":
                     over = (name, tx) in self._deleted
-                    self._branches[name] = None if over else self._trunk.forked(instant(fork[0]))
+                    parent = self._branches[fork[1]] if len(fork) > 1 else self._trunk
+                    self._branches[name] = None if over or parent is None else parent.forked(instant(fork[0]))
         kept = self._transaction(heads)
-        if branch is None:
-            self._trunk.note(tx)
+        rows.note(tx)
         return kept
 
     def _transaction(self, heads: list[Head]) -> list[tuple[Head, list[int]]]:

@@ -140,6 +140,7 @@ class Columns:
         self.gone: dict[int, int] = {}  # forgotten entity -> the operation that evicted or erased it
         self.confirmed: dict[str, list[int]] = {}  # id -> the operations that confirmed it
         self.branch: str | None = None  # the branch whose lines this index follows; None: the trunk
+        self.lineage: tuple[str, ...] = ()  # the branch and those it came from, itself first
         self.forked: Mark | None = None  # how much of it a branch has from the trunk
         self.branch_records = BranchRecords()
         self.aliases: dict[tuple[str, int, str], int] = {}  # (branch, number there, id) -> version

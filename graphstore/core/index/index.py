@@ -84,9 +84,11 @@ class Index(Columns):
         """Apply one line of the journal. Of a line of another branch only its place is recorded."""
         tx = instant(head["tx"])
         if head.get("branch") != self.branch:
+            if self.branch is None and "branches" in head:
+                self.note_branches(head["branches"], tx)
             self.add_branch_line(head["branch"], tx, lies, whole=not head.get("more"))
             return
-        if "branches" in head:
+        if "branches" in head and self.branch is None:
             self.note_branches(head["branches"], tx)
         author = head.get("author")
         first_op = len(self.o_tx)

@@ -12,7 +12,7 @@ from graphstore.values.period import Instant, instant
 
 @dataclass(slots=True)
 class BranchRecord:
-    """One branch, deleted or not: it begins with what the trunk knew at `fork`."""
+    """One branch, deleted or not: it begins with what the trunk, or its parent branch, knew at `fork`."""
 
     name: str
     fork: Instant
@@ -22,11 +22,32 @@ class BranchRecord:
     last: Instant | None = None
     merged: Instant | None = None
     deleted: Instant | None = None
+    parent: BranchRecord | None = None
+    pulled: Instant | None = None
+    covered: Instant | None = None  # up to here it came to the trunk with a branch that began from it
 
     @property
     def base(self) -> Instant:
         """Up to this instant the trunk has all that the branch has."""
-        return self.fork if self.merged is None else self.merged
+        if self.merged is not None:
+            own = self.merged
+        else:
+            own = self.fork if self.parent is None else min(self.fork, self.parent.base)
+        return own if self.covered is None else max(own, self.covered)
+
+    @property
+    def latest(self) -> Instant:
+        """Up to this instant the branch has all that the trunk has."""
+        if self.pulled is not None:
+            return self.pulled
+        return self.fork if self.parent is None else min(self.fork, self.parent.latest)
+
+    @property
+    def last_change(self) -> Instant | None:
+        """When something was recorded last that the branch has and the trunk had not from the start."""
+        above = None if self.parent is None else self.parent.last_change
+        inherited = None if above is None else min(above, self.fork)
+        return inherited if self.last is None else self.last
 
 
 class BranchRecords:
@@ -62,6 +83,9 @@ class BranchRecords:
                 each.last,
                 each.merged,
                 each.deleted,
+                None if each.parent is None else self._all.index(each.parent),
+                each.pulled,
+                each.covered,
             ]
             for each in self._all
         ]
@@ -70,8 +94,11 @@ class BranchRecords:
     def loaded(cls, saved: list[list[Any]]) -> BranchRecords:
         """The inverse of `saved`."""
         found = cls()
-        for name, fork, made, pieces, *more in saved:
-            found.add(BranchRecord(name, fork, made, [(pos, length) for pos, length in pieces], *more))
+        for name, fork, made, pieces, *more, parent, pulled, covered in saved:
+            record = BranchRecord(name, fork, made, [(pos, length) for pos, length in pieces], *more)
+            record.parent = None if parent is None else found._all[parent]
+            record.pulled, record.covered = pulled, covered
+            found.add(record)
         return found
 
     def living(self) -> list[BranchRecord]:
@@ -83,15 +110,21 @@ class BranchRecords:
         self._all.append(record)
 
     def note(self, changes: list[list[Any]], tx: Instant) -> None:
-        """Record that branches were made, merged or deleted."""
+        """Record that branches were made, merged or deleted, or took over what the trunk had."""
         for verb, name, *fork in changes:
             if verb == "branch":
-                self.add(BranchRecord(name, instant(fork[0]), tx))
+                parent = self.find(fork[1]) if len(fork) > 1 else None
+                self.add(BranchRecord(name, instant(fork[0]), tx, parent=parent))
                 continue
             record = self.find(name)
             assert record is not None
             if verb == "merge":
                 record.merged = tx
+                while record.parent is not None:
+                    upto, record = record.fork, record.parent
+                    record.covered = upto if record.covered is None else max(record.covered, upto)
+            elif verb == "pull":
+                record.pulled = tx
             else:
                 record.deleted = tx
 

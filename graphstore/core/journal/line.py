@@ -16,7 +16,7 @@ SCHEMA = 1
 GENESIS = "0" * 32
 FORGOTTEN = b"null"
 OF_LINKS = frozenset({"link", "unlink", "resolve", "decide_link"})  # operations whose subject is a link
-OF_BRANCHES = frozenset({"branch", "merge", "delete_branch"})  # whose subject is the name of a branch
+OF_BRANCHES = frozenset({"branch", "merge", "pull", "delete_branch"})  # whose subject is the name of a branch
 # whose subject is no thing
 OF_THE_STORE = OF_BRANCHES | {"define_kind", "define_point", "promote_kind", "set_retention", "snapshot"}
 FORGETTING = {"evict": "evicted", "erase": "erased"}

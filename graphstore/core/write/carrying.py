@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 
+from graphstore.core.index.index import Index
 from graphstore.core.read.sight import Core
 from graphstore.core.read.view_diff import description
 from graphstore.core.write.linking import Linking
@@ -201,10 +202,7 @@ class Carrying:
 
     def _known(self, ours: int, ver: int) -> int:
         """The trunk's version that a version of the branch is: from before the branch, or merged; -1: none."""
-        theirs = self.theirs
-        if theirs.forked is not None and ver < theirs.forked.versions:
-            return ver
-        return self.mine.aliases.get((theirs.branch or "", theirs.v_num[ver], self.mine.names[ours]), -1)
+        return shared_version(self.mine, self.theirs, ours, ver)
 
     def _seen(self, seen: int) -> None:
         theirs = self.theirs
@@ -267,3 +265,19 @@ class Carrying:
             self.work.set_taken(
                 ours, [(self._version(ver), start, stop) for ver, start, stop in theirs.taken[link]]
             )
+
+
+def shared_version(mine: Index, theirs: Index, ours: int, ver: int) -> int:
+    """The version of one line of belief that a version of another is: from before they parted, or taken over since; -1: none."""
+    parted = [index.forked.versions for index in (mine, theirs) if index.forked is not None]
+    if ver < min(parted):
+        return ver
+    name = mine.names[ours]
+    for line in theirs.lineage or ("",):
+        there = mine.aliases.get((line, theirs.v_num[ver], name), -1)
+        if there >= 0:
+            return there
+    for (line, number, of), there in theirs.aliases.items():
+        if there == ver and of == name and line in (mine.lineage or ("",)):
+            return mine.version(ours, number)
+    return -1

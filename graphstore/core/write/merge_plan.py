@@ -87,14 +87,27 @@ class MergePlan:
     conflicts: list[MergeConflict] = field(default_factory=list)
 
     @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to write."""
+        carried = any(self.carried)
+        stated = self.events or self.retracted or self.links or self.kinds or self.trust or self.conflicts
+        return not (carried or stated or any(node.wins for node in self.nodes.values()))
+
+    @property
     def undecided(self) -> bool:
         return any(conflict.decision is None for conflict in self.conflicts)
 
 
 class Planning:
-    """The comparison of a trunk and a branch. `base`: up to this instant the trunk has all that the branch has."""
+    """The comparison of a trunk and a branch. `base`: up to this instant the trunk has all that the branch has.
 
-    def __init__(self, trunk: Core, branch: Core, base: Instant, now: Instant, decide: Decide) -> None:
+    `pulls`: it is the other way round, and `trunk` here is the branch that takes over what the trunk has.
+    """
+
+    def __init__(
+        self, trunk: Core, branch: Core, base: Instant, now: Instant, decide: Decide, *, pulls: bool = False
+    ) -> None:
+        self.pulls = pulls
         self.trunk, self.branch, self.base, self.now = trunk, branch, base, now
         self.mine, self.theirs = trunk.index, branch.index
         self.decide = decide
@@ -133,16 +146,21 @@ class Planning:
         during = more.pop("during", None)
         if during is not None:
             more |= {"valid_from": moment(during[0]), "valid_to": end_moment(during[1])}
-        found = MergeConflict.model_validate({"id": id, "what": what, "choices": choices, **more})
+        shown = tuple(self._side(side) for side in choices)
+        found = MergeConflict.model_validate({"id": id, "what": what, "choices": shown, **more})
         decision = self._decided(found)
         self.plan.conflicts.append(found.model_copy(update={"decision": decision}))
-        return decision or "trunk"
+        return "trunk" if decision is None else self._side(decision)
+
+    def _side(self, side: Side) -> Side:
+        """The name of a side for the caller, and back."""
+        return side if not self.pulls else "branch" if side == "trunk" else "trunk"
 
     def _decided(self, found: MergeConflict) -> Side | None:
         decide = self.decide
         if decide is None or isinstance(decide, str):
             wanted = decide
-            if decide == "branch" and found.choices == ("trunk",):
+            if found.choices == (self._side("trunk"),) and decide == self._side("branch"):
                 wanted = None
         else:
             wanted = decide(found) if callable(decide) else decide.get(found.id)
@@ -429,10 +447,13 @@ class Planning:
     def _carried(self) -> Carried:
         """What the trunk has left alone since the branch began or was merged last, and is in no conflict."""
         mine, theirs, first = self.mine, self.theirs, self.theirs.first_op_after(self.base)
+        known = self._known_here(first)
         looks = [
             op
             for op in range(first, len(theirs.o_tx))
-            if theirs.o_verb[op] == "confirm" and theirs.believed_op(op, OPEN - 1)
+            if theirs.o_verb[op] == "confirm"
+            and theirs.o_tx[op] not in known
+            and theirs.believed_op(op, OPEN - 1)
         ]
         changed = mine.touched_after(self.base)
         slots = {(key, mine.scope[ent]) for ent in changed if (key := mine.key[ent]) is not None}
@@ -440,9 +461,13 @@ class Planning:
         ents = {
             ent
             for ent in self._touched()
-            if theirs.names[ent] not in there and (theirs.key[ent], theirs.scope[ent]) not in slots
+            if theirs.names[ent] not in there
+            and (theirs.key[ent], theirs.scope[ent]) not in slots
+            and known.isdisjoint(
+                tx for row in theirs.rows_of[ent] for tx in (theirs.r_tx[row], theirs.r_end[row])
+            )
         }
-        links = self._free_links(ents)
+        links = self._free_links(ents, known)
         return Carried(
             sorted(ents),
             sorted(links),
@@ -453,7 +478,16 @@ class Planning:
             ],
         )
 
-    def _free_links(self, ents: set[int]) -> set[int]:
+    def _known_here(self, first: int) -> set[Instant]:
+        """The transactions of the branch since that took over what was recorded here."""
+        theirs, lines = self.theirs, self.mine.lineage
+        return {
+            theirs.o_tx[op]
+            for op in range(first, len(theirs.o_tx))
+            if theirs.o_verb[op] == "pull" or (theirs.o_verb[op] == "merge" and theirs.o_subject[op] in lines)
+        }
+
+    def _free_links(self, ents: set[int], known_here: set[Instant]) -> set[int]:
         """The links to carry over. What is superseded by one that is not carried is taken out of `ents`."""
         mine, theirs = self.mine, self.theirs
         here = mine.links_touched_after(self.base)
@@ -462,7 +496,10 @@ class Planning:
         links = set()
         for link in every:
             ends = theirs.l_src[link], theirs.l_tgt[link]
-            known = all(end in ents or theirs.names[end] in mine.ids for end in ends)
+            own = known_here.isdisjoint(
+                tx for row in theirs.rows_of_link[link] for tx in (theirs.k_tx[row], theirs.k_end[row])
+            )
+            known = own and all(end in ents or theirs.names[end] in mine.ids for end in ends)
             if (
                 known
                 and theirs.l_name[link] not in left_out

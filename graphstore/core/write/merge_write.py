@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from graphstore.core.read.sight import Core
 from graphstore.core.read.view_diff import description
-from graphstore.core.write.carrying import Carrying
+from graphstore.core.write.carrying import Carrying, shared_version
 from graphstore.core.write.linking import Claim, Ends, Linking
 from graphstore.core.write.merge_plan import MergePlan, NodePlan, Triple, Win, between, claimed, triple_of
 from graphstore.core.write.transaction import Transaction
@@ -34,8 +34,7 @@ class MergeWriter:
     def __init__(self, trunk: Core, branch: Core, work: Transaction, plan: MergePlan, base: Instant) -> None:
         self.trunk, self.branch, self.work, self.plan, self.base = trunk, branch, work, plan, base
         self.mine, self.theirs = trunk.index, branch.index
-        assert self.theirs.branch is not None and self.theirs.forked is not None
-        self.name, self.forked = self.theirs.branch, self.theirs.forked
+        self.name = self.theirs.branch or self.mine.branch or ""
         self._lost: dict[int, list[Period]] = defaultdict(list)  # the periods that things of the trunk lost
         self._versions: dict[
             int, int
@@ -48,8 +47,9 @@ class MergeWriter:
     def write(self) -> Merge:
         """Write the plan in the caller's transaction."""
         work = self.work
-        work.branches.append(["merge", self.name])
-        work.op("merge", self.name)
+        verb = "pull" if self.theirs.branch is None else "merge"
+        work.branches.append([verb, self.name])
+        work.op(verb, self.name)
         self._decisions()
         self._settings()
         self._carry()
@@ -177,10 +177,7 @@ class MergeWriter:
 
     def _there(self, ours: int, ver: int) -> int:
         """The trunk's version that a version of the branch is, or was merged as; -1: none."""
-        if ver < self.forked.versions:
-            return ver
-        alias = (self.name, self.theirs.v_num[ver], self.mine.names[ours])
-        return self._versions.get(ver, self.mine.aliases.get(alias, -1))
+        return self._versions.get(ver, shared_version(self.mine, self.theirs, ours, ver))
 
     def _came(self, ours: int, ver: int) -> int:
         there = self._versions[ver] = self.mine.versions_of[ours][-1]

@@ -394,7 +394,7 @@ class Transaction:
         for link, before in self.taken_before.items():
             if link in index.taken:
                 index.retake(link, before, self.tx)
-        if self.branches:
+        if self.branches and index.branch is None:
             index.note_branches(self.branches, self.tx)
         for branch, number, name, ver in self.named_aliases():
             index.aliases[branch, number, name] = ver
@@ -403,7 +403,12 @@ class Transaction:
         """Of each version merged from a branch: the branch, the number there, the thing's id, and the version here."""
         index = self.index
         for number, ver in self.aliases:
-            yield self.branches[0][1], number, index.names[index.v_ent[ver]], ver
+            yield (
+                "" if self.branches[0][0] == "pull" else self.branches[0][1],
+                number,
+                index.names[index.v_ent[ver]],
+                ver,
+            )
 
     def rebuild_index(self, lines: list[Line], placed: list[list[Place]]) -> None:
         """Rebuild the index from the lines, which omit the rows closed in this transaction."""
