@@ -87,6 +87,7 @@ _WRITES = frozenset({
     "delete_branch",
 })  # fmt: skip
 
+_OF_BRANCHES = frozenset({"info", "pull"})
 
 NAMES = _READS | _WHOLE_READS | _WRITES
 """The calls that are methods and properties of views, stores and branches."""
@@ -216,10 +217,10 @@ class _Calls(Mapping[str, Call]):
             return Call(name, _OF_VIEW.get(name) or getattr(View, name), "read", "view")
         if name in _WHOLE_READS or name in _WRITES:
             scope: Scope = "write" if name in _WRITES else "read"
-            on: On = "branch" if name == "info" else "store"
+            on: On = "branch" if name in _OF_BRANCHES else "store"
             return Call(
                 name,
-                _OF_STORE.get(name) or getattr(Branch if name == "info" else GraphStore, name),
+                _OF_STORE.get(name) or getattr(Branch if name in _OF_BRANCHES else GraphStore, name),
                 scope,
                 on,
             )

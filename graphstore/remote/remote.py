@@ -277,6 +277,20 @@ class _Served(Remote, Store):
             folder = self._line.folder = None if path is None else Path(path)
         return folder
 
+    def _forked(self, name: str, at: View | None, tx: TimeLike | None, reason: str | None) -> BranchInfo:
+        """The new branch that begins from this line."""
+        if at is not None:
+            if tx is not None:
+                raise InvalidError("at= and tx= mean the same thing. Give one of them.")
+            if not isinstance(at, RemoteView) or at._line is not self._line or at._branch != self._branch:
+                line = "the trunk" if self._branch is None else f"branch {self._branch!r}"
+                raise InvalidError(
+                    f"a branch of {line} begins at a view of it. Give at= one that as_of(…) of it gave, or tx=."
+                )
+            tx = moment(at._tx)
+        found: BranchInfo = self._ask("branch", (name,), {"tx": tx, "reason": reason})
+        return found
+
     # ------------------------------------------------------------------ coordinates
 
     @_documented_as(GraphStore.as_of)
@@ -419,17 +433,7 @@ class RemoteStore(_Served, GraphStore):
     def branch(
         self, name: str, *, at: View | None = None, tx: TimeLike | None = None, reason: str | None = None
     ) -> Branch:
-        if self.read_only:
-            return self.on(name)
-        if at is not None:
-            if tx is not None:
-                raise InvalidError("at= and tx= mean the same thing. Give one of them.")
-            if not isinstance(at, RemoteView) or at._line is not self._line or at._branch is not None:
-                raise InvalidError(
-                    "a branch begins at a view of this store's trunk. Give at=store.as_of(…), or tx=."
-                )
-            tx = moment(at._tx)
-        return self._handle(self._ask("branch", (name,), {"tx": tx, "reason": reason}))
+        return self.on(name) if self.read_only else self._handle(self._forked(name, at, tx, reason))
 
     @_documented_as(GraphStore.on)
     def on(self, name: str) -> Branch:
@@ -464,15 +468,22 @@ class RemoteStore(_Served, GraphStore):
     @_documented_as(GraphStore.merge)
     def merge(self, name: str | Branch, *, decide: Any = None, reason: str | None = None) -> Merge:
         branch = self._name_of(name)
-        if not callable(decide):
-            return self._ask("merge", (branch,), {"decide": decide, "reason": reason})  # type: ignore[no-any-return]
-        decided: dict[str, str] = {}
-        while True:
-            found: Merge = self._ask("merge", (branch,), {"decide": decided or None, "reason": reason})
-            more = {} if found.merged else _decided_by(decide, found.conflicts, decided)
-            if not more:
-                return found
-            decided |= more
+        return _asked_until_decided(
+            lambda sides: self._ask("merge", (branch,), {"decide": sides, "reason": reason}), decide
+        )
+
+
+def _asked_until_decided(ask: Callable[[Any], Merge], decide: Any) -> Merge:
+    """A merge through a server; where `decide` is a function, asked again with its decisions until it has none more."""
+    if not callable(decide):
+        return ask(decide)
+    decided: dict[str, str] = {}
+    while True:
+        found = ask(decided or None)
+        more = {} if found.merged else _decided_by(decide, found.conflicts, decided)
+        if not more:
+            return found
+        decided |= more
 
 
 def _table(rows: Any) -> Any:
@@ -515,7 +526,7 @@ def _decided_by(
 class RemoteBranch(_Served, Branch):
     """A branch of a remote store."""
 
-    branch, merge, delete_branch = Branch.branch, Branch.merge, Branch.delete_branch
+    merge, delete_branch = Branch.merge, Branch.delete_branch
     evict, erase, set_retention = Branch.evict, Branch.erase, Branch.set_retention
 
     def __init__(self, trunk: RemoteStore, info: BranchInfo) -> None:
@@ -529,6 +540,20 @@ class RemoteBranch(_Served, Branch):
     @property
     def _trunk(self) -> GraphStore:
         return self._store
+
+    @_documented_as(Branch.branch)
+    def branch(
+        self, name: str, *, at: View | None = None, tx: TimeLike | None = None, reason: str | None = None
+    ) -> Branch:
+        if self.read_only:
+            return self._store.on(name)
+        return self._store._handle(self._forked(name, at, tx, reason))
+
+    @_documented_as(Branch.pull)
+    def pull(self, *, decide: Any = None, reason: str | None = None) -> Merge:
+        return _asked_until_decided(
+            lambda sides: self._ask("pull", (), {"decide": sides, "reason": reason}), decide
+        )
 
     def _ask(self, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         try:

@@ -886,6 +886,8 @@ def _info(record: BranchRecord) -> BranchInfo:
         transactions=record.transactions,
         last_tx=None if record.last is None else moment(record.last),
         merged_at=None if record.merged is None else moment(record.merged),
+        parent=None if record.parent is None else record.parent.name,
+        pulled_at=None if record.pulled is None else moment(record.pulled),
     )
 
 

@@ -390,9 +390,10 @@ class Contradiction(Value):
 
 
 class BranchInfo(Value):
-    """A branch: what it began with (what the trunk knew at `forked_at`), when it was made, and what was done with it since.
+    """A branch: what it began with (what the trunk, or the branch `parent`, knew at `forked_at`), when it was made, and what was done with it since.
 
-    `transactions` are its own, `last_tx` is that of the last; `merged_at` is when it was merged last.
+    `transactions` are its own, `last_tx` is that of the last; `merged_at` is when it was merged last, `pulled_at` when it took over last what the
+    trunk had.
     """
 
     name: str
@@ -401,6 +402,8 @@ class BranchInfo(Value):
     transactions: int
     last_tx: datetime | None
     merged_at: datetime | None
+    parent: str | None = None
+    pulled_at: datetime | None = None
 
 
 class MergeConflict(Value):

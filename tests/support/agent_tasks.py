@@ -306,7 +306,9 @@ def corrected(agent: Agent) -> None:
     assert [
         ("corrected", "outage-40", "outage-55", "The May outage lasted 55 minutes.", at("2024-05-10T06:00"), at("2024-05-20T07:00"), "critic", "the log of the load balancer")
     ] == steps(found)  # fmt: skip
-    assert found["retracted"] and not found["forked"], "what was corrected was wrong over all the time the new one holds"
+    assert found["retracted"] and not found["forked"], (
+        "what was corrected was wrong over all the time the new one holds"
+    )
 
 
 @task("Logs are kept for 90 days, aren't they?")
@@ -1117,7 +1119,9 @@ def remember_what_disagrees(agent: Agent) -> None:
     assert [] == made.get("conflicts", []), "words that are alike are no disagreement"
     agent.ask("link", source=made["thing"]["id"], kind="contradicts", target="limit-200")
     found = agent.ask("search", query="API limit", standing="contested")
-    assert {made["thing"]["id"], "limit-200"} <= {each["id"] for each in found["hits"]} | {each["other"] for each in found["hits"]}
+    assert {made["thing"]["id"], "limit-200"} <= {each["id"] for each in found["hits"]} | {
+        each["other"] for each in found["hits"]
+    }
     assert "stands" == agent.ask("get", id="limit-100")["thing"]["standing"]
 
 
