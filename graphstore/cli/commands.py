@@ -407,6 +407,12 @@ def _merge(asked: Asked) -> Any:
     return done
 
 
+def _pull(asked: Asked) -> Any:
+    if not hasattr(asked.reader, "pull"):
+        raise typer.BadParameter("pull is done on a branch. Name one before the command: --branch NAME.")
+    return _merge(asked)
+
+
 def _branch(asked: Asked) -> Any:
     info = asked.call().info
     asked.words = f"branch {info.name} begins with what was known at {info.forked_at:%Y-%m-%d %H:%M:%S}Z."
@@ -606,6 +612,9 @@ _LISTED = (
     Command("compare", TIME, "What a branch and the trunk differ in, now.", "compare", lambda asked: asked.store.compare(asked.values["name"]), words={
         "name": Word("The branch's name.", "NAME", is_required=True)}, without="other", at=False),
     Command("merge", TIME, "Bring a branch over, all or nothing.", "merge", _merge, _text, words={
+        "decide": Word("Whose word holds of it: trunk or branch (may be repeated).", "ID=SIDE", type="many"),
+        "every": Word("Whose word holds of all the others.", flag="--all", type="trunk|branch")}),
+    Command("pull", TIME, "Take over on a branch what the trunk has.", "pull", _pull, _text, words={
         "decide": Word("Whose word holds of it: trunk or branch (may be repeated).", "ID=SIDE", type="many"),
         "every": Word("Whose word holds of all the others.", flag="--all", type="trunk|branch")}),
     Command("delete-branch", TIME, "Delete a branch; what was merged of it stays.", "delete_branch", _delete_branch),

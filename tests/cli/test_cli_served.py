@@ -40,7 +40,7 @@ WRITES: list[tuple[str, ...]] = [
     ("message", "TEXT", "hello", "--id", "msg", "--sender", "ben", "--occurred-at", "2026-02-02"), ("end", "newer", "--reason", "over"),
     ("retract", "tea", "--reason", "it was not so"), ("fold", "jwt", "sessions", "--into", '{"summary": "auth"}'), ("snapshot", "later"),
     ("remember", "Ben likes coffee", "--layer", "conversation", "--user", "ben"), ("working", "--user", "ben", "--set", "asks about coffee"),
-    ("branch", "other"), ("merge", "plan", "--reason", "decided"), ("delete-branch", "other"), ("sweep",), ("lifecycle",), ("connect",), ("reanalyze",),
+    ("branch", "other"), ("--branch", "other", "pull"), ("merge", "plan", "--reason", "decided"), ("delete-branch", "other"), ("sweep",), ("lifecycle",), ("connect",), ("reanalyze",),
     ("trust", "adr=3"), ("retention", "--days", "10000"), ("evict", "--before", "2025-01-01"), ("erase", "msg", "--reason", "private", "--yes"),
     ("resolve", "green", "black", "--keep", "green", "--reason", "asked her"), ("consolidate", "--topic", "auth", "--apply"),
 ]  # fmt: skip

@@ -33,7 +33,7 @@ COMMANDS = [
     "sessions", "reanalyze",
     "connect",
     "remember", "lifecycle", "reembed", "memory", "working", "context", "index",
-    "branch", "branches", "compare", "merge", "delete-branch", "link-history",
+    "branch", "branches", "compare", "merge", "pull", "delete-branch", "link-history",
     "serve", "mcp", "shell",
 ]  # fmt: skip
 
@@ -806,6 +806,15 @@ def test_a_branch_is_made_written_to_compared_and_merged(folder: Path) -> None:
     assert {"limit": 500} == answer("show", folder, "limits")["node"]["content"]
     assert "deleted branch trial" in run("delete-branch", folder, "trial")
     assert "no branch 'trial'" in refused("--branch", "trial", "show", folder, "limits")
+
+
+def test_a_branch_takes_over_what_the_trunk_has(folder: Path) -> None:
+    run("branch", folder, "trial")
+    run("add", folder, "fact", '{"n": 1}', "--id", "later")
+
+    assert "merged: 1 added" in run("--branch", "trial", "pull", folder)
+    assert "later" in run("--branch", "trial", "get", folder, "later")
+    assert "--branch NAME" in refused("pull", folder, code=2)
 
 
 def test_a_merge_with_conflicts_tells_them_and_writes_nothing(folder: Path) -> None:
