@@ -40,7 +40,7 @@ WRITES: list[tuple[str, ...]] = [
     ("message", "TEXT", "hello", "--id", "msg", "--sender", "ben", "--occurred-at", "2026-02-02"), ("end", "newer", "--reason", "over"),
     ("retract", "tea", "--reason", "it was not so"), ("fold", "jwt", "sessions", "--into", '{"summary": "auth"}'), ("snapshot", "later"),
     ("remember", "Ben likes coffee", "--layer", "conversation", "--user", "ben"), ("working", "--user", "ben", "--set", "asks about coffee"),
-    ("branch", "other"), ("--branch", "other", "pull"), ("merge", "plan", "--reason", "decided"), ("delete-branch", "other"), ("sweep",), ("lifecycle",), ("connect",), ("reanalyze",),
+    ("branch", "other"), ("merge", "plan", "--reason", "decided"), ("delete-branch", "other"), ("sweep",), ("lifecycle",), ("connect",), ("reanalyze",),
     ("trust", "adr=3"), ("retention", "--days", "10000"), ("evict", "--before", "2025-01-01"), ("erase", "msg", "--reason", "private", "--yes"),
     ("resolve", "green", "black", "--keep", "green", "--reason", "asked her"), ("consolidate", "--topic", "auth", "--apply"),
 ]  # fmt: skip
@@ -101,8 +101,16 @@ def test_the_writing_commands_say_the_same_one_after_the_other(both):
     )
 
 
+def test_a_branch_pulls_alike(both):
+    for path in both:
+        run("branch", path, "aside")
+    one, other = (run("--branch", "aside", "pull", path) for path in both)
+
+    assert one == other
+
+
 def test_every_command_was_asked():
-    asked = {UNLISTED.get(words[0], words[0]) for words in [*READS, *GROUPED, *WRITES]}
+    asked = {UNLISTED.get(words[0], words[0]) for words in [*READS, *GROUPED, *WRITES]} | {"pull"}
 
     assert [] == sorted(set(COMMANDS) - asked - set(LOCAL))
 
