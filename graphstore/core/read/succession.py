@@ -107,6 +107,8 @@ class Succession:
             self._without_link("ended", None, op, index.r_to[row])
             return
         op = index.removed_by(ent, valid, tx)
+        if op < 0:  # it never held there, and nothing is left of it
+            op = index.last_removal(ent, tx)
         if op >= 0:
             row = index.last_cover(ent, valid, tx)
             since = index.r_from[row] if row >= 0 else index.born[ent]

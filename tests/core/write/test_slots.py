@@ -672,3 +672,13 @@ def test_a_dump_brings_the_slot_back(moved: GraphStore, tmp_path: Path) -> None:
 
     with graphstore.restore(tmp_path / "dump.jsonl", tmp_path / "again.gs") as again:
         assert timeline(moved) == timeline(again)
+
+
+def test_a_value_of_which_a_longer_one_left_nothing_ended_before_it_began_too(store: GraphStore) -> None:
+    deploys(store, "friday", "2026-01-04")
+    store.end("on-friday", at="2026-01-05")
+    deploys(store, "monday", "2026-01-01", valid_to="2026-01-08")
+
+    for at in ("2025-12-01", "2026-01-02", "2026-01-04"):
+        found = store.as_of(valid=at).what_superseded("on-friday")
+        assert ("ended", ["ended"]) == (found.standing, [step.how for step in found.chain])
