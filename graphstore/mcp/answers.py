@@ -481,10 +481,10 @@ class Report(Answer):
 
 
 class Remembered(Answer):
-    """What `remember` did: `new`, `revised`, or `confirmed` (it was known already; nothing was added). `closed` is what it took the place of;
+    """What `remember` or `amend` did: `new`, `revised`, `amended`, or `confirmed` (it was known already; nothing was added). `closed` is what it took the place of;
     `conflicts` what stands and seems to disagree: decide with `supersede`, `retract`, or leave both."""
 
-    outcome: Literal["new", "confirmed", "revised"]
+    outcome: Literal["new", "confirmed", "revised", "amended"]
     thing: Thing
     closed: tuple[Thing, ...] = ()
     conflicts: tuple[Thing, ...] = ()

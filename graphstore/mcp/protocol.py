@@ -65,7 +65,7 @@ Every answer says its coordinate in `at`.
 Answers fit in budget_tokens. Where `left_out` is above 0, call again with cursor=`more`. A refusal ends with the next call to make.
 """
 _WRITING = """\
-- To write: remember (give a key when only one value can hold; say valid_from when it is older than today, and always a reason), record_event, \
+- To write: remember (give a key when only one value can hold; say valid_from when it is older than today, and always a reason), amend, record_event, \
 supersede, retract, link. Nothing is ever lost: superseded is no longer true, retracted should never have been recorded.
 """
 
@@ -139,6 +139,7 @@ def _offers(desk: Desk) -> list[Offer]:
         Offer(graph.cypher, "Ask in Cypher", slow=True),
         Offer(graph.events, "Event history"),
         Offer(writes.remember, "Remember", reads=False),
+        Offer(writes.amend, "Amend", reads=False, idempotent=True),
         Offer(writes.record_event, "Record an event", reads=False),
         Offer(writes.supersede, "Supersede", reads=False, idempotent=True),
         Offer(writes.retract, "Retract", reads=False, destructive=True),

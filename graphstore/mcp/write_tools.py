@@ -38,7 +38,15 @@ From = Annotated[
     str | None,
     Field(description="It holds from here on: a date, an instant, or beginning. Left out: from now on."),
 ]
-To = Annotated[str | None, Field(description="It holds until here. Left out: no end is known.")]
+To = Annotated[
+    str | None, Field(description="It holds until here; open: it has no end. Left out: no end is known.")
+]
+IfNumber = Annotated[
+    int | None,
+    Field(
+        ge=1, description="Only if this version holds now (2 of id-v2): else refused with what holds instead."
+    ),
+]
 Ids = list[str]
 Key = Annotated[
     str | None,
@@ -116,6 +124,7 @@ class Writes:
         id: Annotated[
             str | None, Field(description="An id of your choice for something new. Left out: one is made.")
         ] = None,
+        if_number: IfNumber = None,
         ctx: Context | None = None,
     ) -> Remembered:
         """Know something from now on, or from `valid_from`. The same statement again is confirmed, not doubled. Says what it took the place
@@ -133,7 +142,12 @@ class Writes:
         )  # fmt: skip
         before = self._desk.view()
         if revises is not None:
-            return self._remembered("revised", self._revise(revises, new), before)
+            done = self._revise(revises, new, if_number)
+            return self._remembered(
+                "revised" if done.recorded_at > before.at.tx else "confirmed", done, before
+            )
+        if if_number is not None:
+            raise InvalidError("if_number= is of a node that revises= names. Leave it out for something new.")
         known = self._known(new)
         if known is not None:
             with self._desk.store.transaction(author=new.author):
@@ -150,7 +164,7 @@ class Writes:
                 valid_from=new.valid_from, valid_to=new.valid_to, reason=new.reason, source=new.origin, **new.linked,
             )  # fmt: skip
 
-    def _revise(self, id: str, new: _Statement) -> Node:
+    def _revise(self, id: str, new: _Statement, if_number: int | None) -> Node:
         if any((new.key, new.id, *new.linked.values())):
             raise InvalidError(
                 "revises= describes a node anew; key=, id=, supersedes=, corrects= and derived_from= are for something new. Leave them out."
@@ -159,7 +173,7 @@ class Writes:
         with store.transaction(author=new.author):
             return store.revise(
                 id, new.content, valid_from=new.valid_from, valid_to=new.valid_to, reason=new.reason,
-                source=new.origin, text=new.text, tags=new.tags, trigger="agent",
+                source=new.origin, text=new.text, tags=new.tags, trigger="agent", if_number=if_number,
             )  # fmt: skip
 
     def _known(self, new: _Statement) -> Node | None:
@@ -185,6 +199,40 @@ class Writes:
             closed=tuple(_ends(view, closed)),
             conflicts=tuple(_conflicts(view, found)) if isinstance(found, Node) else (),
         )
+
+    # ------------------------------------------------------------------ amend
+
+    @whole_ids("id")
+    def amend(
+        self,
+        id: Id,
+        fields: Annotated[
+            dict[str, Any],
+            Field(min_length=1, description="Top-level fields of its content, and what they are to be."),
+        ],
+        reason: Reason = None,
+        valid_from: Annotated[str | None, Field(description="Only from here on.")] = None,
+        valid_to: Annotated[str | None, Field(description="Only until here.")] = None,
+        source: Annotated[
+            str | None, Field(description="Where it is from. Left out: where it was from.")
+        ] = None,
+        if_number: IfNumber = None,
+        ctx: Context | None = None,
+    ) -> Remembered:
+        """Change fields of something over what is believed of it, or a part of that time, and nowhere else: its other fields, its gaps and its end
+        stay. A whole new description is `remember` with `revises`."""
+        store, before = self._desk.store, self._desk.view()
+        with store.transaction(author=who(ctx)):
+            done = store.amend(
+                id,
+                fields,
+                valid_from=valid_from,
+                valid_to=valid_to,
+                reason=reason,
+                source=source,
+                if_number=if_number,
+            )
+        return self._remembered("amended" if done.recorded_at > before.at.tx else "confirmed", done, before)
 
     # ------------------------------------------------------------------ record_event
 
@@ -249,13 +297,19 @@ class Writes:
         valid_from: Annotated[
             str | None, Field(description="Since when. Left out: since `by` began to hold.")
         ] = None,
+        if_number: IfNumber = None,
         ctx: Context | None = None,
     ) -> Replaced:
         """The world moved on: `old` was true until `by` began. Its past stays readable. Says what rests on the old one and is shaky now."""
         name, store = who(ctx), self._desk.store
         with store.transaction(author=name):
             link = store.supersede(
-                old, by=by, reason=reason, valid_from=valid_from, created_by=f"agent:{name}"
+                old,
+                by=by,
+                reason=reason,
+                valid_from=valid_from,
+                created_by=f"agent:{name}",
+                if_number=if_number,
             )[0]
         view = self._desk.view()
         return Replaced(
@@ -281,6 +335,7 @@ class Writes:
                 description="It was right and ceased to be true then, with nothing in its place: it ends, and is not taken back."
             ),
         ] = None,
+        if_number: IfNumber = None,
         ctx: Context | None = None,
     ) -> TakenBack:
         """It should not have been recorded: stop believing it, over all time or a part. What was believed before stays readable with `tx`.
@@ -292,9 +347,11 @@ class Writes:
         store = self._desk.store
         with store.transaction(author=who(ctx)):
             if ended_at is not None:
-                store.end(id, at=ended_at, reason=reason)
+                store.end(id, at=ended_at, reason=reason, if_number=if_number)
             else:
-                store.retract(id, valid_from=valid_from, valid_to=valid_to, reason=reason)
+                store.retract(
+                    id, valid_from=valid_from, valid_to=valid_to, reason=reason, if_number=if_number
+                )
         view = self._desk.view()
         node = view.inspect(id).node
         return TakenBack(

@@ -20,7 +20,7 @@ from tests.support.agent import Agent, agent
 pytestmark = pytest.mark.in_process("its tools ask the store in process")
 
 READS = ["search", "get", "what_superseded", "history", "why", "timeline", "diff", "trace", "schema", "cypher", "events"]  # fmt: skip
-WRITES = ["remember", "record_event", "supersede", "retract", "link"]
+WRITES = ["remember", "amend", "record_event", "supersede", "retract", "link"]
 MARCH = "2026-03-01T00:00:00Z"
 
 

@@ -162,6 +162,30 @@ def test_a_message_has_its_thread_and_sender(ana, store):
     assert ("t", "bo", "tr1", True) == (event.thread, event.sender, event.trace_id, event.authorized)
 
 
+def test_a_field_is_amended_where_it_holds_and_nowhere_else(ana, store):
+    ana.ask("remember", statement="the limit", content={"limit": 100}, id="x", valid_from="2026-01-01", valid_to="2026-01-20")
+    done = ana.ask("amend", id="x", fields={"limit": 300}, valid_from="2026-01-10", reason="measured", if_number=1)
+
+    assert "amended" == done["outcome"]
+    assert [(100, 1), (300, 2)] == [(row.content["limit"], row.number) for row in store.history("x")]
+    assert "confirmed" == ana.ask("amend", id="x", fields={"limit": 300}, valid_from="2026-01-10")["outcome"]
+
+
+def test_who_expects_another_version_is_shown_what_holds(ana):
+    ana.ask("remember", statement="weekly", id="x")
+    ana.ask("remember", statement="daily", revises="x", if_number=1)
+
+    assert "version 2 holds now: 'daily'" in ana.refused("remember", statement="monthly", revises="x", if_number=1)
+    assert "version 2 holds now" in ana.refused("retract", id="x", reason="wrong", if_number=1)
+    assert "if_number= is of a node" in ana.refused("remember", statement="monthly", if_number=1)
+
+
+def test_the_same_description_again_is_confirmed(ana):
+    ana.ask("remember", statement="weekly", id="x")
+
+    assert "confirmed" == ana.ask("remember", statement="weekly", revises="x")["outcome"]
+
+
 def test_to_supersede_says_what_is_shaky_by_it(ana):
     ana.ask("remember", statement="sessions", id="old", valid_from="2026-01-01")
     ana.ask("remember", statement="tokens", id="new", valid_from="2026-02-01")
