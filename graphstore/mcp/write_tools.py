@@ -142,10 +142,7 @@ class Writes:
         )  # fmt: skip
         before = self._desk.view()
         if revises is not None:
-            done = self._revise(revises, new, if_number)
-            return self._remembered(
-                "revised" if done.recorded_at > before.at.tx else "confirmed", done, before
-            )
+            return self._remembered("revised", self._revise(revises, new, if_number), before)
         if if_number is not None:
             raise InvalidError("if_number= is of a node that revises= names. Leave it out for something new.")
         known = self._known(new)
@@ -153,8 +150,7 @@ class Writes:
             with self._desk.store.transaction(author=new.author):
                 self._desk.store.confirm(known.id, reason=reason or "stated again", source=new.origin)
             return self._remembered("confirmed", known, before)
-        node = self._add(new)
-        return self._remembered("new" if node.recorded_at > before.at.tx else "confirmed", node, before)
+        return self._remembered("new", self._add(new), before)
 
     def _add(self, new: _Statement) -> Node:
         store = self._desk.store
@@ -189,12 +185,13 @@ class Writes:
         return None
 
     def _remembered(self, outcome: Any, node: Node, before: View) -> Remembered:
+        """What was done; what was said before already was confirmed at most."""
         view = self._desk.view()
         closed = [link for link in view.supersedes(node.id) if link.recorded_at > before.at.tx]
         found = view.inspect(node.id).node
         return Remembered(
             at=at(view),
-            outcome=outcome,
+            outcome=outcome if node.recorded_at > before.at.tx else "confirmed",
             thing=thing(view, found),
             closed=tuple(_ends(view, closed)),
             conflicts=tuple(_conflicts(view, found)) if isinstance(found, Node) else (),
@@ -232,7 +229,7 @@ class Writes:
                 source=source,
                 if_number=if_number,
             )
-        return self._remembered("amended" if done.recorded_at > before.at.tx else "confirmed", done, before)
+        return self._remembered("amended", done, before)
 
     # ------------------------------------------------------------------ record_event
 

@@ -617,7 +617,7 @@ class Store(WholeStore):
     def compare(self, other: Reader | str) -> ViewDiff:
         """What another view has that this has not, and the other way round; or what a branch has, by its name: this now against the branch now.
 
-        Between two lines of belief a node is changed when its contents differ, whatever the numbers of its versions.
+        A node is changed when its content, text or tags differ, whatever the numbers of its versions.
         """
         if not isinstance(other, str):
             return super().compare(other)

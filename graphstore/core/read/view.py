@@ -346,9 +346,9 @@ class Reader(Painted):
         return [event for _, _, event in sorted(found, key=lambda each: each[:2])]
 
     def compare(self, other: Reader) -> ViewDiff:
-        """What `other` has that this has not (added), the other way round (removed), and nodes described by another version (changed).
+        """What `other` has that this has not (added), the other way round (removed), and nodes with another content, text or tags (changed).
 
-        `other` may be a view of a branch: then a node is changed when its description differs there, whatever the number of its version.
+        `other` may be a view of a branch.
         """
         if not isinstance(other, Reader) or other._core.journal is not self._core.journal:
             raise InvalidError("compare wants another view of the same store.")
