@@ -10,7 +10,7 @@ import json
 import math
 import re
 import tomllib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, tzinfo
@@ -25,7 +25,7 @@ from graphstore.imports.import_report import Damage, ImportReport
 from graphstore.imports.row_files import Row, Unreadable, rows_of
 from graphstore.store import registry
 from graphstore.values.models import Event
-from graphstore.values.period import OPEN, Instant, exactly, instant, moment
+from graphstore.values.period import OPEN, Instant, Period, exactly, instant, moment, without_all
 
 if TYPE_CHECKING:
     from graphstore.imports.git import GitReport
@@ -442,6 +442,7 @@ class _Table:
         self.kinds: dict[str, str] = {}
         self.damaged: list[tuple[int, str]] = []
         self.written: dict[str, _Row] = {}
+        self.standing: defaultdict[str, list[tuple[_Row, Period]]] = defaultdict(list)
         self.waiting: dict[str, list[tuple[_Row, int]]] = {}
         self.stated: Counter[str] = Counter()
         self.counts = {"nodes": 0, "versions": 0, "links": 0}
@@ -560,22 +561,36 @@ class _Table:
             )  # fmt: skip
             self.counts["nodes"] += 1
         before = self.written.get(record.id)
-        if before and before.number == node.number:
+        if (
+            before
+            and before.number == node.number
+            and before.record.times["tx_from"] == record.times["tx_from"]
+        ):
             before.number = 0  # of the same instant and wholly replaced: its number is used again
         row.number = node.number
         self.written[record.id] = row
+        self.standing[record.id].append((row, (instant(began), instant(end))))
         self.counts["versions"] += 1
 
     def _take_back(self, row: _Row) -> None:
-        """Retract what is left of a row: a later row may have taken its place already."""
+        """Retract what is left of a row: a later row may have taken its place already, or says the same over a part of it."""
+        others = [(other, during) for other, during in self.standing[row.record.id] if other is not row]
+        self.standing[row.record.id] = others
         if not row.number:
             return
+        shared = [during for other, during in others if other.number == row.number]
         for version in self.store.history(row.record.id):
-            if version.number == row.number:
+            if version.number != row.number:
+                continue
+            whole = (
+                instant(version.valid_from),
+                OPEN if version.valid_to is None else instant(version.valid_to),
+            )
+            for start, stop in without_all(whole, shared):
                 self.store.retract(
                     row.record.id,
-                    valid_from=version.valid_from,
-                    valid_to=version.valid_to,
+                    valid_from=moment(start),
+                    valid_to=moment(stop),
                     reason="not in the source any more",
                 )
 

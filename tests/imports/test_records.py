@@ -174,6 +174,17 @@ def test_a_row_is_believed_from_its_tx_from_to_its_tx_to(store):
         store.as_of(valid="2024-01-20", tx="2024-03-10").node("plan")
 
 
+def test_a_row_that_says_the_same_stays_where_the_one_before_it_goes(store):
+    rows = [
+        {"id": "plan", "says": "monday", "from": "2024-01-01", "seen": "2024-01-10", "gone": "2024-03-10"},
+        {"id": "plan", "says": "monday", "from": "2024-02-01", "seen": "2024-02-10"},
+    ]
+    mapping = {name: HISTORY_MAPPING[name] for name in HISTORY_MAPPING if name != "links"}
+    import_rows(store, rows, mapping)
+
+    assert ["2024-02-01"] == [f"{row.valid_from:%F}" for row in store.history("plan")]
+
+
 def test_a_link_waits_for_its_target_and_stays_while_a_row_states_it(store):
     import_rows(store, HISTORY, HISTORY_MAPPING)
     links = {
