@@ -616,6 +616,7 @@ class Oracle:
                 raise Refused(InvalidError, ConflictError, NotFoundError)
             if not self._alive(id):
                 raise Refused(NotFoundError)
+            self._expect(id, if_number)
             self._end_life(id)
             self._let_go(id, ALWAYS)
             return
@@ -882,7 +883,7 @@ class Oracle:
         self, id: str, *, valid_from: datetime | None = None, valid_to: datetime | None = None
     ) -> None:
         if not any(link["id"] == id for link in self.links):
-            raise Refused(NotFoundError)
+            raise Refused(NotFoundError, *self._empty(valid_from, valid_to))
         self._unlink([link for link in self._now_links() if link["id"] == id], valid_from, valid_to)
 
     @verb
@@ -894,10 +895,13 @@ class Oracle:
         self._known(source, target)
         self._unlink(self._alike(source, kind, target), valid_from, valid_to)
 
+    def _empty(self, valid_from: datetime | None, valid_to: datetime | None) -> list[type[GraphStoreError]]:
+        return [InvalidError] if (valid_from or START) >= (valid_to or END) else []
+
     def _unlink(self, rows: list[Row], valid_from: datetime | None, valid_to: datetime | None) -> None:
         span = (valid_from or START, valid_to or END)
-        if span[0] >= span[1]:
-            raise Refused(InvalidError)
+        if self._empty(valid_from, valid_to):
+            raise Refused(InvalidError, *([] if rows else [NotFoundError]))
         rows = [link for link in rows if common(valid(link), span)]
         if not rows:
             raise Refused(NotFoundError)
@@ -1002,7 +1006,8 @@ class Oracle:
             id for id, event in self.events.items()
             if type in REPEATING
             and (event["type"], event["description"]) == (type, description)
-            and self.bare_standing(id, self.block, self.block) in ("stands", "not_yet")
+            and self._alive(id)
+            and not any(covers(link, self.block) for link in self._takers(id, self.block))
         ]  # fmt: skip
         if not alike:
             raise Undecided("it would be a new event, under an id of the store's own")

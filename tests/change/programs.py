@@ -111,8 +111,9 @@ def _step(chance: random.Random, oracle: Oracle, prefix: str) -> Step | None:
         return Step("supersede", (other,), {"by": id, "valid_from": chance.choice([None, *DAYS])})
     if verb == "link":
         kinds = ["derived_from", "derived_from", "supports", "caused_by", "part_of", "corrects"]
-        ends = chance.choice([(id, other), (other, id)])
-        return Step("link", (ends[0], chance.choice(kinds), ends[1]), span if chance.random() < 0.5 else {})
+        ends, kind = chance.choice([(id, other), (other, id)]), chance.choice(kinds)
+        by_itself = kind != "part_of" and chance.random() < 0.5  # a part is one from when it is told
+        return Step("link", (ends[0], kind, ends[1]), {} if by_itself else span)
     links = [link for link in oracle._now_links() if {link["source"], link["target"]} <= set(mine)]
     if verb == "unlink" and links:
         link = chance.choice(links)

@@ -186,7 +186,6 @@ def test_what_was_built_on_a_transaction_hinders_its_undo() -> None:
 # ---------------------------------------------------------------------- merging
 
 
-@pytest.mark.xfail(reason="a merge carries what a branch believes, not yet what was done there")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_after_a_merge_without_conflict_every_word_is_what_the_branch_said(seed: int) -> None:
     chance, hours = random.Random(seed), Hours()

@@ -38,6 +38,7 @@ class Line:
         self.oracle = oracle
         self.link_ids = link_ids
         self.remembered: list[tuple[datetime, datetime, Any]] = []
+        self.since = oracle.last if name else START
 
 
 class Forking(Histories):
@@ -62,6 +63,7 @@ class Forking(Histories):
         self.share_instants()
         self.here = line
         self.oracle, self.link_ids, self.remembered = line.oracle, line.link_ids, line.remembered
+        self.since = line.since
         self.store = self.trunk if line.name is None else self.trunk.on(line.name)
         for reader in (self.follower, self.reader):
             if reader is not None:

@@ -104,6 +104,8 @@ LINK_FIELDS = (
     "valid_from", "valid_to", "tx_from", "tx_to",
 )  # fmt: skip
 
+LINK_PERIODS = ("id", "source", "kind", "target", "reason", "valid_from", "valid_to", "tx_from", "tx_to")
+
 settings.register_profile("ci", max_examples=500, stateful_step_count=50)
 settings.register_profile("fuzz", max_examples=5_000, stateful_step_count=80)
 settings.register_profile("quick", max_examples=50, stateful_step_count=25)
@@ -185,6 +187,7 @@ class Histories(RuleBasedStateMachine):
         self.remembered: list[tuple[datetime, datetime, Any]] = []
         self.link_ids: list[str] = []
         self.names: dict[str, str] = {}
+        self.since = START  # what was told before belongs to another line
         self.follower: Any = None
         self.follower_seen = NOON - DAY
 
@@ -411,6 +414,56 @@ class Histories(RuleBasedStateMachine):
             assert done[0] == done[1].number
 
     @rule(
+        id=node,
+        patch=st.dictionaries(st.sampled_from(["colour", "size"]), word, min_size=1),
+        span=span,
+        whole=st.booleans(),
+    )
+    def amend(self, id: str, patch: dict[str, str], span: Any, whole: bool) -> None:
+        more = {} if whole else span
+        done = self.both(
+            lambda: self.oracle.amend(id, patch, **more), lambda: self.store.amend(id, patch, **more)
+        )
+        if done and done[0]:
+            assert done[0] == sorted({row.number for row in self.store.history(id)} & set(done[0]))
+
+    @rule(
+        verb=st.sampled_from(["revise", "end", "retract", "confirm"]),
+        id=thing,
+        offset=st.sampled_from([0, 0, 1]),
+        at=day,
+    )
+    def when_it_is_still(self, verb: str, id: str, offset: int, at: datetime) -> None:
+        """A write that is meant for one version: refused where another one stands."""
+        number = (self.oracle._number_now(id) if id in self.oracle.nodes else None) or 1
+        given = {
+            "revise": [{"colour": "blue"}], "end": [], "retract": [], "confirm": [],
+        }[verb]  # fmt: skip
+        more = {"if_number": number + offset, **({"at": at} if verb == "end" else {})}
+        why = {"reason": "looked at"} if verb in ("retract", "confirm") else {}
+        self.both(
+            lambda: getattr(self.oracle, verb)(id, *given, **more),
+            lambda: getattr(self.store, verb)(id, *given, **more, **why),
+        )
+
+    @rule(id=node, colour=word, span=span, minor=st.booleans(), tags=tags)
+    def revise_in_passing(self, id: str, colour: str, span: Any, **more: Any) -> None:
+        self.both(
+            lambda: self.oracle.revise(id, {"colour": colour}, **span, **more),
+            lambda: self.store.revise(id, {"colour": colour}, **span, **more),
+        )
+
+    @precondition(lambda self: self.block is None)
+    @rule(back=st.sampled_from([0, 0, 0, 1, 2, 5]))
+    def undo(self, back: int) -> None:
+        """Mostly the last transaction; what others built on is refused."""
+        _, txs = self.oracle.instants()
+        mine = [tx for tx in txs if tx > self.since]
+        if back < len(mine):
+            tx = mine[-1 - back]
+            self.both(lambda: self.oracle.undo(tx), lambda: self.store.undo(tx, reason="a slip"))
+
+    @rule(
         old=st.lists(thing, min_size=1, max_size=2, unique=True),
         by=thing,
         reason=reason,
@@ -455,6 +508,18 @@ class Histories(RuleBasedStateMachine):
         id = self.link_ids[which % len(self.link_ids)]
         more = {} if whole else span
         self.both(lambda: self.oracle.unlink(id, **more), lambda: self.store.unlink(id, **more))
+
+    @precondition(lambda self: self.link_ids)
+    @rule(which=number, turned_round=st.booleans(), span=span, whole=st.booleans())
+    def unlink_by_sentence(self, which: int, turned_round: bool, span: Any, whole: bool) -> None:
+        """Every link that says so, by what it says."""
+        id = self.link_ids[which % len(self.link_ids)]
+        said = next((link for link in self.oracle.links if link["id"] == id), None)
+        if said is None:
+            return
+        ends = (said["target"], said["source"]) if turned_round else (said["source"], said["target"])
+        more = {"source": ends[0], "kind": said["kind"], "target": ends[1], **({} if whole else span)}
+        self.both(lambda: self.oracle.unlink_said(**more), lambda: self.store.unlink(**more))
 
     @rule(
         id=event,
@@ -508,8 +573,20 @@ class Histories(RuleBasedStateMachine):
         view = self.store.as_of(valid=valid, tx=tx)
         self.oracle.handed = max(self.oracle.handed, tx)
         answers = everything(view)
-        self.compare(answers, valid, tx)
+        self.compare({**answers, ("links",): self.links_of(view)}, valid, tx)
         self.remembered.append((valid, tx, answers))
+
+    def links_of(self, view: Any) -> dict[tuple[str, ...], Any]:
+        """What a view says of the history of each link that is known now."""
+        found = {}
+        for id in self.link_ids[-8:]:
+            for read in ("history", "versions"):
+                found[read, id] = asked(getattr(view, read), id)
+            said = next((link for link in self.oracle.links if link["id"] == id), None)
+            if said:
+                sentence = said["source"], said["kind"], said["target"]
+                found["said", *sentence] = asked(view.link_history, *sentence)
+        return found
 
     @precondition(lambda self: self.block is not None)
     @rule()
@@ -553,7 +630,8 @@ class Histories(RuleBasedStateMachine):
         self.follower.refresh()
         valid, tx = self.coordinate(v, t, jitter)
         if tx <= self.oracle.last:
-            self.compare(everything(self.follower.as_of(valid=valid, tx=tx)), valid, tx)
+            view = self.follower.as_of(valid=valid, tx=tx)
+            self.compare({**everything(view), ("links",): self.links_of(view)}, valid, tx)
 
     def compare(self, got: dict[tuple[Any, ...], Any], v: datetime, t: datetime) -> None:
         """Every answer is what the oracle says at (v, t)."""
@@ -578,6 +656,7 @@ class Histories(RuleBasedStateMachine):
         settled = {found.link.id for found in got["contradictions", "settled"]}
         assert o.contradictions(v, t, settled=True) == settled, where
         self.compare_shaky(got["shaky",], v, t, where)
+        self.compare_links(got["links",], t, where)
         for id in THINGS:
             if o.known(id, t):
                 self.compare_thing(got, id, v, t, f"{id} {where}")
@@ -671,6 +750,24 @@ class Histories(RuleBasedStateMachine):
                 assert at in (link.source, link.target), where
                 at = link.target if link.kind in RESTING else link.source
             assert at == one.root.id, where
+
+    def compare_links(self, got: dict[tuple[str, ...], Any], t: datetime, where: str) -> None:
+        """The history of each link, by its id and by its sentence."""
+        o = self.oracle
+        for key, rows in got.items():
+            expected = {
+                "history": lambda id: o.link_rows(id, t),
+                "versions": lambda id: o.link_rows(id, t, every=True),
+                "said": lambda *sentence: o.link_history(*sentence, t),
+            }[key[0]](*key[1:])
+            fields = LINK_PERIODS
+            if isinstance(rows, type):
+                assert not expected, (key, where)
+            else:
+                assert [picked(row, fields) for row in expected] == [plain(row, fields) for row in rows], (
+                    key,
+                    where,
+                )
 
     def compare_references(
         self, got: dict[tuple[Any, ...], Any], id: str, v: datetime, t: datetime, where: str
