@@ -61,6 +61,7 @@ WORDS: dict[str, Word] = {
     "media_path": Word("The medium; hashed if it is there.", "FILE"),
     "members": Word("What is summed up.", "ID...", type="ids"),
     "metadata": Word("A JSON object."),
+    "minor": Word("It says the same: what rests on it does not fall."),
     "most": Word("So many links of a kind from one segment."),
     "name": Word("The branch's name.", "NAME"),
     "new": Word("Another's.", "NEW"),

@@ -248,6 +248,14 @@ def _end(word: str) -> Callable[[Asked], Any]:
     return act
 
 
+def _undo(asked: Asked) -> Any:
+    from graphstore.values.period import exactly, instant
+
+    done = asked.call()
+    asked.words = f"took back the transaction of {exactly(instant(done.subject))}; undo {exactly(done.tx)} to have it again."
+    return done
+
+
 def _confirm(asked: Asked) -> Any:
     asked.call()
     found = asked.store.inspect(asked.values["id"])
@@ -555,6 +563,8 @@ _LISTED = (
     Command("end", WRITE, "It was true until then.", "end", _end("ended")),
     Command("retract", WRITE, "It was never true, over all or part of its time.", "retract", _end("retracted"), words={
         "reason": Word("Why it should not have been recorded.", "WHY")}),
+    Command("undo", WRITE, "Take back one transaction.", "undo", _undo, without="author", words={
+        "tx": Word("Its tx, as changes shows it.", "TX"), "reason": Word("Why it should not have been written.", "WHY")}),
     Command("confirm", WRITE, "It still holds, whatever it rests on.", "confirm", _confirm, words={"reason": Word("What was looked at.", "WHY")}),
     Command("fold", WRITE, "Sum up several things in one.", "fold", _fold, _node("folded into")),
     Command("consolidate", WRITE, "Propose what to sum up in one, or do it.", "consolidation.consolidate", _consolidate, without="summarise", words={

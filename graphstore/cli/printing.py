@@ -7,6 +7,7 @@ import io
 import os
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
@@ -36,7 +37,7 @@ from graphstore.values.models import (
     clauses,
     words,
 )
-from graphstore.values.period import when
+from graphstore.values.period import exactly, when
 from graphstore.values.text import clean, line
 
 if TYPE_CHECKING:
@@ -93,6 +94,13 @@ def _literal(text: str) -> str:
 
 def _field(value: object) -> str:
     return value.isoformat().replace("+00:00", "Z") if isinstance(value, datetime) else cell(value)
+
+
+def _apart(instants: Iterable[datetime]) -> dict[datetime, str]:
+    """Instants as a person reads them, those that share a second with its fraction."""
+    each = set(instants)
+    shown = Counter(map(when, each))
+    return {at: when(at) if shown[when(at)] == 1 else exactly(at) for at in each}
 
 
 def cell(value: object) -> str:
@@ -282,7 +290,8 @@ def _several(values: Sequence[Any], out: Console) -> None:
             for chain in values:
                 _chain(chain, out)
         case [Change(), *_]:
-            rows = [(one.tx, one.verb, one.subject, one.author, one.reason) for one in values]
+            tx = _apart([one.tx for one in values])
+            rows = [(tx[one.tx], one.verb, one.subject, one.author, one.reason) for one in values]
             table(("tx", "verb", "subject", "author", "reason"), rows, out)
         case _:
             table(("",), [(value,) for value in values], out)

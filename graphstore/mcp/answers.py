@@ -28,7 +28,7 @@ from graphstore.values.models import (
     Version,
     words,
 )
-from graphstore.values.period import during, when
+from graphstore.values.period import during, exactly, when
 from graphstore.values.text import because, line
 
 STATEMENT = 400
@@ -480,7 +480,18 @@ class Report(Answer):
             yield f"{event['timestamp']} {event['id']} [{event['type']}] {line(event['description'], STATEMENT)}{tail}"
 
 
-class Remembered(Answer):
+class Written(Answer):
+    """What the answers of tools that write have: `tx`, the transaction, by which `undo` takes it back; none where nothing was written."""
+
+    tx: datetime | None = None
+
+    def _tail(self) -> Iterable[str]:
+        if self.tx is not None:
+            yield f"(written at tx {exactly(self.tx)})"
+        yield from super()._tail()
+
+
+class Remembered(Written):
     """What `remember` or `amend` did: `new`, `revised`, `amended`, or `confirmed` (it was known already; nothing was added). `closed` is what it took the place of;
     `conflicts` what stands and seems to disagree: decide with `supersede`, `retract`, or leave both."""
 
@@ -495,7 +506,7 @@ class Remembered(Answer):
         yield from (f"  seems to disagree with {each}" for each in self.conflicts)
 
 
-class Happened(Answer):
+class Happened(Written):
     """What `record_event` did. Not `is_new`: it happened before, and is counted as another occurrence of that event."""
 
     event: Thing
@@ -509,7 +520,7 @@ class Happened(Answer):
         yield from self.warnings
 
 
-class Replaced(Answer):
+class Replaced(Written):
     """What `supersede` did: the link that says so, and how the two stand now."""
 
     link: LinkLine
@@ -523,7 +534,7 @@ class Replaced(Answer):
         yield from (f"  rests on it and is shaky now: {each}" for each in self.now_shaky)
 
 
-class TakenBack(Answer):
+class TakenBack(Written):
     """What `retract` did, and what rests on it and is shaky now: look at each, then revise, retract or confirm it."""
 
     how: Literal["retracted", "ended"]
@@ -535,7 +546,20 @@ class TakenBack(Answer):
         yield from (f"  rests on it and is shaky now: {each}" for each in self.now_shaky)
 
 
-class Linked(Answer):
+class Undone(Written):
+    """What `undo` did: `undone` is the transaction it took back, `operations` what that was, `things` how each stands now. Undo its own `tx` to have
+    it again."""
+
+    undone: datetime
+    operations: tuple[str, ...] = ()
+    things: tuple[Thing, ...] = ()
+
+    def _lines(self) -> Iterable[str]:
+        yield f"took back what was written at {exactly(self.undone)}: {'; '.join(self.operations)}"
+        yield from (f"  now: {each}" for each in self.things)
+
+
+class Linked(Written):
     """What `link` did. Not `is_new`: the link was there already."""
 
     link: LinkLine

@@ -12,6 +12,8 @@ import inspect
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from functools import partial, wraps
 from typing import Annotated, Any, NamedTuple, Protocol, TypeVar
 
@@ -138,6 +140,13 @@ def parts(field: str, items: Sequence[Any]) -> list[Part]:
     return [Part(field, item) for item in items]
 
 
+@dataclass
+class Written:
+    """What became of a block that writes: the tx of its transaction, None where nothing was written."""
+
+    tx: datetime | None = None
+
+
 class Desk:
     """A store as its tools see it. `query_seconds`: how long a Cypher text may run."""
 
@@ -153,6 +162,15 @@ class Desk:
         if self.store.read_only:
             self.store.refresh()
         return self.store._read_once(valid, tx)
+
+    @contextmanager
+    def writing(self, author: str) -> Iterator[Written]:
+        """A block that is one transaction of an author. Afterwards it says at what tx, if anything was written."""
+        with self.store.transaction(author=author):
+            tx = self.store.as_of().at.tx
+            yield (written := Written())
+        done = self.store.changes(since=tx - timedelta(microseconds=1))
+        written.tx = tx if done and done[0].tx == tx else None
 
     def whole(self, given: Any) -> Any:
         """An id, or several, as an agent gave it: a unique beginning of a generated one is made whole."""

@@ -66,7 +66,8 @@ Answers fit in budget_tokens. Where `left_out` is above 0, call again with curso
 """
 _WRITING = """\
 - To write: remember (give a key when only one value can hold; say valid_from when it is older than today, and always a reason), amend, record_event, \
-supersede, retract, link. Nothing is ever lost: superseded is no longer true, retracted should never have been recorded.
+supersede, retract, link. Nothing is ever lost: superseded is no longer true, retracted should never have been recorded. A slip of your own: undo, \
+with the `tx` of the answer to it.
 """
 
 
@@ -143,6 +144,7 @@ def _offers(desk: Desk) -> list[Offer]:
         Offer(writes.record_event, "Record an event", reads=False),
         Offer(writes.supersede, "Supersede", reads=False, idempotent=True),
         Offer(writes.retract, "Retract", reads=False, destructive=True),
+        Offer(writes.undo, "Undo", reads=False),
         Offer(writes.link, "Link", reads=False, idempotent=True),
     ]
 

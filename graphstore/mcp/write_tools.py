@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
+from datetime import timedelta
 from typing import Annotated, Any, NamedTuple
 
 from mcp.server.mcpserver import Context
 from pydantic import Field
 
 from graphstore.core.read.view import View
-from graphstore.errors import InvalidError
+from graphstore.errors import InvalidError, NotFoundError
 from graphstore.mcp.answers import (
     Happened,
     Linked,
@@ -17,18 +19,19 @@ from graphstore.mcp.answers import (
     Replaced,
     TakenBack,
     Thing,
+    Undone,
     at,
     disagreement,
     link_line,
     thing,
     things,
 )
-from graphstore.mcp.desk import Desk, who, whole_ids
+from graphstore.mcp.desk import Desk, Written, who, whole_ids
 from graphstore.mcp.read_tools import RESTS, Id
 from graphstore.memory import recall
 from graphstore.values import sameness
-from graphstore.values.models import UPRIGHT, Link, Node
-from graphstore.values.period import BEGINNING, iso
+from graphstore.values.models import UPRIGHT, Change, Inspection, Link, Node
+from graphstore.values.period import BEGINNING, instant, iso, moment
 from graphstore.values.text import given_text
 
 _ALIKE = 10  # of what a search finds, so many are looked at for the same and for the opposite
@@ -108,7 +111,10 @@ class Writes:
             Ids | None, Field(description="Ids of what it takes the place of: these end where it begins.")
         ] = None,
         corrects: Annotated[
-            Ids | None, Field(description="Ids of what it corrects, which stand all the same.")
+            Ids | None,
+            Field(
+                description="Ids of what it corrects: these were never so while this holds, and are taken back there."
+            ),
         ] = None,
         derived_from: Annotated[
             Ids | None, Field(description="Ids of what it rests on: when these fall, it is shaky.")
@@ -141,36 +147,37 @@ class Writes:
             valid_from, valid_to, reason, source, id, linked, author=who(ctx),
         )  # fmt: skip
         before = self._desk.view()
-        if revises is not None:
-            return self._remembered("revised", self._revise(revises, new, if_number), before)
-        if if_number is not None:
+        if revises is None and if_number is not None:
             raise InvalidError("if_number= is of a node that revises= names. Leave it out for something new.")
-        known = self._known(new)
-        if known is not None:
-            with self._desk.store.transaction(author=new.author):
-                self._desk.store.confirm(known.id, reason=reason or "stated again", source=new.origin)
-            return self._remembered("confirmed", known, before)
-        return self._remembered("new", self._add(new), before)
+        known = None if revises is not None else self._known(new)
+        with self._desk.writing(new.author) as written:
+            node = self._write(new, known, revises, if_number)
+        return self._remembered("new" if revises is None else "revised", node, before, written)
+
+    def _write(self, new: _Statement, known: Node | None, revises: str | None, if_number: int | None) -> Node:
+        if revises is not None:
+            return self._revise(revises, new, if_number)
+        return self._add(new) if known is None else self._confirm(known, new)
+
+    def _confirm(self, known: Node, new: _Statement) -> Node:
+        self._desk.store.confirm(known.id, reason=new.reason or "stated again", source=new.origin)
+        return known
 
     def _add(self, new: _Statement) -> Node:
-        store = self._desk.store
-        with store.transaction(author=new.author):
-            return store.add_node(
-                new.kind, new.content, id=new.id, key=new.key, text=new.text, tags=new.tags or (),
-                valid_from=new.valid_from, valid_to=new.valid_to, reason=new.reason, source=new.origin, **new.linked,
-            )  # fmt: skip
+        return self._desk.store.add_node(
+            new.kind, new.content, id=new.id, key=new.key, text=new.text, tags=new.tags or (),
+            valid_from=new.valid_from, valid_to=new.valid_to, reason=new.reason, source=new.origin, **new.linked,
+        )  # fmt: skip
 
     def _revise(self, id: str, new: _Statement, if_number: int | None) -> Node:
         if any((new.key, new.id, *new.linked.values())):
             raise InvalidError(
                 "revises= describes a node anew; key=, id=, supersedes=, corrects= and derived_from= are for something new. Leave them out."
             )
-        store = self._desk.store
-        with store.transaction(author=new.author):
-            return store.revise(
-                id, new.content, valid_from=new.valid_from, valid_to=new.valid_to, reason=new.reason,
-                source=new.origin, text=new.text, tags=new.tags, trigger="agent", if_number=if_number,
-            )  # fmt: skip
+        return self._desk.store.revise(
+            id, new.content, valid_from=new.valid_from, valid_to=new.valid_to, reason=new.reason,
+            source=new.origin, text=new.text, tags=new.tags, trigger="agent", if_number=if_number,
+        )  # fmt: skip
 
     def _known(self, new: _Statement) -> Node | None:
         """A node that states the same already where this would begin to hold. A key, an id, an end or links make it something new."""
@@ -184,13 +191,14 @@ class Writes:
                 return node
         return None
 
-    def _remembered(self, outcome: Any, node: Node, before: View) -> Remembered:
+    def _remembered(self, outcome: Any, node: Node, before: View, written: Written) -> Remembered:
         """What was done; what was said before already was confirmed at most."""
         view = self._desk.view()
         closed = [link for link in view.supersedes(node.id) if link.recorded_at > before.at.tx]
         found = view.inspect(node.id).node
         return Remembered(
             at=at(view),
+            tx=written.tx,
             outcome=outcome if node.recorded_at > before.at.tx else "confirmed",
             thing=thing(view, found),
             closed=tuple(_ends(view, closed)),
@@ -219,7 +227,7 @@ class Writes:
         """Change fields of something over what is believed of it, or a part of that time, and nowhere else: its other fields, its gaps and its end
         stay. A whole new description is `remember` with `revises`."""
         store, before = self._desk.store, self._desk.view()
-        with store.transaction(author=who(ctx)):
+        with self._desk.writing(who(ctx)) as written:
             done = store.amend(
                 id,
                 fields,
@@ -229,7 +237,7 @@ class Writes:
                 source=source,
                 if_number=if_number,
             )
-        return self._remembered("amended", done, before)
+        return self._remembered("amended", done, before, written)
 
     # ------------------------------------------------------------------ record_event
 
@@ -264,7 +272,7 @@ class Writes:
         """Record something that happened. Events are never changed, only linked; an error that comes again is counted as another
         occurrence of the same event."""
         name, store = who(ctx), self._desk.store
-        with store.transaction(author=name):
+        with self._desk.writing(name) as written:
             done = store.record_event(
                 type, description, id=id, occurred_at=occurred_at, source=source, origin="agent", agent=name,
                 related_to=related_to, metadata=metadata, thread=thread, sender=sender, trace_id=trace_id, span_id=span_id,
@@ -273,6 +281,7 @@ class Writes:
         event, view = done.event, self._desk.view()
         return Happened(
             at=at(view),
+            tx=written.tx,
             event=thing(view, event),
             is_new=done.is_new,
             count=event.count,
@@ -299,7 +308,7 @@ class Writes:
     ) -> Replaced:
         """The world moved on: `old` was true until `by` began. Its past stays readable. Says what rests on the old one and is shaky now."""
         name, store = who(ctx), self._desk.store
-        with store.transaction(author=name):
+        with self._desk.writing(name) as written:
             link = store.supersede(
                 old,
                 by=by,
@@ -311,6 +320,7 @@ class Writes:
         view = self._desk.view()
         return Replaced(
             at=at(view),
+            tx=written.tx,
             link=link_line(link),
             old=thing(view, view.inspect(link.target).node),
             by=thing(view, view.inspect(link.source).node),
@@ -342,7 +352,7 @@ class Writes:
                 "ended_at= says it was true until then; valid_from= and valid_to= take back a part. Give the one or the others."
             )
         store = self._desk.store
-        with store.transaction(author=who(ctx)):
+        with self._desk.writing(who(ctx)) as written:
             if ended_at is not None:
                 store.end(id, at=ended_at, reason=reason, if_number=if_number)
             else:
@@ -353,9 +363,41 @@ class Writes:
         node = view.inspect(id).node
         return TakenBack(
             at=at(view),
+            tx=written.tx,
             how="retracted" if ended_at is None else "ended",
             thing=thing(view, node),
             now_shaky=tuple(_shaken(view, node.id)),
+        )
+
+    # ------------------------------------------------------------------ undo
+
+    def undo(
+        self,
+        tx: Annotated[
+            str,
+            Field(
+                min_length=1,
+                description="The transaction: `tx` in the answer of the call that wrote it, or a recorded_at.",
+            ),
+        ],
+        reason: Annotated[
+            str, Field(min_length=1, description="Why it should not have been written. It is kept for ever.")
+        ],
+        ctx: Context | None = None,
+    ) -> Undone:
+        """Take back a slip: all that one call wrote, as if it had not been made; what it closed holds again. Refused, with the ids, where something
+        was built on it since. Undo the undo to have it again."""
+        store = self._desk.store
+        done = store.undo(tx, reason=reason, author=who(ctx))
+        of = moment(instant(done.subject))
+        changes = [each for each in store.changes(since=of - timedelta(microseconds=1)) if each.tx == of]
+        view = self._desk.view()
+        return Undone(
+            at=at(view),
+            tx=done.tx,
+            undone=of,
+            operations=tuple(f"{each.verb} {each.subject}" for each in changes[:_SHOWN]),
+            things=tuple(_subjects(view, changes)),
         )
 
     # ------------------------------------------------------------------ link
@@ -383,13 +425,15 @@ class Writes:
         """Say how two things hang together. The same link again is the same link."""
         store, before = self._desk.store, self._desk.view()
         name = who(ctx)
-        with store.transaction(author=name):
+        with self._desk.writing(name) as written:
             made = store.link(
                 source, kind, target, reason=reason, strength=strength, created_by=f"agent:{name}",
                 confidence="inferred" if inferred else "explicit", valid_from=valid_from, valid_to=valid_to,
             )  # fmt: skip
         view = self._desk.view()
-        return Linked(at=at(view), link=link_line(made), is_new=made.recorded_at > before.at.tx)
+        return Linked(
+            at=at(view), tx=written.tx, link=link_line(made), is_new=made.recorded_at > before.at.tx
+        )
 
 
 def _says(node: Node, new: _Statement) -> bool:
@@ -411,6 +455,17 @@ def _conflicts(view: View, node: Node) -> list[Thing]:
         return []
     found = view.contradictions(limit=_SHOWN, of=node.id)
     return things(view, [disagreement(each, node.id) for each in found])
+
+
+def _subjects(view: View, changes: Iterable[Change]) -> list[Thing]:
+    """The nodes and events that operations were about, as they stand in a view."""
+    found = []
+    for id in dict.fromkeys(each.subject for each in changes):
+        with suppress(NotFoundError):
+            about = view.inspect(id)
+            if isinstance(about, Inspection):
+                found.append(about.node)
+    return things(view, found[:_SHOWN])
 
 
 def _shaken(view: View, id: str) -> list[Thing]:

@@ -18,7 +18,7 @@ from graphstore.remote import codec
 from graphstore.remote.calls import NOT_SENT, Call
 from graphstore.store import registry
 from graphstore.values.inputs import json_object, text_of
-from graphstore.values.models import Event, Node, Value
+from graphstore.values.models import Change, Event, Node, Value
 from graphstore.values.period import instant, iso
 
 
@@ -76,6 +76,11 @@ def _time(call: Call, name: str, value: Any) -> Any:
     return iso(instant(value, name)) if isinstance(value, datetime) else value
 
 
+def _change(call: Call, name: str, value: Any) -> Any:
+    """The instant of a transaction, by one of its changes too."""
+    return _time(call, name, value.tx if isinstance(value, Change) else value)
+
+
 def _object(call: Call, name: str, value: Any) -> Any:
     return json_object(name, value) if isinstance(value, Mapping) else value
 
@@ -122,7 +127,7 @@ def _view(call: Call, name: str, value: Any) -> Any:
 
 
 _SORTS: dict[str, Callable[[Call, str, Any], Any]] = {
-    "time": _time, "object": _object, "function": _named, "memory": _memory, "view": _view, "model": _model,
+    "time": _time, "change": _change, "object": _object, "function": _named, "memory": _memory, "view": _view, "model": _model,
     "event": _model, "messages": _model, "age": _model,
 }  # fmt: skip
 

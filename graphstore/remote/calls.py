@@ -457,6 +457,8 @@ def _taking(sort: str, hint: Any, name: str) -> Callable[[Any], Any] | None:
             return lambda value: _event(value) if isinstance(value, dict) else value
         case "messages":
             return lambda value: [_message(one) for one in value]
+        case "change":
+            return lambda value: value.get("tx", value) if isinstance(value, dict) else value
         case "bytes":
             return lambda value: b64decode(value["base64"]) if isinstance(value, dict) else value
         case "function" if named := next((FUNCTIONS[one] for one in within if one in FUNCTIONS), None):
@@ -481,6 +483,7 @@ FUNCTIONS: dict[str, dict[str, str]] = {
 }
 """The functions that an argument may name, by the name of their type: each with the module it is in."""
 _SORTS: dict[frozenset[str], str] = {
+    frozenset({"Change"}): "change",
     frozenset({"datetime"}): "time",
     frozenset({*FUNCTIONS, "Callable"}): "function",
     frozenset({"Memory"}): "memory",

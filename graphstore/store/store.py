@@ -256,15 +256,15 @@ class Store(WholeStore):
             row = now if now >= 0 else index.now_of[ent][-1]
             confirm(act, row, reason, optional_text("source", source))
 
-    def undo(self, tx: TimeLike | Change, *, reason: str) -> Change:
+    def undo(self, tx: TimeLike | Change, *, reason: str, author: str | None = None) -> Change:
         """Take back one transaction, by its instant or one of its changes: what it opened is closed, and what it closed is open again. Returns the
-        operation, itself a transaction; undone in turn, it counts again.
+        operation, itself a transaction; undone in turn, it counts again. `author`: as of `transaction`.
 
         What the transaction introduced stays known, as retracted. Raises NotFoundError where there is no such transaction; ConflictError, with the
         ids, when something was built on it since or a more trusted source would be taken back; InvalidError inside a transaction.
         """
         text_of("reason", reason)
-        with self._by_itself("undo()"), self._verb() as work:
+        with self._by_itself("undo()"), self._transact(None, author, None) as work, self._core.lock:
             core = self._core
             wanted = tx.tx if isinstance(tx, Change) else tx
             at = Act(core, work).transaction(wanted)

@@ -19,7 +19,7 @@ from tests.support.served import serve_in_process
 from tests.support.world import fill
 
 READS: list[tuple[str, ...]] = [
-    ("show", "jwt"), ("show", "boom"), ("show", "boom", "--as-of", "release"), ("links", "jwt"), ("history", "jwt"), ("history", "jwt", "--all"),
+    ("show", "jwt"), ("show", "boom"), ("show", "boom", "--as-of", "release"), ("links", "jwt"), ("link-history", "jwt", "supersedes", "sessions"), ("history", "jwt"), ("history", "jwt", "--all"),
     ("superseded", "sessions"), ("causes", "boom"), ("effects", "deploy"), ("walk", "jwt", "boom"), ("path", "jwt", "sessions", "--kind", "supersedes"),
     ("link-history", "coffee", "contradicts", "tea"), ("history", "drinks"), ("show", "drinks"), ("superseded", "drinks"),
     ("diff", "jwt", "1", "2"), ("query", "MATCH (n:Node) RETURN n.id, n.valid_from ORDER BY n.id"),
@@ -34,7 +34,7 @@ GROUPED: list[tuple[str, ...]] = [
 ]  # fmt: skip
 WRITES: list[tuple[str, ...]] = [
     ("add", "fact", '{"a": 1}', "--id", "new", "--text", "said anew"), ("revise", "new", '{"a": 2}', "--reason", "better"),
-    ("amend", "new", '{"b": 1}', "--if-number", "2", "--valid-to", "open"),
+    ("amend", "new", '{"b": 1}', "--if-number", "2", "--valid-to", "open"), ("revise", "new", '{"a": 2, "b": 1, "c": 0}', "--minor", "--if-number", "3"),
     ("add", "fact", '{"a": 3}', "--id", "newer"), ("supersede", "new", "--by", "newer", "--reason", "moved on"), ("confirm", "newer", "--reason", "looked"),
     ("link", "newer", "uses", "tea", "--strength", "4"), ("event", "fix", "mended", "--id", "fixed", "--related-to", "boom"),
     ("message", "TEXT", "hello", "--id", "msg", "--sender", "ben", "--occurred-at", "2026-02-02"), ("end", "newer", "--reason", "over"),
@@ -46,7 +46,7 @@ WRITES: list[tuple[str, ...]] = [
 ]  # fmt: skip
 LOCAL = {
     "demo": "makes a store of its own", "init": "makes a store", "restore": "makes a store", "serve": "is the server",
-    "unlink": "in a test of its own", "reembed": "in a test of its own", "import": "in a test of its own", "export": "in a test of its own",
+    "unlink": "in a test of its own", "undo": "in a test of its own", "reembed": "in a test of its own", "import": "in a test of its own", "export": "in a test of its own",
     "index": "in a test of its own", "memorize": "in a test of its own", "mcp": "is a server", "shell": "in its own tests",
 }  # fmt: skip
 
@@ -123,6 +123,26 @@ def test_a_link_is_taken_back(both):
         run("unlink", path, made["id"], "--reason", "wrong")
         assert made["id"] not in run("links", path, "jwt", "--json")
     assert ids[0] != ids[1]
+
+
+def test_a_transaction_is_taken_back(both):
+    for path in both:
+        run("add", path, "fact", '{"says": "a slip"}', "--id", "slip")
+        tx = json.loads(run("changes", path, "--json"))[-1]["tx"]
+        said = run("undo", path, tx, "--reason", "another project", "--author", "ana")
+        last = json.loads(run("changes", path, "--json"))[-1]
+        assert ("undo", tx, "ana", "another project") == (
+            last["verb"],
+            last["subject"],
+            last["author"],
+            last["reason"],
+        )
+        assert said.startswith("took back the transaction of 20")
+        assert json.loads(run("show", path, "slip", "--json"))["node"]["standing"] == "retracted"
+        assert "is taken back already" in refused("undo", path, tx, "--reason", "again")
+        run("undo", path, last["tx"], "--reason", "it was this one")
+        assert json.loads(run("show", path, "slip", "--json"))["node"]["standing"] == "stands"
+        assert "holds now" in refused("retract", path, "slip", "--reason", "x", "--if-number", "7")
 
 
 def test_files_are_read_and_written_through_the_server(both, tmp_path):

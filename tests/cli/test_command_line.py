@@ -22,11 +22,12 @@ from typer.testing import CliRunner
 import graphstore
 from graphstore.cli.command_line import UNLISTED, app
 from graphstore.cli.commands import GROUPS
+from tests.conftest import Clock
 
 ROOT = Path(__file__).parents[2]
 
 COMMANDS = [
-    "demo", "init", "add-node", "revise", "amend", "supersede", "end", "retract", "link", "unlink", "record-event", "get", "links", "history",
+    "demo", "init", "add-node", "revise", "amend", "supersede", "end", "retract", "undo", "link", "unlink", "record-event", "get", "links", "history",
     "what-superseded", "why", "effects", "walk", "path", "diff", "query", "changes", "import", "export", "restore", "verify", "stats",
     "events", "record-message", "timeline", "trace", "evict", "erase", "retention", "review", "resolve", "sweep", "confirm", "shaky", "search", "fold", "trust",
     "memorize", "topic", "latest-on", "snapshot", "snapshots", "consolidate",
@@ -486,6 +487,25 @@ def test_changes_can_be_resumed(folder: Path) -> None:
     assert [change["verb"] for change in changes][:2] == ["add_node", "record_event"] or len(changes) >= 6
     assert answer("changes", folder, "--since", changes[-1]["tx"]) == []
     assert "ana" in run("changes", folder)
+
+
+def test_changes_of_one_second_are_told_apart(tmp_path: Path, clock: Clock) -> None:
+    with graphstore.open(tmp_path / "slips.gs", clock=clock) as store:
+        clock.set(datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC))
+        for id in ("one", "two", "three"):
+            store.add_node("fact", {}, id=id)
+            clock.move(seconds=0.5)
+    told = run("changes", tmp_path / "slips.gs")
+
+    assert (
+        "2026-01-02 03:04:05Z " in told
+        and "2026-01-02 03:04:05.5Z" in told
+        and "2026-01-02 03:04:06Z" in told
+    )
+    run("undo", tmp_path / "slips.gs", "2026-01-02 03:04:05.5Z", "--reason", "a slip")
+    assert ["one", "three"] == sorted(
+        node["n.id"] for node in answer("query", tmp_path / "slips.gs", "MATCH (n:Node) RETURN n.id")
+    )
 
 
 def test_query_sees_the_graph_of_the_coordinate(folder: Path) -> None:

@@ -20,7 +20,7 @@ from tests.support.agent import Agent, agent
 pytestmark = pytest.mark.in_process("its tools ask the store in process")
 
 READS = ["search", "get", "what_superseded", "history", "why", "timeline", "diff", "trace", "schema", "cypher", "events"]  # fmt: skip
-WRITES = ["remember", "amend", "record_event", "supersede", "retract", "link"]
+WRITES = ["remember", "amend", "record_event", "supersede", "retract", "undo", "link"]
 MARCH = "2026-03-01T00:00:00Z"
 
 
@@ -67,7 +67,7 @@ def ana(told: GraphStore) -> Iterator[Agent]:
 # ---------------------------------------------------------------- what is offered
 
 
-def test_there_are_sixteen_tools_with_flat_arguments(ana):
+def test_there_are_eighteen_tools_with_flat_arguments(ana):
     tools = ana.tools()
 
     assert [*READS, *WRITES] == list(tools)

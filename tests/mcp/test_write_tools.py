@@ -163,8 +163,17 @@ def test_a_message_has_its_thread_and_sender(ana, store):
 
 
 def test_a_field_is_amended_where_it_holds_and_nowhere_else(ana, store):
-    ana.ask("remember", statement="the limit", content={"limit": 100}, id="x", valid_from="2026-01-01", valid_to="2026-01-20")
-    done = ana.ask("amend", id="x", fields={"limit": 300}, valid_from="2026-01-10", reason="measured", if_number=1)
+    ana.ask(
+        "remember",
+        statement="the limit",
+        content={"limit": 100},
+        id="x",
+        valid_from="2026-01-01",
+        valid_to="2026-01-20",
+    )
+    done = ana.ask(
+        "amend", id="x", fields={"limit": 300}, valid_from="2026-01-10", reason="measured", if_number=1
+    )
 
     assert "amended" == done["outcome"]
     assert [(100, 1), (300, 2)] == [(row.content["limit"], row.number) for row in store.history("x")]
@@ -175,7 +184,9 @@ def test_who_expects_another_version_is_shown_what_holds(ana):
     ana.ask("remember", statement="weekly", id="x")
     ana.ask("remember", statement="daily", revises="x", if_number=1)
 
-    assert "version 2 holds now: 'daily'" in ana.refused("remember", statement="monthly", revises="x", if_number=1)
+    assert "version 2 holds now: 'daily'" in ana.refused(
+        "remember", statement="monthly", revises="x", if_number=1
+    )
     assert "version 2 holds now" in ana.refused("retract", id="x", reason="wrong", if_number=1)
     assert "if_number= is of a node" in ana.refused("remember", statement="monthly", if_number=1)
 
@@ -211,6 +222,39 @@ def test_to_retract_wants_a_reason_and_says_what_is_shaky_by_it(ana, store):
     assert ("retract", "ana", "a misunderstanding") == (
         store.changes()[-1].verb, store.changes()[-1].author, store.changes()[-1].reason,
     )  # fmt: skip
+
+
+def test_a_slip_is_undone_by_the_tx_of_its_answer(ana, store):
+    ana.ask("remember", statement="deploys on Tuesdays", key="deploy_day", id="tue", valid_from="2026-01-01")
+    slip = ana.ask("remember", statement="deploys on Fridays", key="deploy_day", id="fri")
+    found = ana.ask("undo", tx=slip["tx"], reason="it was another project")
+
+    assert (slip["tx"], ["add_node fri"], [("fri", "retracted")]) == (
+        found["undone"], found["operations"], [(each["id"], each["standing"]) for each in found["things"]],
+    )  # fmt: skip
+    assert ("stands", None) == (store.node("tue").standing, store.node("tue").valid_to)
+    change = store.changes()[-1]
+    assert ("undo", "ana", "it was another project") == (change.verb, change.author, change.reason)
+    assert "took back what was written at" in ana.told("undo", tx=found["tx"], reason="it was this one")
+    assert "fri" == store.nodes(key="deploy_day")[0].id
+
+
+def test_what_was_built_on_is_not_undone_and_named(ana, store):
+    base = ana.ask("remember", statement="sessions", id="base")
+    ana.ask("remember", statement="scale sessions", id="plan", derived_from=["base"])
+
+    assert "'plan'" in ana.refused("undo", tx=base["tx"], reason="never said")
+    assert "there is no transaction at 2025-01-01" in ana.refused("undo", tx="2025-01-01", reason="x")
+    assert "undo" != store.changes()[-1].verb
+
+
+def test_what_wrote_nothing_has_no_tx(ana):
+    ana.ask("remember", statement="a plan", id="plan")
+    ana.ask("remember", statement="a base", id="base")
+    link = {"source": "plan", "kind": "uses", "target": "base"}
+
+    assert [True, False] == ["tx" in ana.ask("link", **link) for _ in range(2)]
+    assert "(written at tx 2026-" in ana.told("retract", id="plan", reason="never so")
 
 
 def test_what_was_true_and_ceased_to_be_ends(ana, store):

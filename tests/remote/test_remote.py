@@ -587,6 +587,45 @@ def test_a_transaction_whose_client_died_is_aborted(store_itself):
         store.node("of the dead")
 
 
+# ---------------------------------------------------------------- what repairs
+
+
+def test_a_slip_is_taken_back_by_its_change_or_its_tx(store_itself):
+    store, url = store_itself
+    with graphstore.open(url, token=TOKENS.write, author="ana") as there:
+        there.add_node("fact", {"says": "tuesday"}, id="tue", key="undone_day")
+        there.add_node("fact", {"says": "friday"}, id="fri", key="undone_day")
+        undone = there.undo(there.changes()[-1], reason="another project")
+        assert ("undo", "ana", "tue") == (undone.verb, undone.author, store.nodes(key="undone_day")[0].id)
+        there.undo(undone.tx, reason="it was this one", author="ben")
+        assert ("ben", "fri") == (store.changes()[-1].author, store.nodes(key="undone_day")[0].id)
+        there.link("fri", "derived_from", "tue")
+        with pytest.raises(ConflictError, match="concerns 'lnk_"):
+            there.undo(store.operations("fri")[0], reason="too late")
+        with there.transaction(), pytest.raises(InvalidError, match=r"undo\(\) inside transaction\(\)"):
+            there.undo(undone, reason="inside")
+        with pytest.raises(InvalidError, match="no time zone"):
+            there.undo(datetime(2026, 1, 1), reason="which zone?")
+
+
+def test_fields_ends_and_expectations_are_those_of_any_store(store_itself):
+    store, url = store_itself
+    with graphstore.open(url, token=TOKENS.write) as there:
+        there.add_node("fact", {"a": 1, "b": 1}, id="fields", valid_from="2026-01-01", valid_to="2026-02-01")
+        there.amend("fields", {"a": 2}, if_number=1)
+        there.revise("fields", {"a": 2, "b": 3}, valid_to=graphstore.OPEN, minor=True, if_number=2)
+        assert ({"a": 2, "b": 3}, None) == (store.node("fields").content, store.node("fields").valid_to)
+        with pytest.raises(ConflictError, match="version 3 holds now"):
+            there.retract("fields", reason="x", if_number=2)
+        there.add_node("fact", {}, id="end of it")
+        there.link("fields", "uses", "end of it", valid_from="2026-01-01")
+        assert store.link_history("fields", "uses", "end of it") == there.link_history(
+            "fields", "uses", "end of it"
+        )
+        there.unlink(source="fields", kind="uses", target="end of it")
+        assert [] == store.links_from("fields")
+
+
 # ---------------------------------------------------------------- a server that is a process
 
 

@@ -159,6 +159,56 @@ def test_who_writes_is_said_beside_the_arguments(disk_store, wire):
     assert ["ada", None, "bob"] == [change.author for change in disk_store.changes()]
 
 
+def test_a_transaction_is_taken_back(disk_store, wire):
+    wire.post("/add_node", fact("old", key="day"))
+    wire.post("/add_node", fact("new", key="day"))
+    (*_, change) = wire.post("/changes", {})
+    undone = wire.post("/undo?author=ana", {"tx": change["tx"], "reason": "another project"})
+
+    assert ("undo", change["tx"], "ana") == (undone["verb"], undone["subject"], undone["author"])
+    assert ["old"] == [node["id"] for node in wire.get("/nodes?key=day")]
+    assert "undo" == wire.post("/undo", {"tx": undone, "reason": "it was this one"})["verb"]
+    assert ["new"] == [node["id"] for node in wire.get("/nodes?key=day")]
+    status, refused, _ = wire.ask("POST", "/undo", {"tx": "2001-01-01", "reason": "x"})
+    assert (404, "NotFoundError") == (status, refused["error"])
+
+
+def test_fields_change_and_an_end_is_open_again_over_the_wire(disk_store, wire):
+    wire.post("/add_node", fact("auth", valid_from="2026-01-10", valid_to="2026-02-10"))
+    wire.post("/amend", {"id": "auth", "patch": {"by": "ana"}, "if_number": 1})
+    content = {**disk_store.history("auth")[0].content, "n": 9}
+    wire.post(
+        "/revise", {"id": "auth", "content": content, "valid_to": "open", "minor": True, "if_number": 2}
+    )
+
+    assert "ana" == disk_store.node("auth").content["by"]
+    assert disk_store.node("auth").valid_to is None
+    status, refused, _ = wire.ask("POST", "/end", {"id": "auth", "if_number": 1})
+    assert (409, "ConflictError") == (status, refused["error"])
+
+
+def test_the_rows_of_a_link_are_told_over_the_wire(disk_store, wire):
+    for id in ("n1", "n2"):
+        wire.post("/add_node", fact(id))
+    wire.post(
+        "/link",
+        {
+            "source": "n1",
+            "kind": "uses",
+            "target": "n2",
+            "valid_from": "2026-01-01",
+            "valid_to": "2026-02-01",
+        },
+    )
+    wire.post("/link", {"source": "n1", "kind": "uses", "target": "n2", "valid_from": "2026-03-01"})
+
+    for told in (
+        wire.get("/link_history?source=n1&kind=uses&target=n2"),
+        wire.post("/link_history", {"source": "n1", "kind": "uses", "target": "n2"}),
+    ):
+        assert ["2026-01-01T00:00:00Z", "2026-03-01T00:00:00Z"] == [row["valid_from"] for row in told]
+
+
 def test_a_room_has_its_calls_under_its_name(disk_store, wire):
     wire.post("/memory/remember", {"text": "the deploy day is friday", "layer": "conversation"})
     found = wire.post("/recall/recall", {"text": "deploy", "k": 3})

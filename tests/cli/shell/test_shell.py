@@ -224,6 +224,14 @@ def test_links_tells_both_ways(folder: Path) -> None:
     assert ["supersedes", "caused_by"] == [row["kind"] for row in rows(folder, ":links tokens")]
 
 
+def test_link_history_tells_every_row_of_a_link(folder: Path) -> None:
+    assert [("tokens", "caused_by", "outage", "it hurt")] == [
+        (row["source"], row["kind"], row["target"], row["reason"])
+        for row in rows(folder, ":link-history tokens caused_by outage")
+    ]
+    assert [] == rows(folder, ":link-history tokens uses outage")
+
+
 def test_get_tells_all_of_one_thing(folder: Path) -> None:
     told = {row["field"]: row["value"] for row in rows(folder, ":get limits")}
 
