@@ -1,6 +1,6 @@
 """The doors through which an episode can be told and asked. Each is one class: `tell` does one transaction, `ask` one read.
 
-Another door (MCP, HTTP, the command line) is a further class in `TELLERS`; `test_stories` runs every episode through each.
+`by_tools.py` has the door of agents.
 """
 
 from __future__ import annotations
