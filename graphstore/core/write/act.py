@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import islice
 
@@ -125,8 +125,23 @@ class Act:
             raise NotFoundError.nearest("link", id, index.link_ids)
         return index.link_ids[id]
 
-    def turn(self, ent: int, spans: Iterable[Period], content: Json, op: int) -> None:
-        """Record where an operation, about to describe an entity over `spans`, says another content than what was said there last."""
+    def body(self, ver: int) -> Json:
+        """The body of a version."""
+        return self.core.body(self.index.v_pos[ver], self.index.v_len[ver])
+
+    def turn(
+        self,
+        ent: int,
+        spans: Iterable[Period],
+        content: Json,
+        op: int,
+        body: Callable[[int], Json] | None = None,
+    ) -> None:
+        """Record where an operation, about to describe an entity over `spans`, says another content than what was said there last.
+
+        `body` gives the body of a version, if the caller has read some.
+        """
+        read = body or self.body
         index = self.index
         said = index.said(ent)
         found: list[Period] = []
@@ -136,7 +151,7 @@ class Act:
                 part = overlap((start, stop), span)
                 if part is None:
                     break
-                if not same(self.core.body(index.v_pos[ver], index.v_len[ver]).get("content"), content):
+                if not same(read(ver).get("content"), content):
                     found.append(part)
         for part in coalesce(found):
             self.work.turn(ent, part, op)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -56,7 +57,7 @@ def revise(
         _put(body, "source", describing.kept_source(replaced))
     op = work.op("revise", index.names[ent], reason)
     if not minor:
-        act.turn(ent, spans, body["content"], op)
+        act.turn(ent, spans, body["content"], op, describing.body)
     row = work.describe(ent, spans, body, op)
     refuse_taken_slot(index, ent)
     return act.written(ent, row, body)
@@ -105,7 +106,7 @@ def amend(
     act.trust(source).guard(ent, [piece for changed in pieces.values() for piece in changed])
     op = work.op("amend", name, reason)
     for ver, body in amended.items():
-        act.turn(ent, pieces[ver], body["content"], op)
+        act.turn(ent, pieces[ver], body["content"], op, describing.body)
     written = {work.describe(ent, pieces[ver], body, op): body for ver, body in amended.items()}
     versions = {index.r_ver[row]: row for row in written}
     now = act.sight().find(ent)
@@ -125,17 +126,20 @@ class _Describing:
         """The body of a version."""
         found = self._bodies.get(ver)
         if found is None:
-            found = self._bodies[ver] = self.act.core.body(self.index.v_pos[ver], self.index.v_len[ver])
+            found = self._bodies[ver] = self.act.body(ver)
         return found
 
     def rows(self, spans: Iterable[Period]) -> list[int]:
         """The rows believed over some of these periods, by valid time."""
-        index, wanted = self.index, list(spans)
-        return [
-            row
-            for row in index.now_of[self.ent]
-            if any(overlap((index.r_from[row], index.r_to[row]), span) for span in wanted)
-        ]
+        index, now = self.index, self.index.now_of[self.ent]
+        start = index.r_from.__getitem__
+        found: dict[int, None] = {}
+        for span in sorted(spans):
+            first = max(0, bisect_right(now, span[0], key=start) - 1)
+            for row in now[first : bisect_left(now, span[1], key=start)]:
+                if overlap((index.r_from[row], index.r_to[row]), span):
+                    found[row] = None
+        return list(found)
 
     def left_alone(self, rows: list[int]) -> Node:
         """The node where nothing had to be written: as it is now if that is among these rows, else as the last of them says."""
