@@ -10,7 +10,7 @@ import base64
 import math
 import os
 import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import fields, is_dataclass
 from datetime import date, datetime, time, timedelta
@@ -27,6 +27,7 @@ import orjson
 from graphstore.core.tables.result import Entity, Result
 from graphstore.values.models import Value
 from graphstore.values.vocabulary import Vocabulary
+from graphstore.values.ways import Way
 
 Read = Callable[[Any], Any]
 ARROW = "application/vnd.apache.arrow.stream"
@@ -57,7 +58,7 @@ def simple(value: Any) -> Any:
         return _legible(value)
     if isinstance(value, Mapping):
         return dict(value)
-    if isinstance(value, tuple):
+    if isinstance(value, tuple | Way):
         return list(value)
     if isinstance(value, AbstractSet):
         return sorted(value, key=str)
@@ -109,6 +110,8 @@ def reading(annotation: Any) -> Read | None:
         return _one_of(args)
     if origin in (tuple, list, set, frozenset):
         return _many(origin, args)
+    if origin is Sequence:
+        return _many(tuple, (*args, ...))
     if origin in (dict, Mapping):
         return _by_key(args[1])
     if annotation in _FLAT:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Literal, NewType, NoReturn, TypeVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, field_serializer
 
 from graphstore.errors import NotFoundError
 from graphstore.values.painter import Painted, painter
@@ -290,16 +291,21 @@ class Shaky(Value):
 
     node: Node | Event
     root: Node | Event
-    links: tuple[Link, ...]
+    links: Sequence[Link]
+    """The way to the root, the nearest first. Of many things along one chain each shares the rest of the way with the next."""
     why: str | None
     recorded_at: datetime
+
+    @field_serializer("links")
+    def _links(self, links: Sequence[Link]) -> list[Link]:
+        return list(links)
 
     def __str__(self) -> str:
         path = "; ".join(map(str, self.links))
         fell = (
             "had fallen before it was evicted"
             if self.root.standing == "evicted" and isinstance(self.root, Event)
-            else f"was {self.root.standing}"
+            else f"was {'revised' if self.root.standing in UPRIGHT else self.root.standing}"
         )
         return f"{_name(self.node)} is shaky: {self.root.id} {fell}, recorded {when(self.recorded_at)}{because(self.why)}. It rests on it by {path}."
 

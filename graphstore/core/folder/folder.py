@@ -461,7 +461,19 @@ def _lives(pid: int) -> bool:
 
 # caches that depend on earlier reads, not only on the journal
 _NOT_COMPARED = frozenset(
-    {"changed", "taken", "rests", "based", "prints", "printed", "looked", "left", "retaken"}
+    {
+        "changed",
+        "taken",
+        "rests",
+        "based",
+        "fell",
+        "tainted",
+        "prints",
+        "printed",
+        "looked",
+        "left",
+        "retaken",
+    }
 )
 
 

@@ -20,7 +20,7 @@ from graphstore.core.journal.line import SCHEMA
 from graphstore.core.journal.positions import Position
 from graphstore.values.period import instant
 
-_MAGIC = b"graphstore index 8\n"
+_MAGIC = b"graphstore index 9\n"
 _NUMBERS = (
     "born", "changed", "v_ent", "v_num", "v_pos", "v_len", "v_op", "r_ent", "r_ver", "r_from", "r_to", "r_tx", "r_end", "r_op", "r_close",
     "closings", "l_src", "l_tgt", "c_link", "c_num", "c_strength", "c_inferred", "c_pos", "c_len", "c_op", "k_link", "k_claim", "k_from",
@@ -40,7 +40,7 @@ def write(path: Path, index: Index, position: Position, digest: str, journal_crc
         "schema": SCHEMA, "byteorder": sys.byteorder, "position": list(position), "digest": digest, "journal_crc": journal_crc,
         "last_tx": index.last_tx, "transactions": index.transactions, "names": index.names, "key": index.key,
         "is_event": [ent for ent, event in enumerate(index.is_event) if event], "l_name": index.l_name,
-        "taken": {str(link): pieces for link, pieces in index.taken.items()}, **{name: {str(one): gaps for one, gaps in getattr(index, name).items()} for name in _GAPS}, "turned": index.turned, "unread": sorted(index.unread), "kinds": index.kinds, "promoted": index.promoted,
+        "taken": {str(link): pieces for link, pieces in index.taken.items()}, **{name: {str(one): gaps for one, gaps in getattr(index, name).items()} for name in _GAPS}, "turned": index.turned, "unread": sorted(index.unread), "fell": list(index.fell.items()), "tainted": list(index.tainted.items()), "kinds": index.kinds, "promoted": index.promoted,
         "strands": index.branch_records.saved(), "aliases": [[*alias, ver] for alias, ver in index.aliases.items()], "noted": index.noted, "retaken": index.retaken,
         "settings": index.settings, "gone": {str(ent): op for ent, op in index.gone.items()},
         "lengths": {name: len(getattr(index, name)) for name in _NUMBERS},
@@ -139,6 +139,7 @@ def _load(header: dict[str, Any], data: memoryview) -> Index:
     index.taken = {int(link): [tuple(piece) for piece in pieces] for link, pieces in header["taken"].items()}
     for name in _GAPS:
         setattr(index, name, {int(one): [tuple(gap) for gap in gaps] for one, gaps in header[name].items()})
+    index.fell, index.tainted = dict(header["fell"]), dict(header["tainted"])
     index.unread, index.turned = set(header["unread"]), header["turned"]
     index.is_event = bytearray(len(index.names))
     for ent in header["is_event"]:

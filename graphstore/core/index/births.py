@@ -55,3 +55,6 @@ def bear(index: Columns, tx: Instant, author: str | None, things: Sequence[Birth
         (index.o_tx, same), (index.o_pos, whys), (index.o_len, why_lengths),
     ):  # fmt: skip
         numbers.extend(values)
+    for ent, stop in zip(ents, stops, strict=True):
+        if stop < OPEN:
+            index.falls(ent, tx)

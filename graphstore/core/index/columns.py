@@ -21,6 +21,7 @@ from graphstore.values.vocabulary import KINDS
 
 Said = tuple[Instant, Instant, int]  # valid from, valid to, version
 Gap = tuple[Instant, Instant, Instant, int]  # tx, valid from, valid to, operation
+DESCRIBING = frozenset({"revise", "amend"})  # verbs that close rows only to describe their time anew
 UNDO = "undo"  # the verb; its subject is the transaction it takes back
 SYMMETRIC = frozenset(name for name, kind in KINDS.items() if kind.symmetric)
 UPHOLDING = frozenset(name for name, kind in KINDS.items() if kind.upholds)
@@ -112,6 +113,9 @@ class Columns:
 
     def _init_changes(self) -> None:
         """What the rows do not show by themselves."""
+        # entity -> when it may have fallen first, and when something it may rest on had: never too late, and kept by a rollback
+        self.fell: dict[int, Instant] = {}
+        self.tainted: dict[int, Instant] = {}
         # entity -> (tx, from, to, operation that removed it)
         self.gaps: dict[int, list[Gap]] = {}
         # entity -> (tx, from, to, operation that changed its content there)
@@ -211,6 +215,8 @@ class Columns:
         self.r_op.append(op)
         self.r_close.append(-1)
         self.changed[ent] = tx
+        if period[1] < OPEN:
+            self.falls(ent, tx)
         self.rows_of[ent].append(row)
         now = self.now_of[ent]
         if now and self.r_from[now[-1]] > period[0]:
@@ -223,6 +229,8 @@ class Columns:
         ent = self.r_ent[row]
         self.r_end[row] = tx
         self.r_close[row] = op
+        if self.o_verb[op] not in DESCRIBING:
+            self.falls(ent, tx)
         self.changed[ent] = tx
         self.closings.append(row)
         now = self.now_of[ent]
@@ -312,6 +320,7 @@ class Columns:
         self.k_end.append(OPEN)
         self.k_op.append(op)
         self.k_close.append(-1)
+        self._rest(link, tx)
         self.rows_of_link[link].append(row)
         self._changed(link)
         return row
@@ -364,6 +373,7 @@ class Columns:
         """Record that an operation changed the content of an entity over a period."""
         self.turns.setdefault(ent, []).append(turn)
         self.turned.append(ent)
+        self.falls(ent, turn[0])
 
     def turns_since(self, op: int) -> list[tuple[int, Gap]]:
         """The turns by operations from number `op` on, each with its entity."""
@@ -376,6 +386,46 @@ class Columns:
                 break
             found.append((ent, turn))
         return found[::-1]
+
+    # ------------------------------------------------------------------ what may have fallen
+
+    def falls(self, ent: int, tx: Instant) -> None:
+        """Note that an entity may have fallen at `tx`, over some valid time, and so what rests on it may be shaken."""
+        if self.fell.get(ent, OPEN) > tx:
+            self.fell[ent] = tx
+            if ent in self.based:
+                self._taint(self._dependants(ent), tx)
+
+    def _rest(self, link: int, tx: Instant) -> None:
+        """Note a row of a link: it supersedes its target, or makes one end rest on the other."""
+        kind = self.l_kind[link]
+        if kind == "supersedes":
+            self.falls(self.l_tgt[link], tx)
+        elif kind in RESTS or (self.kinds and kind in self.resting):
+            ent, base = self.l_src[link], self.l_tgt[link]
+            if kind in UPHOLDING:
+                ent, base = base, ent
+            if base in self.fell or base in self.tainted:
+                self._taint([ent], tx)
+
+    def _taint(self, ents: list[int], tx: Instant) -> None:
+        todo = ents
+        while todo:
+            ent = todo.pop()
+            if self.tainted.get(ent, OPEN) > tx:
+                self.tainted[ent] = tx
+                if ent in self.based:
+                    todo += self._dependants(ent)
+
+    def _dependants(self, base: int) -> list[int]:
+        """What ever rested on an entity."""
+        resting, kinds = self.resting, self.l_kind
+        found = [
+            self.l_src[link]
+            for link in self.into.get(base, ())
+            if kinds[link] in resting and kinds[link] not in UPHOLDING
+        ]
+        return found + [self.l_tgt[link] for link in self.out.get(base, ()) if kinds[link] in UPHOLDING]
 
     # ------------------------------------------------------------------ what was said last
 
@@ -433,6 +483,7 @@ class Columns:
         """Mark an entity as evicted or erased, at every coordinate. -1: one that only a branch knows."""
         if ent >= 0:
             self.gone[ent] = op
+            self.falls(ent, self.o_tx[op])
         self.left = self.left or []
 
     def _changed(self, link: int) -> None:

@@ -6,7 +6,6 @@ before what is a matter of operations, never of transactions: how a world was gr
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import heappop, heappush
@@ -16,32 +15,29 @@ from weakref import WeakKeyDictionary
 
 import orjson
 
-from graphstore.core.index.columns import UPHOLDING, Mark
-from graphstore.core.index.index import DESCRIBING, Index
+from graphstore.core.index.columns import DESCRIBING, UPHOLDING
+from graphstore.core.index.index import Index
 from graphstore.core.journal.line import FORGETTING
 from graphstore.values.fingerprints import CONFIRMATION
 from graphstore.values.period import OPEN, Instant, overlap
 
 Raw = Callable[[int, int], bytes]
-OFTEN = 1
-"""After so many lookups for each thing that rests on something, computing the reach of all falls is worthwhile."""
 HALF = 0.5
 """After so many of them at one coordinate, examining every thing there once is worthwhile."""
 
 KEPT = 4
 """The number of coordinates whose results are cached."""
-_BACK = 64
 _OF_EVENTS = frozenset({"derived_from"})  # the kinds by which an event rests on something
 
 Path = tuple[Any, ...]  # a link row, and the path that goes on from there; () at its end
 
 
 class ShakyEntity(NamedTuple):
-    """A shaky thing, the fallen thing it rests on, the link rows from the former to the latter, and when the fall was recorded."""
+    """A shaky thing, the fallen thing it rests on, the way from the former to the latter, and when the fall was recorded."""
 
     ent: int
     root: int
-    rows: tuple[int, ...]
+    path: Path
     fell_at: Instant
     op: int
 
@@ -74,7 +70,6 @@ class Resting:
         self._own: dict[int, list[Fall]] = {}  # what became of each thing, whatever rests on it
         self._all: set[int] | None = None  # everything shaky here, once that is known
         self._looks = 0
-        self._last = _last_fall(index, tx)
 
     def is_shaky(self, ent: int) -> bool:
         """Whether an entity that stands is shaky."""
@@ -94,7 +89,7 @@ class Resting:
 
     def _is_shaken(self, ent: int) -> bool:
         """Whether some way leads from a thing to a fall that nobody on it has looked at: the ways with the oldest looks first."""
-        index, tx, last, reach = self.index, self.tx, self._last, _reach(self.index, self.tx)
+        index, tx = self.index, self.tx
         done: set[tuple[int, bool]] = set()
         ways: list[tuple[int, int, bool, Any]] = [
             (self._looked(ent), ent, bool(index.is_event[ent]), (ent, None))
@@ -103,12 +98,13 @@ class Resting:
         found = False
         while ways and not found:
             looked, at, eventful, way = heappop(ways)
-            if (at, eventful) in done or (looked >= 0 and index.o_tx[looked] > last):
+            if (at, eventful) in done:
                 continue
             done.add((at, eventful))
             looks += 1
             for base, row in self._bases(at):
-                if reach is not None and reach.get(base, OPEN) > tx:
+                tainted = index.tainted.get(base, OPEN) <= tx
+                if not tainted and index.fell.get(base, OPEN) > tx:
                     continue
                 counts = self._falling[index.l_kind[index.k_link[row]]]
                 if any(
@@ -117,12 +113,12 @@ class Resting:
                 ) and not (self._replaces_on(way, base) and not self._reaches(ent, base)):
                     found = True
                     break
-                if "shaky" in counts and self._standing(base) == "stands" and base in index.rests:
+                if tainted and "shaky" in counts and self._standing(base) == "stands":
                     if self._shaky.get(base) is False:
                         continue  # what shakes a thing by way of another shakes that too
                     beyond = max(looked, self._looked(base))
                     heappush(ways, (beyond, base, eventful or bool(index.is_event[base]), (base, way)))
-        self._count(looks)
+        self._looks += looks
         return found
 
     def _replaces_on(self, way: Any, root: int) -> bool:
@@ -137,12 +133,6 @@ class Resting:
         """Whether a fall of `root` shakes an entity by some other way."""
         return any(one == ent for fallen in self._fallen_of(root) for one in self._spread_one(fallen))
 
-    def _count(self, looks: int) -> None:
-        self._looks += looks
-        state = _state(self.index)
-        if state is not None:
-            state.looks += looks
-
     # ------------------------------------------------------------------ all things
 
     def shaky_entities(self) -> Iterator[ShakyEntity]:
@@ -153,18 +143,14 @@ class Resting:
         for fell_at, group in groupby(every, key=lambda one: index.o_tx[one.fall.op]):
             for fallen, ent, path in self._spread(list(group), seen):
                 if ent not in index.gone:
-                    rows = []
-                    while path:
-                        row, path = path
-                        rows.append(row)
-                    yield ShakyEntity(ent, fallen.root, tuple(rows), fell_at, fallen.fall.op)
+                    yield ShakyEntity(ent, fallen.root, path, fell_at, fallen.fall.op)
 
     def _every_fallen(self) -> Iterator[_Fallen]:
         """All falls here that shake something directly."""
         index = self.index
-        known = len(index.born)  # the ends of an undone link may be undone too
-        for base in _ever_fell(index, self.tx):
-            if base < known and base in index.based and index.born[base] <= self.tx:
+        known = len(index.born)  # what was rolled back may be noted still
+        for base in sorted(index.fell):
+            if base < known and base in index.based and max(index.fell[base], index.born[base]) <= self.tx:
                 yield from self._fallen_of(base)
 
     def _fallen_of(self, base: int) -> Iterator[_Fallen]:
@@ -470,119 +456,20 @@ class Resting:
         return max(looked, confirmed[-1]) if confirmed else looked
 
 
-def _confirms(index: Index, link: int) -> bool:
-    """Whether a link comes from a confirmation: it is no foundation."""
-    source = index.l_src[link]
-    return bool(index.is_event[source]) and index.kind[source] == CONFIRMATION
-
-
-class _State:
-    """The cache for the last committed state of an index: results at the last coordinates, the number of lookups, the reach of falls,
-    and the falls."""
+class _Results:
+    """The results at the last coordinates of an index as it was committed last; those of earlier instants stay right."""
 
     def __init__(self) -> None:
-        self.stamp = (0, 0)
-        self.looks = 0
-        self.reach: dict[int, Instant] = {}
-        self.reach_known: Instant = -OPEN  # valid for coordinates up to this tx
-        self.found: OrderedDict[tuple[Instant, Instant], Resting] = OrderedDict()
-        self.falls: list[Instant] = []  # the instants of all falls, in order
-        self.fallen: list[int] = []  # and the entities
-        self._read = Mark()
-        self._open = (-1, -1)  # the transaction that is open, and how often something was undone in it
-        self._looked = Mark()  # searched for falls up to here
-        self._felled = False
-
-    def felled_now(self, index: Index) -> bool:
-        """Whether an open transaction has made anything fall. It is searched incrementally, unless something was undone."""
-        here = (index.transactions, index.undone)
-        if self._open != here:
-            self._open, self._looked, self._felled = here, index.mark(), False
-        if not self._felled:
-            now = index.lengths()
-            self._felled = any(True for _ in _falls_between(index, self._looked, now))
-            self._looked = now
-        return self._felled
+        self.stamp: tuple[int, Instant] = (0, 0)
+        self.at: OrderedDict[tuple[Instant, Instant], Resting] = OrderedDict()
 
     def catch_up(self, index: Index) -> None:
-        """Catch up with the commits since. Results for earlier coordinates stay valid."""
-        settled = self.stamp[1]
-        self.stamp = (index.transactions, index.last_tx)
-        self.reach_known = min(self.reach_known, settled)
-        for place in [place for place in self.found if place[1] > settled]:
-            del self.found[place]
-        mark = index.mark()
-        found = [*_falls_between(index, self._read, mark)]
-        found += [(gap[0], ent) for ent, gaps in index.gaps.items() for gap in gaps if gap[0] > settled]
-        for fell_at, ent in sorted(found):
-            self.falls.append(fell_at)
-            self.fallen.append(ent)
-        self._read = mark
-
-
-_states: WeakKeyDictionary[Index, _State] = WeakKeyDictionary()
-
-
-def _committed(index: Index) -> _State:
-    """The cache of the index as it was committed last."""
-    state = _states.get(index)
-    if state is None:
-        state = _states[index] = _State()
-    if state.stamp != (index.transactions, index.last_tx):
-        state.catch_up(index)
-    return state
-
-
-def _state(index: Index) -> _State | None:
-    """The cache of the index as it is; None while a transaction changes it."""
-    return None if index.pending else _committed(index)
-
-
-def resting_at(index: Index, valid: Instant, tx: Instant, raw: Raw) -> Resting:
-    """What rests on what at (valid, tx), from the cache where that is still valid."""
-    state = _state(index)
-    if state is None:
-        return Resting(index, valid, tx, raw)
-    found = state.found.pop((valid, tx), None) or Resting(index, valid, tx, raw)
-    state.found[valid, tx] = found
-    if len(state.found) > KEPT:
-        state.found.popitem(last=False)
-    return found
-
-
-def within_reach(index: Index, ent: int, tx: Instant) -> bool:
-    """Whether any fall recorded by `tx` may shake an entity."""
-    reach = _reach(index, tx)
-    return reach is None or reach.get(ent, OPEN) <= tx
-
-
-def _reach(index: Index, tx: Instant) -> dict[int, Instant] | None:
-    """When the first fall of each thing, or of one it can rest on by links of any time, was recorded: before that nothing shakes it. None: unknown
-    for coordinates at `tx`.
-
-    It is computed for all things at once, when lookups have cost as much; then most reads end at once. Later writes do not change it.
-    """
-    state = _state(index)
-    if state is None:
-        return None
-    if tx > state.reach_known:
-        if state.looks < OFTEN * len(index.rests):
-            return None
-        state.reach = _reached(index, state)
-        state.reach_known, state.looks = OPEN, 0
-    return state.reach
-
-
-def _last_fall(index: Index, tx: Instant) -> Instant:
-    """The last instant by `tx` at which a thing that something rests on may have fallen."""
-    state = _committed(index)
-    if index.pending and state.felled_now(index):
-        return tx
-    at = bisect_right(state.falls, tx) - 1
-    for back in range(at, max(at - _BACK, -1), -1):
-        if state.fallen[back] in index.based:
-            return state.falls[back]
-    return state.falls[at - _BACK] if at >= _BACK else 0
+        """Drop what commits since may have changed."""
+        stamp = (index.transactions, index.last_tx)
+        if self.stamp != stamp:
+            for place in [place for place in self.at if place[1] > self.stamp[1]]:
+                del self.at[place]
+            self.stamp = stamp
 
 
 def _is_fall(index: Index, op: int, ent: int) -> bool:
@@ -590,56 +477,30 @@ def _is_fall(index: Index, op: int, ent: int) -> bool:
     return index.o_verb[op] == "erase" or not index.is_event[ent]
 
 
-def _ever_fell(index: Index, tx: Instant) -> list[int]:
-    """The things of which a fall may have been recorded by `tx`, in order."""
-    state = _committed(index)
-    found = set(state.fallen[: bisect_right(state.falls, tx)])
+def _confirms(index: Index, link: int) -> bool:
+    """Whether a link comes from a confirmation: it is no foundation."""
+    source = index.l_src[link]
+    return bool(index.is_event[source]) and index.kind[source] == CONFIRMATION
+
+
+_found: WeakKeyDictionary[Index, _Results] = WeakKeyDictionary()
+
+
+def resting_at(index: Index, valid: Instant, tx: Instant, raw: Raw) -> Resting:
+    """What rests on what at (valid, tx), from the last results where those are still right."""
     if index.pending:
-        found.update(ent for _, ent in _falls_between(index, index.mark(), index.lengths()))
-    return sorted(found)
+        return Resting(index, valid, tx, raw)
+    results = _found.get(index)
+    if results is None:
+        results = _found[index] = _Results()
+    results.catch_up(index)
+    found = results.at.pop((valid, tx), None) or Resting(index, valid, tx, raw)
+    results.at[valid, tx] = found
+    if len(results.at) > KEPT:
+        results.at.popitem(last=False)
+    return found
 
 
-def _falls_between(index: Index, since: Mark, upto: Mark) -> Iterator[tuple[Instant, int]]:
-    """The falls written between two marks: when, and which entity lost validity, ends, was superseded, revised or forgotten."""
-    for row in index.closings[since.closings : upto.closings]:
-        op, ent = index.r_close[row], index.r_ent[row]
-        verb = index.o_verb[op]
-        if verb not in DESCRIBING and (verb not in FORGETTING or _is_fall(index, op, ent)):
-            yield index.r_end[row], ent
-    for row in range(since.rows, upto.rows):
-        if index.r_to[row] < OPEN:
-            yield index.r_tx[row], index.r_ent[row]
-    for row in range(since.link_rows, upto.link_rows):
-        if index.l_kind[index.k_link[row]] == "supersedes":
-            yield index.k_tx[row], index.l_tgt[index.k_link[row]]
-    for op in range(since.ops, upto.ops):
-        ent = index.ids.get(index.o_subject[op], -1) if index.o_verb[op] in FORGETTING else -1
-        if ent >= 0 and _is_fall(index, op, ent):
-            yield index.o_tx[op], ent
-    for ent, (at, *_) in index.turns_since(since.ops):
-        yield at, ent
-    for ent in range(
-        since.entities, upto.entities
-    ):  # added and removed in one transaction, known by a link alone
-        if not index.rows_of[ent]:
-            yield index.born[ent], ent
-
-
-def _reached(index: Index, state: _State) -> dict[int, Instant]:
-    """The first fall of each thing or of what it can rest on."""
-    reach: dict[int, Instant] = {}
-    resting = index.resting
-    for tx, root in zip(state.falls, state.fallen, strict=True):
-        todo = [root] if root in index.based else []
-        while todo:
-            ent = todo.pop()
-            if ent in reach:
-                continue
-            reach[ent] = tx
-            todo += [
-                index.l_src[link]
-                for link in index.into.get(ent, ())
-                if (kind := index.l_kind[link]) in resting and kind not in UPHOLDING
-            ]
-            todo += [index.l_tgt[link] for link in index.out.get(ent, ()) if index.l_kind[link] in UPHOLDING]
-    return reach
+def within_reach(index: Index, ent: int, tx: Instant) -> bool:
+    """Whether any fall recorded by `tx` may shake an entity."""
+    return index.tainted.get(ent, OPEN) <= tx

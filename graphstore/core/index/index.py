@@ -9,7 +9,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from typing import Any
 
-from graphstore.core.index.columns import UNDO, Columns, Mark
+from graphstore.core.index.columns import DESCRIBING, UNDO, Columns, Mark
 from graphstore.core.index.hulls import Blocks, Hull, Runs
 from graphstore.core.index.rollback import cut_back
 from graphstore.core.journal.line import FORGETTING
@@ -17,7 +17,6 @@ from graphstore.values.period import OPEN, Instant, Period, instant, without_all
 
 _OF_LINKS = frozenset({"links", "claims", "link_rows", "link_closed", "link_told", "linked", "took", "kinds"})
 _FEW = 48
-DESCRIBING = frozenset({"revise", "amend"})  # verbs that close rows only to describe their time anew
 RETRACTING = frozenset({"retract", "correct", UNDO})  # verbs that say that it never was so
 
 
@@ -149,6 +148,7 @@ class Index(Columns):
         for name, start, stop, op in head.get("gaps", ()):
             gap = (tx, instant(start), OPEN if stop is None else instant(stop), first_op + op)
             self.gaps.setdefault(ids[name], []).append(gap)
+            self.falls(ids[name], tx)
 
     def _seal(self, tx: Instant) -> None:
         self.last_tx = tx

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from graphstore.core.index.foundations import Resting, ShakyEntity, resting_at, within_reach
+from graphstore.core.index.foundations import Path, Resting, ShakyEntity, resting_at, within_reach
 from graphstore.core.index.index import Index
 from graphstore.core.index.occurrences import look_for_prints, tombstone
 from graphstore.core.journal.line import FORGETTING
@@ -29,6 +29,7 @@ from graphstore.values.models import Change, Event, Json, Link, Node, Shaky, Sna
 from graphstore.values.period import OPEN, Instant, end_moment, exactly, moment
 from graphstore.values.text import text_of_body
 from graphstore.values.vocabulary import Vocabulary
+from graphstore.values.ways import Way
 
 if TYPE_CHECKING:
     from graphstore.core.tables.graphs import Graphs
@@ -64,7 +65,7 @@ class Core(Source):
 class Sight(Rows):
     """The store at (valid, tx), while its lock is held. The standing of a thing is computed once."""
 
-    __slots__ = ("_resting", "_standings", "_things")
+    __slots__ = ("_resting", "_standings", "_things", "_ways")
     core: Core
 
     def __init__(self, core: Core, valid: Instant, tx: Instant) -> None:
@@ -72,6 +73,7 @@ class Sight(Rows):
         self._standings: dict[int, str] = {}
         self._things: dict[int, Node | Event] = {}
         self._resting: Resting | None = None
+        self._ways: dict[int, tuple[Path, Way[Link]]] = {}
 
     # ------------------------------------------------------------------ ids
 
@@ -286,11 +288,24 @@ class Sight(Rows):
             {
                 "node": self.thing(found.ent),
                 "root": self.thing(found.root),
-                "links": tuple(self.link(row) for row in found.rows),
+                "links": self._way(found.path),
                 "why": body.get("reason"),
                 "recorded_at": moment(found.fell_at),
             }
         )
+
+    def _way(self, path: Path) -> Way[Link]:
+        """The links of a way; ways that go on alike share theirs."""
+        new: list[Path] = []
+        while path and id(path) not in self._ways:
+            new.append(path)
+            path = path[1]
+        links: Way[Link] | None = self._ways[id(path)][1] if path else None
+        for each in reversed(new):
+            links = Way([self.link(each[0])], links)
+            self._ways[id(each)] = (each, links)
+        assert links is not None
+        return links
 
     def described(self, ent: int, number: int) -> Node:
         """The node as one of its versions describes it."""

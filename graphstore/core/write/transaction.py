@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from graphstore.core.index.columns import Mark
-from graphstore.core.index.index import DESCRIBING, Index
+from graphstore.core.index.columns import DESCRIBING, Mark
+from graphstore.core.index.index import Index
 from graphstore.core.journal.line import dumps
 from graphstore.core.journal.positions import Place
 from graphstore.errors import ConflictError

@@ -1,0 +1,54 @@
+"""A way as a sequence that shares its rest with others: ten thousand ways along one chain take the space of the chain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeVar, overload
+
+T = TypeVar("T")
+
+
+class Way(Sequence[T]):
+    """One thing after another, the nearest first. Equal to a tuple or list of the same things."""
+
+    __slots__ = ("_first", "_length", "_rest")
+
+    def __init__(self, things: Sequence[T] = (), rest: Way[T] | None = None) -> None:
+        """The things, and then the rest."""
+        for thing in reversed(things[1:]):
+            rest = Way((thing,), rest)
+        self._first: T | None = things[0] if things else None
+        self._rest = rest
+        self._length = min(len(things), 1) + (0 if rest is None else len(rest))
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __iter__(self) -> Iterator[T]:
+        at: Way[T] | None = self if self._length else None
+        while at is not None:
+            yield at._first  # type: ignore[misc]
+            at = at._rest
+
+    @overload
+    def __getitem__(self, at: int) -> T: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[T, ...]: ...
+    def __getitem__(self, at: int | slice) -> T | tuple[T, ...]:
+        if at == 0 and self._length:
+            return self._first  # type: ignore[return-value]
+        return tuple(self)[at]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Way | tuple | list) or len(self) != len(other):
+            return NotImplemented if not isinstance(other, Way | tuple | list) else False
+        return all(one == another for one, another in zip(self, other, strict=True))
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Way, (tuple(self),)
