@@ -1446,7 +1446,7 @@ class Oracle:
             seen(link, t) for link in self.links
             if link["kind"] == kind and (link["source"], link["target"]) in ends and believed(link, t)
         ]  # fmt: skip
-        return sorted(rows, key=lambda link: (link["valid_from"], link["tx_from"], link["id"]))
+        return sorted(rows, key=lambda link: (link["valid_from"], link["made"], link["id"]))
 
     def _links(self, v: datetime, t: datetime, *kinds: str) -> list[Row]:
         """Every link that holds, ordered by (valid_from, tx_from, id)."""
@@ -1459,7 +1459,7 @@ class Oracle:
             for link in self.links
             if holds(link, v, t) and (not kinds or link["kind"] in kinds)
         ]
-        return sorted(rows, key=lambda link: (link["valid_from"], link["tx_from"], link["id"]))
+        return sorted(rows, key=lambda link: (link["valid_from"], link["made"], link["id"]))
 
     def links_from(self, id: str, v: datetime, t: datetime, *kinds: str) -> list[Row]:
         return [link for link in self._read_both_ways(v, t, *kinds) if link["source"] == id]
