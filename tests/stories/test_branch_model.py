@@ -186,7 +186,7 @@ def value(view: Any, id: str) -> Value:
     found = asked(view.node, id)
     if isinstance(found, type):
         return None
-    return found.content["colour"], found.tags, found.trigger
+    return tuple(sorted(found.content.items())), found.tags, found.trigger
 
 
 def sentences(view: Any) -> dict[tuple[Any, ...], Value]:
