@@ -39,6 +39,7 @@ from graphstore.values.models import (
 )
 from graphstore.values.period import exactly, when
 from graphstore.values.text import clean, line
+from graphstore.values.ways import Way
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -121,6 +122,8 @@ def _plain(thing: Any) -> Any:
         return int(thing) if thing == int(thing) else float(thing)
     if isinstance(thing, set | frozenset):
         return sorted(thing)
+    if isinstance(thing, Way):
+        return list(thing)
     return str(thing)
 
 
