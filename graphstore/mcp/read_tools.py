@@ -46,7 +46,7 @@ from graphstore.values.models import Chain, Event, Json, Link, Node
 from graphstore.values.models import words as words_of
 from graphstore.values.text import because, given_text, line
 
-RESTS = ("caused_by", "derived_from", "part_of", "supported_by")
+RESTS = ("caused_by", "derived_from", "supported_by")
 """Read from a thing, these kinds of link lead to what it rests on."""
 _LOOKED_THROUGH = 500  # of what may contradict: each is compared word by word
 _PIECE = 1_500  # characters of a content in pieces
