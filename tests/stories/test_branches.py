@@ -965,3 +965,45 @@ def test_a_branch_of_a_branch_has_what_that_has_and_comes_to_the_trunk_with_it(r
     with graphstore.open(path, clock=clock) as again:
         assert told == [sorted(node.id for node in again.on(name).nodes()) for name in ("try", "deeper")]
         assert again.verify().ok
+
+
+# ---------------------------------------------------------------- trust, and who said it
+
+
+def test_a_merge_closes_nothing_that_a_more_trusted_source_said(rule):
+    rule.set_trust({"user": 3, "agent": 1})
+    branch = rule.on("try")
+    branch.revise("freeze", {"freeze": "never"}, source="agent:one")
+    rule.revise("freeze", {"freeze": "on Sundays"}, source="user:ana")
+    before = rule.versions("freeze")
+    with pytest.raises(ConflictError, match=r"'agent:one' \(trust 1\).*'user:ana'.*trust 3"):
+        rule.merge("try", decide="branch")
+
+    assert before == rule.versions("freeze")
+    assert rule.merge("try", decide="trunk").merged
+
+
+def test_ranks_of_a_branch_open_no_way_around_those_of_the_trunk(rule):
+    rule.add_node("fact", {"n": 1}, id="sure", source="user:ana", valid_from="2026-01-01")
+    rule.set_trust({"user": 3})
+    branch = rule.branch("bold")
+    branch.set_trust({})
+    branch.retract("sure", reason="I know better")
+    with pytest.raises(ConflictError, match="sure"):
+        rule.merge("bold", decide="trunk")
+
+    assert "stands" == rule.node("sure").standing
+
+
+def test_what_was_decided_for_the_branch_has_its_authors_and_shakes_what_rests_on_it(rule, clock):
+    branch = rule.on("try")
+    rule.add_node("fact", {}, id="resting", derived_from="freeze", valid_from="2026-01-01")
+    with branch.transaction(author="bo"):
+        branch.revise("freeze", {"freeze": "never"}, reason="asked")
+    rule.revise("freeze", {"freeze": "on Sundays"})
+    rule.confirm("resting", reason="read again")
+    rule.merge("try", decide="branch")
+
+    assert ("bo", "asked") == (rule.node("freeze").author, rule.operations("freeze")[-1].reason)
+    assert "shaky" == rule.node("resting").standing
+    assert rule.verify().ok

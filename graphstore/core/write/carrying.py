@@ -14,6 +14,7 @@ from graphstore.core.read.view_diff import description
 from graphstore.core.write.linking import Linking
 from graphstore.core.write.merge_plan import Carried
 from graphstore.core.write.transaction import Transaction
+from graphstore.core.write.trust import TRUST, Trust
 from graphstore.values.models import Json
 from graphstore.values.period import OPEN, Instant
 
@@ -169,6 +170,7 @@ class Carrying:
         wanted = (theirs.r_from[row], theirs.r_to[row])
         for there in mine.now_of[ours]:
             if (mine.r_from[there], mine.r_to[there]) == wanted:
+                writer_of(self.trunk, self.branch, theirs.r_close[row]).guard(ours, [wanted])
                 mine.close_row(there, self.work.tx, self.ops[theirs.r_close[row]])
                 return
 
@@ -214,6 +216,7 @@ class Carrying:
         wanted = (theirs.k_from[row], theirs.k_to[row])
         for there in mine.believed_link(self.link[theirs.k_link[row]], self.work.tx):
             if (mine.k_from[there], mine.k_to[there]) == wanted:
+                writer_of(self.trunk, self.branch, theirs.k_close[row]).guard_links([there])
                 mine.close_link_row(there, self.work.tx, self.ops[theirs.k_close[row]])
                 return
 
@@ -265,6 +268,19 @@ class Carrying:
             self.work.set_taken(
                 ours, [(self._version(ver), start, stop) for ver, start, stop in theirs.taken[link]]
             )
+
+
+def writer_of(trunk: Core, branch: Core, op: int) -> Trust:
+    """The trust that the trunk has in who did an operation on a branch: in the source of what it described, else in its author."""
+    theirs = branch.index
+    if op < 0:
+        return Trust(trunk, None)
+    source = None
+    ent = theirs.ids.get(theirs.o_subject[op], -1)
+    if ent >= 0 and trunk.index.setting(TRUST):
+        said = (ver for ver in theirs.versions_of[ent] if theirs.v_op[ver] == op)
+        source = next((description(branch, ver).get("source") for ver in said), None)
+    return Trust(trunk, theirs.o_author[op], source)
 
 
 def shared_version(mine: Index, theirs: Index, ours: int, ver: int) -> int:

@@ -8,11 +8,12 @@ from itertools import pairwise
 
 from graphstore.core.read.sight import Core
 from graphstore.core.read.view_diff import description
-from graphstore.core.write.carrying import Carrying, shared_version
+from graphstore.core.write.act import Act
+from graphstore.core.write.carrying import Carrying, shared_version, writer_of
 from graphstore.core.write.linking import Claim, Ends, Linking
 from graphstore.core.write.merge_plan import MergePlan, NodePlan, Triple, Win, between, claimed, triple_of
 from graphstore.core.write.transaction import Transaction
-from graphstore.core.write.trust import TRUST
+from graphstore.core.write.trust import TRUST, Trust
 from graphstore.values.models import Merge
 from graphstore.values.period import (
     BEGINNING,
@@ -64,6 +65,7 @@ class MergeWriter:
         for plan in self.plan.nodes.values():
             for other, period in plan.closes:
                 self._close(self.mine.ids[self.theirs.names[plan.ent]], other, period)
+        self._ranks()
         return Merge(
             merged=True,
             conflicts=tuple(self.plan.conflicts),
@@ -101,12 +103,16 @@ class MergeWriter:
         self.links += [self.mine.l_name[carrying.link[link]] for link in links]
 
     def _op(self, verb: str, subject: str, source_op: int = -1) -> int:
-        """Record an operation, with the reason of the branch's operation that it repeats."""
-        reason = None
-        if source_op >= 0:
-            body = self.branch.body(self.theirs.o_pos[source_op], self.theirs.o_len[source_op])
-            reason = body.get("reason")
-        return self.work.op(verb, subject, reason)
+        """Record an operation, with the author and the reason of the branch's operation that it repeats."""
+        if source_op < 0:
+            return self.work.op(verb, subject)
+        theirs = self.theirs
+        reason = self.branch.body(theirs.o_pos[source_op], theirs.o_len[source_op]).get("reason")
+        place = self.work.reason(reason)
+        return self.mine.add_op(self.work.tx, verb, subject, theirs.o_author[source_op], *place)
+
+    def _writer(self, source_op: int) -> Trust:
+        return writer_of(self.trunk, self.branch, source_op)
 
     def _decisions(self) -> None:
         verbs = {"link": "decide_link", "cycle": "decide_link"}
@@ -128,6 +134,9 @@ class MergeWriter:
             if name not in self.mine.promoted:
                 self.work.op("promote_kind", name)
                 self.mine.promoted.append(name)
+
+    def _ranks(self) -> None:
+        """The branch's ranks, once all else was written under those of the trunk."""
         if self.plan.trust is not None:
             self.work.op("set_trust", "")
             self.mine.add_settings([{TRUST: self.plan.trust}])
@@ -168,11 +177,15 @@ class MergeWriter:
     def _describe(self, ours: int, ver: int, periods: list[Period], op: int) -> None:
         """Merge a version of the branch: one that the trunk has is believed again, another is added with a number of the trunk."""
         there, work = self._there(ours, ver), self.work
+        self._writer(self.theirs.v_op[ver]).guard(ours, periods)
         if there >= 0:
             for period in periods:
                 work.believe_again(ours, there, period, op)
             return
-        work.describe(ours, periods, description(self.branch, ver), op, self.theirs.v_num[ver])
+        body = description(self.branch, ver)
+        if self.mine.rows_of[ours]:
+            Act(self.trunk, work).turn(ours, periods, body["content"], op)
+        work.describe(ours, periods, body, op, self.theirs.v_num[ver])
         self._came(ours, ver)
 
     def _there(self, ours: int, ver: int) -> int:
@@ -188,7 +201,8 @@ class MergeWriter:
         """Stop believing it over a period: piece by piece as on the branch, with the branch's verbs and reasons."""
         for (start, stop), source_op in self._takings(ent, period):
             verb = self.theirs.o_verb[source_op] if source_op >= 0 else "supersede"
-            verb = verb if verb in ("retract", "end") else "supersede"
+            verb = verb if verb in ("retract", "end", "correct") else "supersede"
+            self._writer(source_op).guard(ours, [(start, stop)])
             self.work.take(ours, (start, stop), self._op(verb, self.theirs.names[ent], source_op))
         self._lost[ours].append(period)
 
@@ -212,6 +226,8 @@ class MergeWriter:
         """Replace a value of a slot by one of the branch, with a `supersedes` link where that is possible."""
         linking = Linking(self.trunk, self.work)
         ends = Ends(new, linking.kind("supersedes"), old)
+        said = self.theirs.rows_of[self.theirs.ids[self.mine.names[new]]]
+        self._writer(self.theirs.v_op[self.theirs.r_ver[said[-1]]] if said else -1).guard(old, [period])
         if linking.closes_cycle(ends, self.work.tx) or linking.overlapping(ends, period, self.work.tx):
             self.work.take(old, period, self.work.op("supersede", self.mine.names[old]))
         else:
@@ -237,6 +253,7 @@ class MergeWriter:
 
     def _retract(self, ent: int) -> None:
         name, source_op = self.theirs.names[ent], self.theirs.r_close[self.theirs.rows_of[ent][-1]]
+        self._writer(source_op).guard(self.mine.ids[name])
         self.work.take(self.mine.ids[name], (BEGINNING, OPEN), self._op("retract", name, source_op))
         self.ended.append(name)
 
@@ -279,6 +296,7 @@ class MergeWriter:
                 overlap((mine.k_from[row], mine.k_to[row]), period)
                 for row in mine.believed_link(link, self.work.tx)
             ):
+                self._writer(source_op).guard_links(mine.believed_link(link, self.work.tx))
                 self.work.take_link(link, period, self._op("unlink", mine.l_name[link], source_op))
                 self.links.append(mine.l_name[link])
                 self._gives_back(link, period)
