@@ -291,11 +291,12 @@ class Resting:
     def _replaces(self, ent: int, other: int) -> bool:
         """Whether a thing supersedes or corrects another, over whatever time: then that other cannot fall under it."""
         index = self.index
+        if other not in index.successors and other not in index.corrected:
+            return False
         return any(
             index.l_src[link] == ent and index.believed_link(link, self.tx)
             for side in (index.successors, index.corrected)
-            if other in side
-            for link in side[other]
+            for link in side.get(other, ())
         )
 
     def _told_first(self, link: int, valid: Instant | None = None) -> int:

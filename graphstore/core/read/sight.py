@@ -65,7 +65,7 @@ class Core(Source):
 class Sight(Rows):
     """The store at (valid, tx), while its lock is held. The standing of a thing is computed once."""
 
-    __slots__ = ("_resting", "_standings", "_things", "_ways")
+    __slots__ = ("_reasons", "_resting", "_standings", "_things", "_ways")
     core: Core
 
     def __init__(self, core: Core, valid: Instant, tx: Instant) -> None:
@@ -73,6 +73,7 @@ class Sight(Rows):
         self._standings: dict[int, str] = {}
         self._things: dict[int, Node | Event] = {}
         self._resting: Resting | None = None
+        self._reasons: dict[int, str | None] = {}
         self._ways: dict[int, tuple[Path, Way[Link]]] = {}
 
     # ------------------------------------------------------------------ ids
@@ -281,15 +282,16 @@ class Sight(Rows):
     def shaky(self, found: ShakyEntity) -> Shaky:
         """A shaky thing as a value."""
         self._standings[found.ent] = "shaky"  # known: no need to compute it again
-        body: Json = {}
-        if found.op >= 0:
+        why = self._reasons.get(found.op)
+        if found.op not in self._reasons:
             body = self.core.body(self.index.o_pos[found.op], self.index.o_len[found.op])
+            why = self._reasons[found.op] = body.get("reason")
         return Shaky.made(
             {
                 "node": self.thing(found.ent),
                 "root": self.thing(found.root),
                 "links": self._way(found.path),
-                "why": body.get("reason"),
+                "why": why,
                 "recorded_at": moment(found.fell_at),
             }
         )

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import TYPE_CHECKING, Any, overload
 
+from graphstore.core.index.gc_pause import no_collecting
 from graphstore.core.read import conflicts, hops, link_fate, snapshots, view_diff, walks
 from graphstore.core.read.rows import Row, of_sentence
 from graphstore.core.read.sight import Core, Sight
@@ -476,7 +477,7 @@ class Reader(Painted):
         Each with the fallen thing, the links from it to there, how and why it fell. Revising or confirming a thing clears it.
         """
         most = whole_number("limit", limit)
-        with self._core.lock:
+        with self._core.lock, no_collecting():
             sight = self._sight()
             return [sight.shaky(found) for found in islice(sight.resting.shaky_entities(), most)]
 
