@@ -61,6 +61,7 @@ class Undoing:
             index.open_row(index.r_ver[row], (index.r_from[row], index.r_to[row]), work.tx, op)
         for row in link_goes.values():
             index.close_link_row(row, work.tx, op)
+        self._refuse_cycles()
         for row in self.done.unlinked:
             index.open_link_row(index.k_claim[row], (index.k_from[row], index.k_to[row]), work.tx, op)
         for link, (before, _) in self.done.taken.items():
@@ -174,6 +175,9 @@ class Undoing:
         self._refuse_places(goes)
         self._refuse_sentences(link_goes)
         self._refuse_uses()
+        self._refuse()
+
+    def _refuse(self) -> None:
         if self._why_not:
             ids = list(dict.fromkeys(self._why_not))
             shown = ", ".join(map(repr, ids[:8])) + (f" and {len(ids) - 8} more" if len(ids) > 8 else "")
@@ -196,15 +200,23 @@ class Undoing:
                         self._why_not.append(index.names[other])
 
     def _refuse_sentences(self, goes: set[int]) -> None:
-        """Where a row of a link would be open again its sentence may not be, nor may it close a cycle."""
+        """Where a row of a link would be open again its sentence may not be."""
         index, linking = self.index, Linking(self.core, self.work)
         for row in self.done.unlinked:
             link = index.k_link[row]
             ends = Ends(index.l_src[link], linking.kind(index.l_kind[link]), index.l_tgt[link])
             there = linking.overlapping(ends, (index.k_from[row], index.k_to[row]), self.work.tx)
             self._why_not += [index.l_name[index.k_link[one]] for one in there if one not in goes]
+
+    def _refuse_cycles(self) -> None:
+        """A link that would be open again may not close a cycle with what is left once the transaction's own links are closed."""
+        index, linking = self.index, Linking(self.core, self.work)
+        for row in self.done.unlinked:
+            link = index.k_link[row]
+            ends = Ends(index.l_src[link], linking.kind(index.l_kind[link]), index.l_tgt[link])
             if ends.kind.acyclic and linking.closes_cycle(ends, self.work.tx):
                 self._why_not.append(index.l_name[link])
+        self._refuse()
 
     def _refuse_uses(self) -> None:
         """What it described may not have been confirmed, have happened again or have been linked since."""
