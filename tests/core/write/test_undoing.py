@@ -111,13 +111,11 @@ def test_what_cannot_be_taken_back_is_refused(plan: GraphStore) -> None:
         plan.undo(plan.changes()[-1], reason="a slip")
 
 
-@pytest.mark.in_process("a transaction of its own cannot be inside one")
 def test_it_is_no_part_of_a_transaction(plan: GraphStore) -> None:
     with plan.transaction(), pytest.raises(InvalidError, match=r"undo\(\) inside transaction"):
         plan.undo(plan.changes()[0], reason="no")
 
 
-@pytest.mark.in_process("it opens the folder")
 def test_it_is_in_the_journal_like_all_else(tmp_path: Path, clock: Clock) -> None:
     path = tmp_path / "memory.gs"
     with graphstore.open(path, clock=clock) as store:
