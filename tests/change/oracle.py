@@ -197,6 +197,7 @@ class Oracle:
             setattr(self, table, [])
         self.stood: dict[tuple[Any, ...], Any] = {}  # standings that were asked for since the last verb
         self.numbers: dict[str, int] = {}  # the highest number of each node that was ever committed
+        self.undos: list[tuple[datetime, datetime]] = []  # when, and which transaction
         self.seq = 0
         self.last = START
         self.handed = START
@@ -1055,7 +1056,7 @@ class Oracle:
             raise Undecided("a transaction inside itself")
         if not any(tx in (row["tx_from"], row["tx_to"]) for name in TABLES for row in getattr(self, name)):
             raise Refused(NotFoundError)
-        if self.built_on(tx):
+        if self._is_undone(tx) or self.built_on(tx):
             raise Refused(ConflictError)
         self._guard([*self._as_left("rows", tx), *self._as_left("lives", tx)])
         self._guard_links(self._as_left("links", tx))
@@ -1071,6 +1072,11 @@ class Oracle:
                 table.append({**row, "tx_from": self.block, "tx_to": END, "uid": next(UIDS)})
         for id in sorted(born):
             self._write(self.gone, {"id": id, "why": "undo"}, ALWAYS)
+        self.undos.append((self.block, tx))
+
+    def _is_undone(self, tx: datetime) -> bool:
+        """Whether a transaction is taken back by one that is not taken back itself."""
+        return any(not self._is_undone(at) for at, of in self.undos if of == tx)
 
     def _as_left(self, name: str, tx: datetime) -> list[Row]:
         """What a transaction opened and is open now as it left it, or as an undo brought it back."""
@@ -1113,7 +1119,7 @@ class Oracle:
         """The same beliefs once more; what is told to one from here on does not reach the other."""
         fresh = Oracle(self.clock, self.store_author)
         fresh._load(copy.deepcopy(self._save()))
-        fresh.numbers = dict(self.numbers)
+        fresh.numbers, fresh.undos = dict(self.numbers), list(self.undos)
         fresh.last, fresh.handed, fresh.made = self.last, self.handed, self.made
         fresh.seq = fresh.forked = self.seq
         return fresh

@@ -95,7 +95,7 @@ def port(folder: Path) -> Iterator[int]:
 def test_a_process_serves_over_stdio_and_keeps_what_it_was_told(folder):
     path = folder / "stdio.gs"
     with agent(stdio(path), "claude-code") as one:
-        assert 16 == len(one.tools())
+        assert 18 == len(one.tools())
         one.ask("remember", statement="sessions", id="old", valid_from="2026-01-01")
         one.ask(
             "remember",

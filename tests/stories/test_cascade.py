@@ -39,15 +39,13 @@ SHAKEN_BY = {  # which falls of the ground shake what rests on it, and whether i
 }
 
 
-WAYS = {"reach known": (0, 0), "each by itself": (1_000_000, 1_000_000), "all at once": (1_000_000, -1)}
+WAYS = {"each by itself": 1_000_000, "all at once": -1}
 
 
 @pytest.fixture(autouse=True, params=WAYS.values(), ids=WAYS)
 def every_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every standing is right whether the store knows how far falls reach, climbs from each thing, or looks at each once."""
-    often, half = request.param
-    monkeypatch.setattr(foundations, "OFTEN", often)
-    monkeypatch.setattr(foundations, "HALF", half)
+    """Every standing is right whether the store climbs from each thing, or looks at each once."""
+    monkeypatch.setattr(foundations, "HALF", request.param)
 
 
 @dataclass

@@ -91,12 +91,12 @@ def believed(rows: list[Row], tx: datetime) -> dict[str, Row]:
 
 
 def changed(before: dict[str, Row], after: dict[str, Row]) -> tuple[set[str], set[str], set[str]]:
-    """Ids added, removed, and described by another row."""
+    """Ids added, removed, and described otherwise."""
     both = before.keys() & after.keys()
     return (
         after.keys() - before.keys(),
         before.keys() - after.keys(),
-        {id for id in both if before[id] is not after[id]},
+        {id for id in both if content(before[id]) != content(after[id])},
     )
 
 

@@ -443,9 +443,11 @@ class Index(Columns):
         r_from, r_to, r_tx = self.r_from, self.r_to, self.r_tx
         found = -1
         if self.undone_by:
+            undos = (op for op in self.undone_by.get(self.born[ent], ()) if self.believed_op(op, tx))
+            found = max(undos, default=-1)  # what an undone transaction introduced never was, at any time
             for row in reversed(self.rows_of[ent]):
                 if r_from[row] <= valid < r_to[row] and r_tx[row] <= tx and self._removes(row, ent, tx):
-                    found = self.r_close[row]
+                    found = max(found, self.r_close[row])
                     break
         else:
             row = self.last_cover(ent, valid, tx)
