@@ -102,7 +102,11 @@ class Act:
         if index.is_event[ent]:
             raise InvalidError(f"{name!r} is an event, which has no versions. Leave if_number out.")
         row = sight.find(ent)
-        ver = index.r_ver[row] if row >= 0 else self.work.last_version(ent)
+        if row >= 0:
+            ver = index.r_ver[row]
+        else:
+            shown = (index.r_ver[one] for one in index.rows_of[ent] if index.r_tx[one] < index.r_end[one])
+            ver = max(shown, key=index.v_num.__getitem__, default=-1)
         if ver < 0:
             raise ConflictError(f"{name!r} was expected at version {number} (if_number), and has none.")
         there = index.v_num[ver]
