@@ -16,7 +16,7 @@ from graphstore.core.write.merge_plan import Carried
 from graphstore.core.write.transaction import Transaction
 from graphstore.core.write.trust import TRUST, Trust
 from graphstore.values.models import Json
-from graphstore.values.period import OPEN, Instant
+from graphstore.values.period import OPEN, Instant, overlap, without
 
 Act = tuple[Callable[[int], None], int]  # what to do, with which row of the branch
 
@@ -168,11 +168,14 @@ class Carrying:
         mine, theirs = self.mine, self.theirs
         ours = self.ent[theirs.r_ent[row]]
         wanted = (theirs.r_from[row], theirs.r_to[row])
-        for there in mine.now_of[ours]:
-            if (mine.r_from[there], mine.r_to[there]) == wanted:
-                writer_of(self.trunk, self.branch, theirs.r_close[row]).guard(ours, [wanted])
-                mine.close_row(there, self.work.tx, self.ops[theirs.r_close[row]])
-                return
+        op = self.ops[theirs.r_close[row]]
+        writer_of(self.trunk, self.branch, theirs.r_close[row]).guard(ours, [wanted])
+        for there in list(mine.now_of[ours]):  # an earlier merge may have split it elsewhere
+            whole = (mine.r_from[there], mine.r_to[there])
+            if overlap(whole, wanted):
+                mine.close_row(there, self.work.tx, op)
+                for piece in without(whole, wanted):
+                    mine.open_row(mine.r_ver[there], piece, self.work.tx, op)
 
     def _open(self, row: int) -> None:
         theirs = self.theirs
@@ -214,11 +217,11 @@ class Carrying:
     def _unlink(self, row: int) -> None:
         mine, theirs = self.mine, self.theirs
         wanted = (theirs.k_from[row], theirs.k_to[row])
-        for there in mine.believed_link(self.link[theirs.k_link[row]], self.work.tx):
-            if (mine.k_from[there], mine.k_to[there]) == wanted:
-                writer_of(self.trunk, self.branch, theirs.k_close[row]).guard_links([there])
-                mine.close_link_row(there, self.work.tx, self.ops[theirs.k_close[row]])
-                return
+        link = self.link[theirs.k_link[row]]
+        rows = mine.believed_link(link, self.work.tx)
+        over = [there for there in rows if overlap((mine.k_from[there], mine.k_to[there]), wanted)]
+        writer_of(self.trunk, self.branch, theirs.k_close[row]).guard_links(over)
+        self.work.take_link(link, wanted, self.ops[theirs.k_close[row]])
 
     def _hold(self, row: int) -> None:
         theirs = self.theirs
