@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip -qq --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rest test-ladybug test-http fuzz bench bench-large lint format release-check references pictures notebook clean
+.PHONY: help demo test test-rest test-ladybug test-http fuzz bench bench-large lint format release-check requirements references pictures notebook clean
 
 help:  ## this list
 	@echo "graphstore: what was true, what did we believe, what superseded it, and why"
@@ -22,7 +22,7 @@ test: $(VENV)/dev  ## tests of every module, on all cores: a few minutes
 test-rest: $(VENV)/dev test-ladybug test-http  ## all others: random histories, kills, processes, the other driver, through a server
 	$(BIN)/python -m pytest -m rest $(ARGS)
 
-test-ladybug: $(VENV)/ladybug  ## the tests of the graph tables on the other driver
+test-ladybug: $(VENV)/dev  ## the tests of the graph tables on the other driver
 	GRAPHSTORE_DRIVER=ladybug HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -m driver $(ARGS)
 
 test-http: $(VENV)/dev  ## the tests of the public methods, through a server
@@ -47,6 +47,9 @@ format: $(VENV)/dev  ## let ruff lay out and mend what it can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+requirements:  ## pin anew what is installed here, with hashes, for each Python found
+	$(PYTHON) tools/requirements.py
+
 references: $(VENV)/dev  ## write the reference pages of docs/ anew
 	$(BIN)/python docs/references.py
 
@@ -63,23 +66,29 @@ clean:  ## remove what was made here
 	rm -rf $(VENV) .demo dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# Each mark stands for a set of packages in the environment; it is made anew when pyproject.toml changes.
+# Each mark stands for a set of packages in the environment; it is made anew when what is to be there changes. On Linux they are the pinned ones, checked
+# by their hashes; elsewhere, and for a Python without a file in requirements/, what pyproject.toml allows.
+comma := ,
+LOCKS := $(wildcard requirements/*.txt)
+
+define install
+	@lock=requirements/$(1)-$$($(BIN)/python -c 'import sys; print("%d.%d" % sys.version_info[:2])').txt; \
+	if [ "$$(uname -s)" = Linux ] && [ -f $$lock ]; \
+	then $(PIP) install --require-hashes --requirement $$lock && $(PIP) install --no-deps --no-build-isolation --editable .; \
+	else $(PIP) install --editable '.[$(2)]'; fi
+	@touch $@
+endef
+
 $(BIN)/python:
 	@command -v $(PYTHON) >/dev/null || { echo "graphstore needs Python 3.11 or newer, and there is no $(PYTHON) here. Say where it is: make PYTHON=/path/to/python3"; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "graphstore needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) -V 2>&1). Say which one: make PYTHON=python3.12"; exit 1; }
 	@echo "making $(VENV) with $$($(PYTHON) -V) …"
 	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); echo "The venv module is missing or broken here; Debian and Ubuntu have it as the package python3-venv."; exit 1; }
 
-$(VENV)/demo: pyproject.toml | $(BIN)/python
+$(VENV)/demo: pyproject.toml $(LOCKS) | $(BIN)/python
 	@echo "installing graphstore …"
-	@$(PIP) install --editable '.[git]'
-	@touch $@
+	$(call install,demo,git)
 
-$(VENV)/dev: pyproject.toml | $(BIN)/python
+$(VENV)/dev: pyproject.toml $(LOCKS) | $(BIN)/python
 	@echo "installing graphstore and the tools of its tests …"
-	@$(PIP) install --editable '.[dev]'
-	@touch $@
-
-$(VENV)/ladybug: $(VENV)/dev
-	@$(PIP) install --editable '.[dev,ladybug]'
-	@touch $@
+	$(call install,dev,dev$(comma)ladybug)
