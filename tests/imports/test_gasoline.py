@@ -707,6 +707,7 @@ def test_an_existing_file_is_refused(full: GraphStore, tmp_path: Path) -> None:
     assert "mine" == (tmp_path / "out.jsonl").read_text()
 
 
+@pytest.mark.rest
 def test_five_thousand_events_take_a_few_seconds(
     store: GraphStore, other: GraphStore, log: Write, tmp_path: Path
 ) -> None:

@@ -623,6 +623,7 @@ def test_no_repository_and_no_ref_are_named(made, store, tmp_path):
 # ---- a real one -------------------------------------------------------------------------------
 
 
+@pytest.mark.rest
 def test_after_the_last_commit_the_standing_files_are_the_tree_of_head(tmp_path):
     root = Path(__file__).parents[2]
     if not (root / ".git").exists():

@@ -276,6 +276,7 @@ def is_whole(path: Path) -> None:
     assert graphstore.verify(path).ok
 
 
+@pytest.mark.rest
 def test_killed_at_random_moments_the_next_tick_goes_on(path, tmp_path):
     chance = random.Random(3)
     for number in range(5):

@@ -433,6 +433,7 @@ def family(tmp_path: Path) -> list[Path]:
     ]  # fmt: skip
 
 
+@pytest.mark.rest
 def test_any_order_of_any_of_a_family_gives_the_same_graph(family: list[Path], tmp_path: Path) -> None:
     for count in (2, 3, 5):
         for some in itertools.combinations(family, count):

@@ -602,6 +602,7 @@ def test_the_way_round_finds_what_looking_at_every_pair_finds() -> None:
     assert len(found) > 100
 
 
+@pytest.mark.rest
 def test_five_thousand_segments_take_seconds() -> None:
     there = subjects(5000, 365)
     began = time.process_time()

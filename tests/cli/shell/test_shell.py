@@ -578,6 +578,7 @@ def test_a_table_that_is_piped_has_a_line_for_each_row(folder: Path) -> None:
     )
 
 
+@pytest.mark.rest
 def test_a_table_of_very_many_rows_is_not_laid_out(folder: Path) -> None:
     lines = ask(folder, "UNWIND range(1, 200000) AS x RETURN x, 'é' AS y;").splitlines()
 

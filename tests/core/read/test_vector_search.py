@@ -416,6 +416,7 @@ def test_a_dimension_nobody_declared_is_found_out(path):
     assert vector_file.read_header(vector_file.files(path)[0])[:2] == ("tests.support.embedding:signs", 16)
 
 
+@pytest.mark.rest
 def test_reembedding_that_was_killed_goes_on(path):
     write_store(path, more=80)
     done = 0
