@@ -1,0 +1,20 @@
+"""The fault lab: real processes on one store under kills, stops, failing system calls, a full disk and jumping clocks.
+
+Every process notes outside the store what it is about to ask and what it was answered; an outside checker then holds the store against the notes.
+"""
+
+from __future__ import annotations
+
+import os
+
+
+def small_segments() -> None:
+    """Begin a new segment of the journal every LAB_SEGMENT bytes in this process, so that a short run meets many."""
+    size = os.environ.get("LAB_SEGMENT")
+    if size is None:
+        return
+    from graphstore.core.folder import restore, rewrite
+    from graphstore.core.journal import journal
+
+    for module in (journal, rewrite, restore):
+        module.SEGMENT_BYTES = int(size)  # type: ignore[attr-defined]
