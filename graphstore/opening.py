@@ -11,7 +11,8 @@ from typing import Literal
 from graphstore.core.folder import folder
 from graphstore.core.folder import restore as dumps
 from graphstore.core.folder.folder import verify
-from graphstore.errors import ConflictError, EngineError, InvalidError, LockedError
+from graphstore.core.journal.files import new_folder
+from graphstore.errors import ConflictError, InvalidError, LockedError
 from graphstore.store.store import Clock, GraphStore
 from graphstore.values.inputs import text_of, whole_number
 
@@ -145,20 +146,24 @@ def _options(
 def restore(
     dump: str | os.PathLike[str], path: str | os.PathLike[str], *, clock: Clock | None = None
 ) -> GraphStore:
-    """Make a new store at `path` from a dump that `export` wrote, verifying each line, and open it.
+    """Make a new store at `path` from a dump that `export` wrote, verifying each line and that none is missing, and open it.
 
-    Raises DamageError with the dump's line, ConflictError when `path` is there already; nothing is left behind then.
+    It is made beside `path`, in `.NAME.part`, and gets its name when it is whole and on the disk: a killed restore leaves nothing at `path`,
+    and the next one removes its rest. Raises DamageError with the dump's line, ConflictError when `path` is there already; nothing is left behind then.
     """
     folder.here(path)
     target = Path(path)
     if target.exists() and any(target.iterdir() if target.is_dir() else [target]):
         raise ConflictError(f"{target} is there already. Restore into a new name.")
-    made = not target.exists()
+    with new_folder(target) as fresh:
+        loaded = dumps.load(Path(dump), fresh / "journal")
     try:
-        dumps.load(Path(dump), target / "journal")
-        return open(target, create=False, clock=clock)
-    except BaseException as error:
-        shutil.rmtree(target if made else target / "journal", ignore_errors=True)
-        if isinstance(error, OSError):
-            raise EngineError(f"cannot restore into {target}: {error.strerror}.") from error
+        store = open(target, create=False, clock=clock)
+    except LockedError:  # another process has opened it meanwhile: it is whole
         raise
+    except BaseException:
+        shutil.rmtree(target, ignore_errors=True)
+        raise
+    if not loaded.whole:
+        store.notices.append(dumps.unsure(Path(dump)))
+    return store

@@ -123,8 +123,10 @@ def restore(
     """Make a new store from a dump."""
     import graphstore
 
-    with progress_bar(f"restoring {store}"):
-        graphstore.restore(dump, store).close()
+    with progress_bar(f"restoring {store}"), graphstore.restore(dump, store) as restored:
+        notices = restored.notices
+    for notice in notices:
+        common.say(f"note: {notice}", err=True)
     with open_store(store, read_only=True) as opened:
         stats = opened.stats()
     answer(stats, as_json, f"restored {store}, {stats['transactions']} transactions.")

@@ -18,9 +18,11 @@ from urllib.parse import urlencode
 
 import orjson
 
+from graphstore.core.folder import restore as dumps
+from graphstore.core.journal.files import new_file
 from graphstore.core.read.view import Reader, View
 from graphstore.core.tables.engine import seconds_limit
-from graphstore.errors import ConflictError, EngineError, GraphStoreError, InvalidError, NotFoundError
+from graphstore.errors import EngineError, GraphStoreError, InvalidError, NotFoundError
 from graphstore.remote import arguments, codec
 from graphstore.remote import calls as contract
 from graphstore.remote.calls import CALLS
@@ -377,28 +379,17 @@ class _Served(Remote, Store):
     @_documented_as(GraphStore.export)
     def export(self, path: str | os.PathLike[str]) -> int:
         self._usable()
-        target = Path(path)
-        if target.exists():
-            raise ConflictError(f"{target} exists. Choose another name, or remove it first.")
-        lines = -1  # the first line is the header
+        lines, end = 0, b""
 
         def write(piece: bytes) -> None:
-            nonlocal lines
+            nonlocal lines, end
             lines += piece.count(b"\n")
+            end = (end + piece)[-dumps.END_BYTES :]
             sink.write(piece)
 
-        try:
-            with target.open("xb") as sink:
-                _good(self._line.request("GET", "/export", accept="*/*", sink=write), self._line)
-                sink.flush()
-                os.fsync(sink.fileno())
-        except OSError as error:
-            target.unlink(missing_ok=True)
-            raise EngineError(f"cannot write {target}: {error.strerror}.") from error
-        except BaseException:
-            target.unlink(missing_ok=True)
-            raise
-        return lines
+        with new_file(Path(path)) as sink:
+            _good(self._line.request("GET", "/export", accept="*/*", sink=write), self._line)
+        return dumps.lines_in(end, lines)
 
 
 @_forwards

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from graphstore.core.folder import folder
+from graphstore.core.folder import restore as dumps
 from graphstore.core.read import snapshots
 from graphstore.core.read.sight import Sight
 from graphstore.core.write import retention
 from graphstore.core.write.retention import Content
 from graphstore.core.write.writer import Progress, Writer
-from graphstore.errors import ConflictError, EngineError, InvalidError
+from graphstore.errors import InvalidError
 from graphstore.values import inputs
 from graphstore.values.models import Change, Problem, Snapshot, Verification
 from graphstore.values.period import OPEN, TimeLike, moment
@@ -139,18 +140,12 @@ class WholeStore(Writer):
             )
 
     def export(self, path: str | os.PathLike[str]) -> int:
-        """Write the whole store as one file for `graphstore.restore`. Returns the number of lines. An existing file is refused."""
-        target = Path(path)
+        """Write the whole store as one file for `graphstore.restore`. Returns the number of lines. An existing file is refused.
+
+        The file gets its name when all of it is on the disk, and its last line says how many transactions it holds.
+        """
         with self._core.lock:
             self._usable()
-            if target.exists():
-                raise ConflictError(f"{target} exists. Choose another name, or remove it first.")
-            try:
-                with open(target, "xb") as sink:
-                    lines = self._core.journal.export(sink)
-                    sink.flush()
-                    os.fsync(sink.fileno())
-            except OSError as error:
-                target.unlink(missing_ok=True)
-                raise EngineError(f"cannot write {target}: {error.strerror}.") from error
-        return lines
+            if not self.read_only:
+                self._core.journal.settle()  # a dump holds nothing that the store may lose
+            return dumps.save(self._core.journal, Path(path))

@@ -11,11 +11,13 @@ import sys
 import textwrap
 from pathlib import Path
 
+import orjson
 import pytest
 
 import graphstore
 from graphstore import DamageError, EngineError, GraphStoreError
 from graphstore.core.journal.journal import Journal
+from graphstore.core.journal.line import header
 from tests.conftest import Clock
 
 pytestmark = pytest.mark.in_process("damages the files of the store")
@@ -63,6 +65,11 @@ def copies(path: Path) -> list[Path]:
         for file in sorted(path.rglob("*"))
         if file.is_file() and file.parent.name != "journal" and "lock" not in file.name
     ]
+
+
+def without_copies(path: Path) -> None:
+    for file in copies(path):
+        file.unlink()
 
 
 def files(path: Path) -> dict[str, bytes]:
@@ -182,8 +189,7 @@ def test_copies_from_an_older_day_of_the_store_are_brought_up_to_date(broken, tm
     with graphstore.open(broken) as store:
         store.revise("fact-c", {"name": "new"})
         store.add_node("fact", {}, id="fact-z")
-    for file in copies(broken):
-        file.unlink()
+    without_copies(broken)
     for file in copies(tmp_path / "older"):
         shutil.copy(file, broken / file.relative_to(tmp_path / "older"))
 
@@ -196,27 +202,77 @@ def test_copies_from_an_older_day_of_the_store_are_brought_up_to_date(broken, tm
         assert store.verify().ok
 
 
+@pytest.mark.parametrize("known_by", ["index.bin", "graph.json"])
 @pytest.mark.parametrize("lines", [1, 2, 4])
-def test_copies_that_are_ahead_of_the_journal_are_not_believed(broken, lines):
-    """The journal was cut (a backup was put back): the index and the tables may not tell what it no longer says."""
+def test_a_journal_shorter_than_a_copy_knows_is_refused(broken, lines, known_by):
+    """The journal was cut, or an old backup of it was put back: what was acknowledged is missing, and nothing opens as if it had never been."""
     cut(journal(broken), lines)
-    gone = NAMES[-lines:]
+    for file in copies(broken):
+        if file.name in ("index.bin", "graph.json") and file.name != known_by:
+            file.unlink()
+    before = files(broken)
 
+    missing = rf"journal: {lines} transactions? missing: {known_by} .* restore a dump or a backup .* remove index.bin and graph.json"
+    for read_only in (False, True):
+        with pytest.raises(DamageError, match=missing):
+            graphstore.open(broken, read_only=read_only)
+    (problem,) = graphstore.verify(broken).problems
+    assert re.search(missing, problem.message)
+    assert before == files(broken)
+
+    (broken / known_by).unlink()  # the way out that the message names
     with graphstore.open(broken) as store:
-        assert set(NAMES) - set(gone) == {node.id for node in store.nodes(kind="fact")}
-        rows = store.query_tables("MATCH (n:Node) WHERE n.kind = 'fact' RETURN n.id AS id").rows()
-        assert set(NAMES) - set(gone) == {row["id"] for row in rows}
+        assert set(NAMES[:-lines]) == {node.id for node in store.nodes(kind="fact")}
         assert store.verify().ok
+
+
+def test_a_journal_without_its_last_file_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("graphstore.core.journal.journal.SEGMENT_BYTES", 2000)
+    path = tmp_path / "memory.gs"
+    with graphstore.open(path) as store:
+        for name in NAMES:
+            store.add_node("fact", {"name": name * 100}, id=name)
+    last = max((path / "journal").glob("*.jsonl"))
+    count = last.read_bytes().count(b"\n") - 1
+    last.unlink()
+
+    with pytest.raises(DamageError, match=f"journal: {count} transactions? missing"):
+        graphstore.open(path)
+
+
+def test_the_note_of_an_earlier_version_tells_that_something_is_missing(broken):
+    cut(journal(broken), 2)
+    (broken / "index.bin").unlink()
+    note = orjson.loads((broken / "graph.json").read_bytes())
+    del note["transactions"]
+    (broken / "graph.json").write_bytes(orjson.dumps(note))
+
+    with pytest.raises(DamageError, match="journal: at least 1 transaction missing"):
+        graphstore.open(broken)
+
+
+def test_nothing_is_missing_where_a_transaction_was_evicted_without_a_trace(tmp_path):
+    """The journal has fewer transactions then, and no copy knows of more."""
+    path = tmp_path / "memory.gs"
+    with graphstore.open(path) as store:
+        for name in NAMES:
+            store.record_event("deploy", name, id=name, occurred_at="2020-01-01")
+        store.query_tables("MATCH (n:Node) RETURN count(*) AS n")
+    with graphstore.open(path) as store:
+        store.evict(before="2021-01-01", keep_audit=False)
+    for _ in range(2):
+        with graphstore.open(path) as store:
+            assert store.verify().ok
 
 
 def test_copies_of_another_future_are_not_believed(broken, tmp_path):
     """Cut by one line and written on to the same length: only the digests tell the copies that they belong to another journal."""
     shutil.copytree(broken, tmp_path / "other")
     cut(journal(broken), 1)
+    without_copies(broken)
     with graphstore.open(broken, clock=Clock("2026-01-01"), author="maria") as store:
         store.add_node("fact", {"name": "fact-g"}, id="fact-g")
-    for file in copies(broken):
-        file.unlink()
+    without_copies(broken)
     for file in copies(tmp_path / "other"):
         shutil.copy(file, broken / file.relative_to(tmp_path / "other"))
 
@@ -283,6 +339,7 @@ def test_zero_padding_is_a_torn_tail(broken, zeros, kept):
     good = journal(broken).read_bytes()
     before, last = good[: good.rfind(b"\n", 0, -1) + 1], good.splitlines(keepends=True)[-1]
     journal(broken).write_bytes(before + last[:kept] + b"\0" * zeros)
+    without_copies(broken)  # they know of no transaction that was torn
 
     with graphstore.open(broken) as store:
         assert set(NAMES[:-1]) == {node.id for node in store.nodes(kind="fact")}
@@ -334,6 +391,7 @@ def test_a_load_cut_short_leaves_nothing_of_it(tmp_path):
     ends = [match.end() for match in re.finditer(b"\n", good) if match.end() > start]
     for stop in {*ends[:-1][:2], ends[-1] - 1, (start + ends[0]) // 2}:
         journal(path).write_bytes(good[:stop])
+        without_copies(path)
         with graphstore.open(path) as store:
             assert ["before"] == [node.id for node in store.nodes()]
             assert store.notices
@@ -347,6 +405,7 @@ def test_a_store_whose_first_write_was_torn_opens_empty(tmp_path):
     good = journal(path).read_bytes()
     for stop in (0, 1, good.index(b"\n"), good.index(b"\n") + 5):
         journal(path).write_bytes(good[:stop])
+        without_copies(path)
         with graphstore.open(path) as store:
             assert [] == store.nodes()
             store.add_node("fact", {}, id="fact-b")
@@ -514,10 +573,15 @@ def test_verify_on_the_command_line_says_the_same(broken):
     assert str(line) in told.stdout + told.stderr
 
 
-def test_a_damaged_dump_is_not_restored(whole, tmp_path):
+@pytest.fixture
+def dump(whole, tmp_path) -> Path:
     with graphstore.open(whole, read_only=True) as store:
         store.export(tmp_path / "dump")
-    good = (tmp_path / "dump").read_bytes()
+    return tmp_path / "dump"
+
+
+def test_a_damaged_dump_is_not_restored(dump, tmp_path):
+    good = dump.read_bytes()
     for wrong in (
         good.replace(b"fact-c", b"fact-q", 1),
         good[:-1],
@@ -525,23 +589,56 @@ def test_a_damaged_dump_is_not_restored(whole, tmp_path):
         good[1:],
         b"",
         good.replace(b"\n", b"", 2),
+        good + good.splitlines(keepends=True)[-1],
+        good.replace(b'"transactions":11', b'"transactions":12', 1),
     ):
-        (tmp_path / "dump").write_bytes(wrong)
-        with pytest.raises(DamageError):
-            graphstore.restore(tmp_path / "dump", tmp_path / "again.gs")
-        assert not list(tmp_path.glob("again.gs/**/*.jsonl"))
-    (tmp_path / "dump").write_bytes(good)
-    with graphstore.restore(tmp_path / "dump", tmp_path / "again.gs") as store:
+        dump.write_bytes(wrong)
+        with pytest.raises(DamageError, match="Nothing was restored"):
+            graphstore.restore(dump, tmp_path / "again.gs")
+        assert [dump] == list(tmp_path.iterdir())
+    dump.write_bytes(good)
+    with graphstore.restore(dump, tmp_path / "again.gs") as store:
         holds_all(store)
+        assert [] == store.notices
 
 
-def test_a_dump_is_never_restored_over_a_store(whole, broken, tmp_path):
-    with graphstore.open(whole, read_only=True) as store:
-        store.export(tmp_path / "dump")
+def test_a_dump_cut_after_any_line_says_how_many_transactions_are_missing(dump, tmp_path):
+    lines = dump.read_bytes().splitlines(keepends=True)
+    total = orjson.loads(lines[0])["transactions"]
+    assert len(lines) - 2 == total  # each is one line here
+    for kept in range(1, len(lines)):
+        dump.write_bytes(b"".join(lines[:kept]))
+        left = total - (kept - 1)
+        told = rf"{left} transactions? missing" if left else f"All {total} transactions were read"
+        with pytest.raises(DamageError, match=told):
+            graphstore.restore(dump, tmp_path / "again.gs")
+        assert [dump] == list(tmp_path.iterdir())
+
+
+def test_a_dump_of_an_earlier_version_is_restored_with_a_remark(dump, tmp_path):
+    """It begins as a journal does, and has no last line."""
+    _, *lines, _ = dump.read_bytes().splitlines(keepends=True)
+    dump.write_bytes(header(1) + b"".join(lines))
+
+    with graphstore.restore(dump, tmp_path / "again.gs") as store:
+        holds_all(store)
+        (notice,) = store.notices
+    assert "whether all are there cannot be checked" in notice
+    run = [sys.executable, "-m", "graphstore", "restore", str(tmp_path / "cli.gs"), str(dump)]
+    assert "cannot be checked" in subprocess.run(run, capture_output=True, check=True, text=True).stderr
+
+
+def test_a_dump_of_a_later_version_is_refused(dump, tmp_path):
+    dump.write_bytes(dump.read_bytes().replace(b'"schema":2', b'"schema":3', 1))
+    with pytest.raises(EngineError, match="Install a newer graphstore"):
+        graphstore.restore(dump, tmp_path / "again.gs")
+
+
+def test_a_dump_is_never_restored_over_a_store(dump, broken):
     before = files(broken)
 
     with pytest.raises(graphstore.GraphStoreError, match=re.escape(str(broken))):
-        graphstore.restore(tmp_path / "dump", broken)
+        graphstore.restore(dump, broken)
     assert before == files(broken)
 
 

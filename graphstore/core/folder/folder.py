@@ -22,7 +22,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -36,6 +36,7 @@ from graphstore.core.journal.line import GENESIS
 from graphstore.core.journal.positions import Position
 from graphstore.errors import DamageError, EngineError, InvalidError, LockedError, NotFoundError
 from graphstore.values.models import Problem, Verification
+from graphstore.values.period import Instant, iso
 
 try:
     import fcntl
@@ -43,7 +44,7 @@ except ImportError:  # pragma: no cover - a platform without flock
     fcntl = None  # type: ignore[assignment]
 
 MEMORY = ":memory:"
-_JOURNAL, _LOCK, _INDEX = "journal", "lock", "index.bin"
+_JOURNAL, _LOCK, _INDEX, _NOTE = "journal", "lock", "index.bin", "graph.json"
 SERVED, TOKEN, READ_TOKEN = "server.json", "token", "token-read"
 _STARTING = 10.0  # seconds to wait for a server that is starting
 _SAVE_AFTER = 256  # after so many lines the copy is saved again
@@ -107,8 +108,10 @@ class Folder:
         """The index of the journal: from the saved copy if that is valid, and the lines after it. Sets a torn tail aside."""
         if self.path is None:
             return Index()
+        saved = self._saved(notify)
+        reach = known_reach(self.path, saved)
         try:
-            index = self._from_saved(journal, notify)
+            index = self._from_saved(saved, journal, notify)
             if index is not None:
                 self._saved_at = 0
                 count = self._follow(index, journal)
@@ -119,6 +122,8 @@ class Folder:
             index = None
         if index is None:
             index, count = self.replay(journal)
+        if lost := shortage(self.path, reach, index):
+            raise DamageError(lost)
         self._saved_at = -1 if self._saved_at < 0 or count >= _SAVE_AFTER else index.transactions - count
         if journal.torn is not None and not self.read_only:
             journal.make_ready()
@@ -210,7 +215,7 @@ class Folder:
         """Remove files with contents, or with places that will move."""
         assert self.path is not None
         remove_cut(self.path.glob("graph.kuzu*"))
-        for name in (*self.path.glob("graph.json*"), self.path / _INDEX, self.path / "index.new"):
+        for name in (*self.path.glob(f"{_NOTE}*"), self.path / _INDEX, self.path / "index.new"):
             name.unlink(missing_ok=True)
         sync_folder(self.path)
         self._saved_at = -1
@@ -257,15 +262,22 @@ class Folder:
                     break
         return count
 
-    def _from_saved(self, journal: Journal, notify: Callable[[str], None]) -> Index | None:
+    def _saved(self, notify: Callable[[str], None]) -> index_file.Copy | None:
+        """The saved copy of the index, if it is whole."""
         assert self.path is not None
         name = self.path / _INDEX
-        if not name.exists():
-            return None
-        found = index_file.read(name)
-        if found is None:
+        found = index_file.read(name) if name.exists() else None
+        if found is None and name.exists():
             notify(f"{name} was damaged: the index was read from the journal instead.")
+        return found
+
+    def _from_saved(
+        self, found: index_file.Copy | None, journal: Journal, notify: Callable[[str], None]
+    ) -> Index | None:
+        if found is None:
             return None
+        assert self.path is not None
+        name = self.path / _INDEX
         crc = None
         if journal.holds(found.position):
             with ThreadPoolExecutor(1) as aside:  # the checksum and the index use a core each
@@ -284,10 +296,65 @@ class Folder:
             return
         if self._saved_at >= 0 and index.transactions - self._saved_at < _SAVE_AFTER:
             return
+        try:
+            journal.settle()  # the copy never knows more than what is on the disk
+        except EngineError:
+            return
         index_file.write(
             self.path / _INDEX, index, journal.end, journal.digest, journal.checksum(journal.end)
         )
         self._saved_at = index.transactions
+
+
+class Reach(NamedTuple):
+    """What one of the copies in a folder knows of the journal that it was made from; `transactions` is None where that was not noted."""
+
+    file: Path
+    changed: int
+    transactions: int | None
+    last_tx: Instant
+
+
+def known_reach(place: Path, saved: index_file.Copy | None) -> list[Reach]:
+    """How far the journal of a store reached when its index was saved and when its tables were closed well."""
+    known = []
+    if saved is not None:
+        known.append(Reach(place / _INDEX, saved.changed, saved.transactions, saved.last_tx))
+    if note := _note_reach(place / _NOTE):
+        known.append(note)
+    return known
+
+
+def _note_reach(file: Path) -> Reach | None:
+    try:
+        note, changed = orjson.loads(own_bytes(file)), file.stat().st_mtime_ns
+    except (OSError, orjson.JSONDecodeError):
+        return None
+    if not isinstance(note, dict) or type(note.get("last_tx")) is not int:
+        return None
+    count = note.get("transactions")
+    return Reach(file, changed, count if type(count) is int else None, note["last_tx"])
+
+
+def shortage(place: Path, known: list[Reach], index: Index) -> str | None:
+    """What to tell when the journal that an index was read from has lost transactions that a copy knows; None when it has them all."""
+    for file, changed, transactions, last_tx in known:
+        left = transactions - index.transactions if transactions is not None else int(last_tx > index.last_tx)
+        if left <= 0:
+            continue
+        try:
+            if file.stat().st_mtime_ns != changed:
+                continue  # the writer has replaced it meanwhile, and with it the journal
+        except OSError:
+            continue
+        count = f"{left}" if transactions is not None else "at least 1"
+        return (
+            f"{place / _JOURNAL}: {count} {'transaction' if left == 1 else 'transactions'} missing: {file.name} was made when the journal reached to "
+            f"{iso(last_tx)}, and now it ends at {iso(index.last_tx) if index.transactions else 'its beginning'} with {index.transactions}. Nothing was changed. "
+            "Bring back the files of the journal, or restore a dump or a backup into a new folder. To go on without what is missing, for good, "
+            f"remove {_INDEX} and {_NOTE} first."
+        )
+    return None
 
 
 def here(path: str | os.PathLike[str]) -> None:
@@ -573,7 +640,11 @@ def _where(message: str) -> tuple[str, int | None]:
 def verify(path: str | os.PathLike[str]) -> Verification:
     """Read a store's whole journal without opening the store: for one that refuses to open. Changes nothing."""
     place = locate(path, read_only=True, create=False)
+    assert place.path is not None
+    reach = known_reach(place.path, index_file.read(place.path / _INDEX))
     index, problems = read_anew(place)
+    if index is not None and (lost := shortage(place.path, reach, index)):
+        problems.append(Problem(file=str(place.journal), line=None, message=lost))
     return Verification(
         ok=not problems,
         problems=tuple(problems),

@@ -74,10 +74,13 @@ def write(path: Path, index: Index, position: Position, digest: str, journal_crc
 class Copy:
     """A complete copy: its position in the journal, the digest there, the CRC of the journal before, and the index."""
 
-    def __init__(self, header: dict[str, Any], columns: memoryview) -> None:
+    def __init__(self, header: dict[str, Any], columns: memoryview, changed: int) -> None:
         self.position = Position(*header["position"])
         self.digest: str = header["digest"]
         self.journal_crc: int = header["journal_crc"]
+        self.changed = changed  # when the file was written
+        self.transactions: int = header["transactions"]
+        self.last_tx: int = header["last_tx"]
         self._header, self._columns = header, columns
 
     def index(self) -> Index:
@@ -89,7 +92,7 @@ class Copy:
 def read(path: Path) -> Copy | None:
     """The copy at `path`, None when it is not whole or not for this program."""
     try:
-        data = path.read_bytes()
+        changed, data = path.stat().st_mtime_ns, path.read_bytes()
     except OSError:
         return None
     body = memoryview(data)[:-4]
@@ -107,7 +110,7 @@ def read(path: Path) -> Copy | None:
         return None
     if header["schema"] != SCHEMA or header["byteorder"] != sys.byteorder:
         return None
-    return Copy(header, body[at + 8 + size :])
+    return Copy(header, body[at + 8 + size :], changed)
 
 
 def _load(header: dict[str, Any], data: memoryview) -> Index:

@@ -1,86 +1,182 @@
-"""A whole store as one file: the journal's header and every line of it, in order. `GraphStore.export` writes it, this reads it."""
+"""A whole store as one file: a header, every line of the journal in order, and a last line with their count and digest.
+
+`GraphStore.export` writes it with `save`, `restore` reads it with `load`. Dumps before schema 2 begin with the header of a journal and have no
+last line: whether they are whole cannot be told when they are cut between two lines.
+"""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, NamedTuple, NoReturn
 
 import orjson
 
-from graphstore.core.journal.files import sync_folder
-from graphstore.core.journal.journal import SEGMENT_BYTES
-from graphstore.core.journal.line import GENESIS, SCHEMA, check, header
+from graphstore.core.journal.files import new_file, sync_folder
+from graphstore.core.journal.journal import SEGMENT_BYTES, Journal
+from graphstore.core.journal.line import GENESIS, check, dumps, header
 from graphstore.errors import DamageError, EngineError, NotFoundError
 
+DUMP_SCHEMA = 2
+_FORMAT, _END = "graphstore dump", "end of graphstore dump"
+END_BYTES = 1024
+_ENDS = b'{"digest":"'  # how the last line begins, and no other
 
-def load(dump: Path, folder: Path) -> int:
-    """Make the journal of a new store from a dump, verifying each line. Returns the number of lines.
 
-    Raises DamageError with file and line; the folder is then left without a journal.
+class Loaded(NamedTuple):
+    """What was read of a dump; `whole` is False where its format cannot tell."""
+
+    lines: int
+    transactions: int
+    whole: bool
+
+
+def save(journal: Journal, target: Path) -> int:
+    """Write a dump: beside its name, which it gets when all of it is on the disk. Returns the number of lines of the journal in it.
+
+    Raises ConflictError when the name is taken, EngineError when the disk refuses; nothing remains then.
+    """
+    end = journal.state
+    lines, transactions = journal.count(end)
+    with new_file(target) as sink:
+        sink.write(dumps({"format": _FORMAT, "schema": DUMP_SCHEMA, "transactions": transactions}) + b"\n")
+        for data in journal.lines(end):
+            sink.write(data)
+        last = {"digest": end[1], "format": _END, "lines": lines, "transactions": transactions}
+        sink.write(dumps(last) + b"\n")
+    return lines
+
+
+def load(dump: Path, folder: Path) -> Loaded:
+    """Make the journal of a new store from a dump, verifying each line and that none is missing.
+
+    Raises DamageError with file and line; what is in the folder then is of no use.
     """
     if not dump.is_file():
         raise NotFoundError(f"no dump at {dump}.")
     folder.mkdir(parents=True, exist_ok=True)
-    prev, count, segment, more = GENESIS, 0, 0, False
-    names: list[Path] = []
     with open(dump, "rb") as source:
-        _check_header(dump, source.readline())
-        sink: IO[bytes] | None = None
-        try:
-            for number, line in enumerate(source, 2):
-                if sink is None or (not more and sink.tell() >= SEGMENT_BYTES):
-                    sink = _next_segment(sink, folder / f"{segment + 1:08}.jsonl", names)
-                    segment += 1
-                if not line.endswith(b"\n"):
-                    raise DamageError(
-                        f"{dump} line {number}: the last line is cut off. Nothing was restored."
-                    )
-                try:
-                    head, prev, _ = check(line[:-1], prev)
-                except ValueError as error:
-                    raise DamageError(f"{dump} line {number}: {error}. Nothing was restored.") from None
-                more = bool(head.get("more"))
-                sink.write(line)
-                count += 1
-            if more:
-                raise DamageError(f"{dump}: the last transaction is cut off. Nothing was restored.")
-            _next_segment(sink, None if sink else folder / "00000001.jsonl", names)
-        except BaseException:
-            if sink is not None:
-                sink.close()
-            for name in names:
-                name.unlink(missing_ok=True)
-            raise
+        reading = _Reading(dump, _expected(dump, source.readline()))
+        for number, line in enumerate(source, 2):
+            reading.add(number, line, folder)
+        loaded = reading.close(folder)
     sync_folder(folder)
+    return loaded
+
+
+def _expected(dump: Path, line: bytes) -> int | None:
+    """The number of transactions that the header names; None in a dump that has no last line."""
+    if line == header(1):
+        return None
+    try:
+        head = orjson.loads(line)
+        schema, known = head["schema"], head["format"] == _FORMAT
+        count = head.get("transactions")
+    except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError):
+        schema = count = known = None
+    if isinstance(schema, int) and schema > DUMP_SCHEMA:
+        raise EngineError(
+            f"{dump} was written with schema {schema}; this graphstore reads up to {DUMP_SCHEMA}. Install a newer graphstore."
+        )
+    if not known or type(count) is not int or not line.endswith(b"\n"):
+        raise DamageError(f"{dump} line 1: it is not the header of a graphstore dump. Nothing was restored.")
     return count
 
 
-def _check_header(dump: Path, line: bytes) -> None:
-    if line == header(1):
-        return
-    try:
-        schema = orjson.loads(line)["schema"]
-    except (orjson.JSONDecodeError, KeyError, TypeError):
-        schema = None
-    if isinstance(schema, int) and schema > SCHEMA:
-        raise EngineError(
-            f"{dump} was written with schema {schema}; this graphstore reads up to {SCHEMA}. Install a newer graphstore."
+class _Reading:
+    """The lines of a dump as they are read, and the segments they are written to."""
+
+    def __init__(self, dump: Path, expected: int | None) -> None:
+        self._dump, self._expected = dump, expected
+        self._prev, self._lines, self._transactions = GENESIS, 0, 0
+        self._segment, self._more, self._ended = 0, False, False
+        self._sink: IO[bytes] | None = None
+
+    def add(self, number: int, line: bytes, folder: Path) -> None:
+        if not line.endswith(b"\n"):
+            self._refuse(number, "the line is cut off")
+        if self._ended:
+            self._refuse(number, "something follows the last line")
+        if self._expected is not None and line.startswith(_ENDS):
+            self._end(number, line)
+            return
+        try:
+            head, self._prev, _ = check(line[:-1], self._prev)
+        except ValueError as error:
+            self._refuse(number, str(error))
+        if self._sink is None or (not self._more and self._sink.tell() >= SEGMENT_BYTES):
+            self._next_segment(folder)
+        assert self._sink is not None
+        self._sink.write(line)
+        self._more = bool(head.get("more"))
+        self._lines += 1
+        self._transactions += not self._more
+
+    def _end(self, number: int, line: bytes) -> None:
+        try:
+            last: dict[str, Any] = orjson.loads(line)
+        except orjson.JSONDecodeError:
+            last = {}
+        counts = {"lines": self._lines, "transactions": self._transactions}
+        whole = {"digest": self._prev, "format": _END, **counts}
+        if last != whole or self._more or self._transactions != self._expected:
+            self._refuse(number, "the last line tells of other lines than these")
+        self._ended = True
+
+    def close(self, folder: Path) -> Loaded:
+        """The whole journal is on the disk. Raises DamageError when something is missing."""
+        number = self._lines + 2
+        if self._expected is not None and not self._ended:
+            self._refuse(
+                number, "the dump is cut off: its last line, which says that it is whole, is missing"
+            )
+        if self._more:
+            self._refuse(number, "the last transaction is cut off")
+        if self._sink is None:
+            self._next_segment(folder)
+        self._sync()
+        return Loaded(self._lines, self._transactions, self._ended)
+
+    def _refuse(self, number: int, why: str) -> NoReturn:
+        missing = "" if self._expected is None else f" {_missing(self._expected, self._transactions)}"
+        raise DamageError(
+            f"{self._dump} line {number}: {why}.{missing} Nothing was restored. Take another copy of the dump, or export the store again."
         )
-    raise DamageError(f"{dump} line 1: it is not the header of a graphstore dump. Nothing was restored.")
+
+    def _next_segment(self, folder: Path) -> None:
+        self._sync()
+        self._segment += 1
+        self._sink = open(folder / f"{self._segment:08}.jsonl", "wb")  # noqa: SIM115 - closed by `_sync`
+        self._sink.write(header(self._segment))
+
+    def _sync(self) -> None:
+        if self._sink is not None:
+            self._sink.flush()
+            os.fsync(self._sink.fileno())
+            self._sink.close()
+            self._sink = None
 
 
-def _next_segment(sink: IO[bytes] | None, name: Path | None, names: list[Path]) -> IO[bytes]:
-    if sink is not None:
-        sink.flush()
-        os.fsync(sink.fileno())
-        sink.close()
-        if name is None:
-            return sink
-    assert name is not None
-    names.append(name)
-    fresh = open(name, "wb")  # noqa: SIM115 - closed by the next call
-    fresh.write(header(len(names)))
-    if sink is None:
-        fresh.flush()
-    return fresh
+def _missing(expected: int, read: int) -> str:
+    left = expected - read
+    if left <= 0:
+        return f"All {expected} transactions were read, but they may not be those that were exported."
+    return f"{left} {'transaction' if left == 1 else 'transactions'} missing: it was written with {expected}, and {read} could be read."
+
+
+def lines_in(end: bytes, lines: int) -> int:
+    """How many lines of the journal a dump of so many lines holds, by its last `END_BYTES`."""
+    try:
+        last = orjson.loads(end.rstrip(b"\n").rpartition(b"\n")[2])
+    except orjson.JSONDecodeError:
+        last = None
+    ended = isinstance(last, dict) and last.get("format") == _END
+    return lines - (2 if ended else 1)
+
+
+def unsure(dump: Path) -> str:
+    """What to tell about a dump that cannot be checked for its end."""
+    return (
+        f"{dump} was written by an earlier version and has no last line with the count: "
+        "each of its lines is right, but whether all are there cannot be checked."
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -13,6 +14,13 @@ from shutil import rmtree
 from typing import BinaryIO, NamedTuple
 
 from graphstore.errors import ConflictError, EngineError
+
+try:
+    import fcntl
+except ImportError:  # pragma: no cover - a platform without flock
+    fcntl = None  # type: ignore[assignment]
+
+_PLAIN = os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 @dataclass(slots=True)
@@ -111,45 +119,133 @@ def free_name(name: Path) -> Path:
 
 @contextmanager
 def new_file(target: Path) -> Iterator[BinaryIO]:
-    """A stream that writes a new file. Raises ConflictError when it exists, EngineError when the disk refuses; no file remains then."""
-    try:
-        sink = open(target, "xb")  # noqa: SIM115 - closed below
-    except FileExistsError:
-        raise ConflictError(f"{target} exists. Choose another name, or remove it first.") from None
-    except OSError as error:
-        raise EngineError(f"cannot write {target}: {error.strerror}.") from error
-    try:
-        with sink:
-            yield sink
-            sink.flush()
-            os.fsync(sink.fileno())
-    except BaseException as error:
-        target.unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            raise EngineError(f"cannot write {target}: {error.strerror}.") from error
-        raise
+    """A stream that writes a new file: beside its name, which it gets when all of it is on the disk, and only if nothing has that name.
+
+    What a killed process leaves is `.NAME.part`; the next one that writes NAME removes it. Raises ConflictError when NAME exists or is
+    being written, EngineError when the disk refuses; no file remains then.
+    """
+    _refuse_taken(target)
+    part = _part(target)
+    with _disk_errors(target):
+        sink = open(_begin(part, target), "wb")  # noqa: SIM115 - closed below
+        try:
+            with sink:
+                yield sink
+                sink.flush()
+                os.fsync(sink.fileno())
+                _name_whole(part, target)
+        finally:
+            part.unlink(missing_ok=True)
+        sync_folder(target.parent)
 
 
 @contextmanager
 def new_folder(target: Path) -> Iterator[Path]:
-    """A folder to fill, which becomes `target` when the block ends; on failure it is removed.
+    """A folder to fill, which becomes `target` when the block ends and its files are on the disk; on failure it is removed.
 
-    Raises ConflictError when `target` is there already and is no empty folder, EngineError when the disk refuses.
+    What a killed process leaves is `.NAME.part`, as with `new_file`. The caller syncs the files in it.
+    Raises ConflictError when `target` is there already and is no empty folder, or is being written, EngineError when the disk refuses.
     """
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+    if os.path.lexists(target) and (not target.is_dir() or any(target.iterdir())):
         raise ConflictError(f"{target} exists and is not empty. Choose another folder, or empty it first.")
-    fresh = target.with_name(f"{target.name}.new")
+    part = _part(target)
+    with _disk_errors(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        held = _begin(part, target, folder=True)
+        try:
+            yield part
+            for folder, _, _ in os.walk(part):
+                sync_folder(Path(folder))
+            part.replace(target)
+        except BaseException:
+            rmtree(part, ignore_errors=True)
+            raise
+        finally:
+            os.close(held)
+        sync_folder(target.parent)
+
+
+def _part(target: Path) -> Path:
+    return target.with_name(f".{target.name}.part")
+
+
+def _refuse_taken(target: Path) -> None:
+    if os.path.lexists(target):
+        raise ConflictError(f"{target} exists. Choose another name, or remove it first.")
+
+
+@contextmanager
+def _disk_errors(target: Path) -> Iterator[None]:
     try:
-        fresh.mkdir(parents=True)
-    except FileExistsError:
-        raise ConflictError(f"{fresh} exists: another export was not ended. Remove it first.") from None
+        yield
     except OSError as error:
-        raise EngineError(f"cannot write {target}: {error.strerror}.") from error
+        raise EngineError(f"cannot write {target}: {error.strerror or error}.") from error
+
+
+def _begin(part: Path, target: Path, *, folder: bool = False) -> int:
+    """Make the file or folder that will become `target`, locked, and remove what a killed process left of it."""
+    while True:
+        try:
+            if folder:
+                part.mkdir()
+                fd = os.open(part, os.O_RDONLY | _PLAIN)
+            else:
+                fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _PLAIN, 0o666)
+        except FileExistsError:
+            _remove_left(part, target)
+            continue
+        try:
+            _hold(fd, target)
+            if _same(fd, part):
+                return fd
+        except BaseException:
+            os.close(fd)
+            raise
+        os.close(fd)  # another process took it for a leftover
+
+
+def _remove_left(part: Path, target: Path) -> None:
     try:
-        yield fresh
-        fresh.replace(target)
-    except BaseException as error:
-        rmtree(fresh, ignore_errors=True)
-        if isinstance(error, OSError):
-            raise EngineError(f"cannot write {target}: {error.strerror}.") from error
-        raise
+        fd = os.open(part, os.O_RDONLY | _PLAIN)
+    except FileNotFoundError:
+        return
+    try:
+        _hold(fd, target)
+        if not _same(fd, part):
+            return
+        if stat.S_ISDIR(os.fstat(fd).st_mode):
+            rmtree(part)
+        else:
+            part.unlink()
+    finally:
+        os.close(fd)
+
+
+def _hold(fd: int, target: Path) -> None:
+    """Lock a file while it is open. Raises ConflictError when another process has it."""
+    if fcntl is None:
+        return
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise ConflictError(
+            f"{target} is being written just now. Wait until that ends, or choose another name."
+        ) from None
+
+
+def _same(fd: int, name: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(fd), os.lstat(name))
+    except FileNotFoundError:
+        return False
+
+
+def _name_whole(part: Path, target: Path) -> None:
+    """Give a finished file its name, if nothing has it."""
+    try:
+        os.link(part, target)
+    except FileExistsError:
+        _refuse_taken(target)
+    except OSError:  # a file system without links
+        _refuse_taken(target)
+        part.rename(target)

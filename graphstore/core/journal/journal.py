@@ -59,6 +59,7 @@ from graphstore.errors import DamageError, EngineError
 SEGMENT_BYTES = 64 << 20
 _REMAP_BYTES = 1 << 20
 _CHUNK = 1 << 22
+_MORE = b'"more":true'  # in the head of every line of a transaction but the last
 
 
 Ticket = tuple[int, Position]
@@ -551,23 +552,40 @@ class Journal:
                 if not self._stop.is_set():
                     self._broken = f"Making the journal durable failed ({error})."
 
-    def export(self, sink: IO[bytes]) -> int:
-        """Write the header and every line to `sink`: a dump for `restore`. Returns the number of lines."""
-        sink.write(header(1))
-        lines = 0
+    def lines(self, upto: State) -> Iterator[bytes]:
+        """The lines up to a state, without the headers of segments, in pieces that need not end with a line."""
+        end = upto[0]
         if self.path is None:
-            for head, bodies, _ in self._memory_lines:
-                sink.write(encode(head, bodies)[0])
-            return len(self._memory_lines)
-        for segment in range(self.end.segment + 1):
+            for head, bodies, _ in self._memory_lines[: end.offset]:
+                yield encode(head, bodies)[0]
+            return
+        for segment in range(end.segment + 1):
             fd = self._file(segment).fileno()
-            stop = self.end.offset if segment == self.end.segment else os.fstat(fd).st_size
+            stop = end.offset if segment == end.segment else os.fstat(fd).st_size
             at = len(header(segment + 1, self._generations[segment]))
-            while at < stop and (data := os.pread(fd, min(_CHUNK, stop - at), at)):
-                sink.write(data)
-                lines += data.count(b"\n")
+            while at < stop:
+                data = os.pread(fd, min(_CHUNK, stop - at), at)
+                if not data:
+                    raise DamageError(
+                        f"{self._name(segment)} ends after {at} of {stop} bytes: another process cut it off. Restore a backup."
+                    )
+                yield data
                 at += len(data)
-        return lines
+
+    def count(self, upto: State) -> tuple[int, int]:
+        """How many lines and how many transactions there are up to a state."""
+        lines = unsealed = 0
+        rest = b""
+        for data in self.lines(upto):
+            lines += data.count(b"\n")
+            if _MORE in rest + data:
+                *whole, rest = (rest + data).split(b"\n")
+                unsealed += sum(
+                    1 for line in whole if _MORE in line and orjson.loads(line)["head"].get("more")
+                )
+            else:
+                rest = (rest + data).rpartition(b"\n")[2]
+        return lines, lines - unsealed
 
     def close(self) -> None:
         """Make everything durable and close the files."""

@@ -272,11 +272,13 @@ class Projection:
     def _mark_clean(self) -> None:
         assert self._file is not None
         done = self._done
+        self._journal.settle()  # the note never knows more than what is on the disk
         self._file.mark_clean(
             {
                 "engine": self._version(),
                 "schema": SCHEMA,
                 "mark": done._asdict(),
+                "transactions": self._index.transactions,
                 "last_tx": self._index.o_tx[done.ops - 1] if done.ops else 0,
                 "digest": self._journal.digest,
                 "end": list(self._journal.end),
