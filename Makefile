@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip -qq --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rest test-ladybug test-http fuzz lab bench bench-large lint format release-check requirements references pictures notebook clean
+.PHONY: help demo test test-rest test-ladybug test-http fuzz schema lab bench bench-large lint format release-check requirements references pictures notebook clean
 
 help:  ## this list
 	@echo "graphstore: what was true, what did we believe, what superseded it, and why"
@@ -30,6 +30,9 @@ test-http: $(VENV)/dev  ## the tests of the public methods, through a server
 
 fuzz: $(VENV)/dev  ## random histories against the oracle, for long
 	HYPOTHESIS_PROFILE=fuzz $(BIN)/python -m pytest $$(find tests -name test_model.py -o -name test_change_properties.py) $(ARGS)
+
+schema: $(VENV)/dev  ## every operation of the server's OpenAPI document against a server, with both tokens: three minutes
+	$(BIN)/python tools/schema_check.py $(ARGS)
 
 lab: $(VENV)/dev  ## real processes on one store under kills, stops and failing system calls: LAB_MINUTES= (60), ARGS="--seed 1 --only kill"
 	$(BIN)/python -m lab --minutes $(or $(LAB_MINUTES),60) $(ARGS)

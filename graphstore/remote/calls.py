@@ -7,6 +7,7 @@ this one table, so that they agree, and nothing here knows the transport.
 from __future__ import annotations
 
 import inspect
+import math
 from base64 import b64decode
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -25,9 +26,10 @@ from graphstore.core.read.view import Reader, View
 from graphstore.core.read.walks import By, Direction
 from graphstore.core.tables.result import Result
 from graphstore.errors import GraphStoreError, InvalidError
-from graphstore.remote import codec
+from graphstore.remote import codec, parameter_types
 from graphstore.store import registry
 from graphstore.store.store import Branch, GraphStore, Store
+from graphstore.values.inputs import brief, json_read
 from graphstore.values.models import BranchInfo, Chain, Coordinate, Event, Recorded, Value
 from graphstore.values.period import TimeLike
 from graphstore.values.vocabulary import Vocabulary
@@ -166,6 +168,26 @@ class Call:
         """The sort of each parameter that is not plain JSON, by name."""
         found = {name: _sort(hint) for name, hint in self.hints.items() if name != self.more}
         return {name: sort for name, sort in found.items() if sort}
+
+    @cached_property
+    def schemas(self) -> Mapping[str, parameter_types.Schema]:
+        """The types of the parameters as JSON Schema, by name."""
+        named: dict[str, parameter_types.Schema] = {name: {"type": "object"} for name in MODELS}
+        named |= {name: {"enum": sorted(words)} for name, words in FUNCTIONS.items()}
+        return {
+            name: parameter_types.of(each, self.hints[name], self.sorts.get(name, ""), named)
+            for name, each in self.parameters.items()
+        }
+
+    @cached_property
+    def _checks(self) -> Mapping[str, parameter_types.Check]:
+        """What checks the arguments by their schemas, by name. What is no model is refused by the function that wants one."""
+        found = {
+            name: parameter_types.checking(one)
+            for name, one in self.schemas.items()
+            if self.sorts.get(name) != "model"
+        }
+        return {name: check for name, check in found.items() if check is not None}
 
     @cached_property
     def reading(self) -> codec.Read | None:
@@ -375,6 +397,8 @@ def prepare(call: Call, args: Mapping[str, Any]) -> dict[str, Any]:
     if not call.required <= checked.keys():
         missing = ", ".join(sorted(call.required - checked.keys()))
         raise InvalidError(f"{call.name} misses {missing}. Arguments: {', '.join(names) or 'none'}.")
+    for name in call._checks.keys() & checked.keys():
+        call._checks[name](name, checked[name])
     for name in call._converted.keys() & checked.keys():
         if checked[name] is not None:
             try:
@@ -526,35 +550,51 @@ def from_query(call: Call, pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
         hint = call.hints.get(name)
         if hint is None and call.any == "params":
             params[name] = _loose(texts[0])
+        elif name == call.any:
+            args[name] = _loose(texts[0])
         else:
             args[name] = texts[0] if hint is None else _spelt(hint, name, texts)
-    return prepare(call, args | {"params": params} if params else args)
+    if params:
+        parameter_types.an_object("params", args.get("params", {}))
+        args["params"] = {**args.get("params", {}), **params}
+    return prepare(call, args)
 
 
 def _loose(text: str) -> Any:
     try:
-        return orjson.loads(text)
-    except orjson.JSONDecodeError:
+        return json_read("a parameter", text)
+    except InvalidError:
         return text
 
 
 def _spelt(hint: Any, name: str, texts: list[str]) -> Any:
     members = {get_origin(one) or one for one in _members(hint)}
+    text = texts[0]
+    if Iterable in members and text[:1] == "[" and len(texts) == 1:
+        return _loose(text)
     if len(texts) > 1 or (Iterable in members and str not in members):
         return texts
-    text = texts[0]
     if bool in members:
         if text.lower() not in ("true", "false", "1", "0"):
             raise InvalidError(f"{name} {text!r} is neither true nor false. Give true or false.")
         return text.lower() in ("true", "1")
-    if members & {int, float} and str not in members:
-        try:
-            return int(text) if int in members else float(text)
-        except ValueError:
-            raise InvalidError(f"{name} {text!r} is no number. Give one.") from None
+    if members & {int, float, timedelta} and str not in members:
+        return _number(text, name, int if int in members else float)
     is_object = members & {Mapping, dict} or not MODELS.isdisjoint(_within(hint))
     return _loose(text) if is_object and text[:1] == "{" else text
 
+
+def _number(text: str, name: str, kind: type[int] | type[float]) -> int | float:
+    try:
+        found = kind(text) if len(text) <= _DIGITS and text.isascii() else None
+    except ValueError:
+        found = None
+    if found is None or not math.isfinite(found):
+        raise InvalidError(f"{name} {brief(text)} is no number. Give one.")
+    return found
+
+
+_DIGITS = 400  # of the longest number that is read: 1e308 written out has fewer
 
 # ---- the answers ------------------------------------------------------------------------------
 

@@ -187,6 +187,7 @@ class Calling:
             raise Refused(403, "the server is read only.")
         author, encode = apart.author, encoder(kind)
         store = self.store
+        _refuse_trunk(call, apart)
 
         def work() -> bytes:
             line = store if apart.branch is None else store.on(apart.branch)
@@ -208,6 +209,8 @@ class Calling:
         if self.read_only:
             raise Refused(403, "the server is read only.")
         prepared = asked["calls"]
+        for _, call, _ in prepared:
+            _refuse_trunk(call, apart)
         author, reason = asked.get("author") or apart.author, asked.get("reason")
         encode = encoder(kind)
         store = self.store
@@ -236,8 +239,7 @@ class Calling:
 
     def _reader(self, call: Call, apart: Apart) -> Reader:
         line = self.line(apart)
-        if call.on == "branch" and apart.branch is None:
-            raise InvalidError(f"{call.name} is asked of a branch. Name one: branch=.")
+        _refuse_trunk(call, apart)
         if apart.valid is None and apart.tx is None and apart.as_of is None:
             return line
         if call.on != "view":
@@ -339,6 +341,11 @@ class Calling:
         self._hand_over()
         self.serving.stop(seconds)
         self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _refuse_trunk(call: Call, apart: Apart) -> None:
+    if call.on == "branch" and apart.branch is None:
+        raise InvalidError(f"{call.name} is asked of a branch. Name one: branch=.")
 
 
 def _coordinate(valid: int, tx: int) -> tuple[tuple[bytes, bytes], ...]:

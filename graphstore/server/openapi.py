@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -32,9 +31,14 @@ _STATUS = {
     401: "no token, or one that is not known",
     403: "not for this token, host or origin",
     404: "nothing by that id, or nothing there at that coordinate",
+    405: "not by this method",
     409: "right in itself, but it contradicts what the store holds",
+    413: "more than the server takes",
     422: "the input itself is wrong",
+    423: "another process writes the store",
+    429: "more than this token may ask at once",
     503: "too much is waiting",
+    504: "it took too long",
 }
 _REFUSALS = {
     str(status): {"description": meaning, "content": {"application/json": {"schema": _ERROR}}}
@@ -65,7 +69,8 @@ def described(calls: Mapping[str, Call], path_of: Callable[[Call], str]) -> dict
 def _operation(call: Call, method: str) -> dict[str, Any]:
     names = [*_APART, *(("author",) if call.scope == "write" else ())]
     parameters = [
-        _in_query(name, {"type": "string"}, _APART.get(name, "The author."), False) for name in names
+        _in_query(name, {"type": "string", "description": ""}, _APART.get(name, "The author."), False)
+        for name in names
     ]
     operation = {
         "tags": [call.name.rpartition(".")[0] or call.on],
@@ -84,15 +89,15 @@ def _operation(call: Call, method: str) -> dict[str, Any]:
     }
     if method == "get":
         parameters += [
-            _in_query(name, _schema(each), "", _is_needed(each)) for name, each in call.parameters.items()
+            _in_query(name, _schema(call, name), "", name in call.required) for name in call.parameters
         ]
         return operation
     body: dict[str, Any] = {
         "type": "object",
-        "properties": {name: _schema(each) for name, each in call.parameters.items()},
-        "additionalProperties": False,
+        "properties": {name: _schema(call, name) for name in call.parameters},
+        "additionalProperties": call.any is not None,
     }
-    needed = [name for name, each in call.parameters.items() if _is_needed(each)]
+    needed = [name for name in call.parameters if name in call.required]
     if needed:
         body["required"] = needed
     operation["requestBody"] = {"required": bool(needed), "content": {"application/json": {"schema": body}}}
@@ -100,33 +105,28 @@ def _operation(call: Call, method: str) -> dict[str, Any]:
 
 
 def _in_query(name: str, schema: dict[str, Any], words: str, needed: bool) -> dict[str, Any]:
-    return {"name": name, "in": "query", "required": needed, "schema": schema, "description": words}
+    """A parameter of a query; what is no text, number or list of them stands there as JSON. There is no null: it is left out."""
+    plain = _without_null(schema)
+    found = {"name": name, "in": "query", "required": needed, "description": words or schema["description"]}
+    if plain.get("type") == "object":
+        return {**found, "content": {"application/json": {"schema": plain}}}
+    return {**found, "schema": plain}
 
 
-def _is_needed(each: inspect.Parameter) -> bool:
-    return each.default is each.empty and each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)
+def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
+    if isinstance(types := schema.get("type"), list):
+        return {**schema, "type": next(one for one in types if one != "null")}
+    if "anyOf" in schema:
+        return {**schema, "anyOf": [one for one in schema["anyOf"] if one != {"type": "null"}]}
+    return schema
 
 
-_WORDS = {"int": "integer", "float": "number", "bool": "boolean", "str": "string"}
-
-
-def _schema(each: inspect.Parameter) -> dict[str, Any]:
-    """The schema of an argument, as far as its annotation is a simple one. The description is the annotation itself."""
-    annotation = str(each.annotation).replace("builtins.", "")
-    found: dict[str, Any] = {"description": f"`{annotation}`"}
-    plain = annotation.removesuffix(" | None")
-    if each.kind is each.VAR_POSITIONAL:
-        found |= {"type": "array", "items": {"type": "string"}}
-    elif each.kind is each.VAR_KEYWORD or plain.startswith(("Mapping", "dict")):
-        found["type"] = "object"
-    elif plain == "TimeLike":
-        found |= {"type": "string", "examples": ["2026-01-30", "2026-01-30T12:00:00Z"]}
-    elif plain.startswith("Literal["):
-        found["enum"] = [word.strip("'\" ") for word in plain[8:-1].split(",")]
-    elif plain in _WORDS:
-        found["type"] = _WORDS[plain]
-    if each.default not in (each.empty, None, ()) and isinstance(each.default, (str, int, float)):
-        found["default"] = each.default
+def _schema(call: Call, name: str) -> dict[str, Any]:
+    """The schema of an argument. The description is its annotation."""
+    annotation = str(call.parameters[name].annotation).replace("builtins.", "")
+    found = {"description": f"`{annotation}`", **call.schemas[name]}
+    if "TimeLike" in annotation:
+        found["examples"] = ["2026-01-30", "2026-01-30T12:00:00Z"]
     return found
 
 

@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl
 import orjson
 
 from graphstore.errors import InvalidError
-from graphstore.values.inputs import text_of
+from graphstore.values.inputs import json_read, text_of
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -290,15 +290,10 @@ def _too_large(most: int) -> str:
 
 
 def arguments(body: bytes) -> dict[str, Any]:
-    """The JSON object of a body; nothing is an empty one. Raises Refused (422)."""
+    """The JSON object of a body; nothing is an empty one. Raises InvalidError, Refused (422)."""
     if not body:
         return {}
-    try:
-        found = orjson.loads(body)
-    except orjson.JSONDecodeError as error:
-        raise Refused(
-            422, f"the body is no JSON: {error}. Give an object of the arguments by name."
-        ) from None
+    found = json_read("the body", body)
     if not isinstance(found, dict):
         raise Refused(422, "the body is no JSON object. Give the arguments by name.")
     return found

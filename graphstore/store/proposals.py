@@ -13,6 +13,7 @@ from pydantic import SkipValidation
 from graphstore.core.read.view import View
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.store import registry
+from graphstore.values.inputs import brief
 from graphstore.values.models import Inspection, Link
 from graphstore.values.vocabulary import Vocabulary
 
@@ -95,6 +96,8 @@ def propose(view: Readable, proposals: Iterable[Proposal]) -> Proposed:
 
     Of two proposals for one pair, whichever way round, the first that is taken stays.
     """
+    if not isinstance(proposals, Iterable):
+        raise InvalidError(f"proposals {brief(proposals)} is no list. Give a list of links.Proposal.")
     deciding = _Deciding(view)
     for proposal in proposals:
         if not isinstance(proposal, Proposal):

@@ -343,9 +343,13 @@ def fold(store: Store, groups: Iterable[Group]) -> list[Node]:
 
     Raises ConflictError or NotFoundError when a member was forgotten meanwhile; nothing is then written.
     """
+    if isinstance(groups, Group | str) or not isinstance(groups, Iterable):
+        raise InvalidError(f"groups {groups!r} is no list. Give the groups that consolidate() gave.")
     made = []
     with store.transaction():
         for group in groups:
+            if not isinstance(group, Group):
+                raise InvalidError(f"{group!r} is no group. Give the groups that consolidate() gave.")
             summary = group.content.get("summary")
             text = summary if isinstance(summary, str) else None
             node = store.add_node(SUMMARY, group.content, text=text, scope=group.scope, reason=group.reason)

@@ -27,10 +27,10 @@ from graphstore.topics.strategies import (
     strategy_for,
     versioned_topics,
 )
-from graphstore.values.inputs import optional_text, text_of, whole_number
+from graphstore.values.inputs import brief, optional_text, text_of, whole_number
 from graphstore.values.keys import topic_name, version_of
 from graphstore.values.models import UPRIGHT, Json, Link, Node, Standing, Value
-from graphstore.values.period import end_moment, moment, when
+from graphstore.values.period import BEGINNING, OPEN, end_moment, moment, when
 from graphstore.values.text import described, line
 
 if TYPE_CHECKING:
@@ -234,6 +234,7 @@ def _named(store: Store, notes: Sequence[Note]) -> list[Note]:
 @registry.write("topics")
 def note_down(store: Store, note: Note) -> str:
     """Add the node of a note and return its id; for a note with a key that of a node with the same statement, if there is one."""
+    _check(note)
     at = None if note.at is None else moment(note.at)
     return store.add_node(
         note.kind, note.content, id=note.id, key=note.key, text=note.text, tags=note.tags, valid_from=at
@@ -243,8 +244,17 @@ def note_down(store: Store, note: Note) -> str:
 @registry.write("topics")
 def replace_named(store: Store, name: str, note: Note) -> list[Link]:
     """Write the supersessions that a note states. All notes of a call are nodes by now, so one may name a later one."""
+    _check(note)
     old = [each for each in note.supersedes if each != name]
     return store.supersede(*old, by=name) if old else []
+
+
+def _check(note: Note) -> None:
+    """Raise InvalidError for what is no note, or is dated where there are no dates."""
+    if not isinstance(note, Note):
+        raise InvalidError(f"note {brief(note)} is no Note. Give one that messages were read as.")
+    if note.at is not None and not BEGINNING <= note.at <= OPEN:
+        raise InvalidError(f"the instant {note.at} of a note is beyond the years 1 to 9999.")
 
 
 # ---- reading ----------------------------------------------------------------------------------

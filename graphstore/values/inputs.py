@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -66,6 +67,25 @@ def json_object(what: str, value: Any) -> Json:
     if kept != plain:
         _refuse_changed(what, plain)
     return kept
+
+
+_LONG_NUMBER = re.compile(rb"[0-9]{18}")  # no shorter one is beyond 64 bits
+
+
+def json_read(what: str, text: str | bytes) -> Any:
+    """What a JSON text says. Numbers are read as they are written: one beyond 64 bits is not rounded, and is refused where it would be kept.
+
+    Raises InvalidError for what is no JSON, with the place.
+    """
+    try:
+        raw = text.encode() if isinstance(text, str) else text
+        found = orjson.loads(raw)
+        return found if _LONG_NUMBER.search(raw) is None else json.loads(raw)
+    except UnicodeEncodeError:
+        raise InvalidError(f"{what} holds a lone surrogate, which is no character. Remove it.") from None
+    except (ValueError, RecursionError) as error:  # orjson's errors are ValueErrors
+        surrogate = " A lone surrogate is no character." if "surrogate" in str(error) else ""
+        raise InvalidError(f"{what} is not JSON: {error}.{surrogate}") from None
 
 
 def _refuse_changed(what: str, value: Any) -> None:

@@ -82,7 +82,7 @@ class Sight(Rows):
         """The entity that a whole id or a `{id}-v{n}` names among what is known here, and n or 0."""
         index = self.index
         if not isinstance(id, str):
-            raise InvalidError(f"{id!r} is no id. Give the id as text.")
+            raise InvalidError(f"id {id!r} is no text. Give a str.")
         ent = self.entity(id)
         if ent >= 0:
             return ent, 0

@@ -124,7 +124,7 @@ class Act:
         """The link a whole id names."""
         index = self.index
         if not isinstance(id, str):
-            raise InvalidError(f"{id!r} is no link id. Give the id as text.")
+            raise InvalidError(f"link_id {id!r} is no text. Give a str.")
         if id not in index.link_ids:
             raise NotFoundError.nearest("link", id, index.link_ids)
         return index.link_ids[id]

@@ -1,0 +1,233 @@
+"""The type of each argument as JSON Schema: the OpenAPI document shows it, and every request is checked by it before the store is asked."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date, datetime, timedelta
+from functools import cache
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin
+
+from graphstore.errors import InvalidError
+from graphstore.values.inputs import brief, text_of
+from graphstore.values.models import Change, Event, Node, Recorded
+
+Schema = Mapping[str, Any]
+Check = Callable[[str, Any], None]
+"""Raises InvalidError for a value that is not of the type, naming the argument, the value and what is allowed."""
+
+_SECONDS = 86_400 * 999_999_999  # the longest that a timedelta holds
+_FLAT: dict[Any, Schema] = {
+    Any: {},
+    str: {"type": "string"},
+    bool: {"type": "boolean"},
+    int: {"type": "integer", "minimum": -(1 << 63), "maximum": (1 << 63) - 1},
+    float: {"type": "number"},
+    NoneType: {"type": "null"},
+    datetime: {"type": "string"},
+    date: {"type": "string"},
+    timedelta: {"type": "number", "minimum": -_SECONDS, "maximum": _SECONDS},
+    Path: {"type": "string"},
+    os.PathLike: {"type": "string"},
+    Node: {"type": "string"},
+    Event: {"type": "string"},
+    Recorded: {"type": "object"},
+    Change: {"type": "object"},
+    bytes: {"type": "object", "properties": {"base64": {"type": "string"}}, "required": ["base64"], "additionalProperties": False},
+}  # fmt: skip
+_NAMED: dict[str, Schema] = {
+    "Branch": {"type": "string"},
+    "Memory": {"type": "boolean"},
+    "Reader": {
+        "anyOf": [
+            {"type": "string"},
+            {
+                "type": "object",
+                "properties": {name: {"type": ["string", "null"]} for name in ("valid", "tx", "branch")},
+                "additionalProperties": False,
+            },
+        ]
+    },
+}
+"""The types of the store's own classes, by name."""
+
+
+def of(each: inspect.Parameter, hint: Any, sort: str, named: Mapping[str, Schema]) -> Schema:
+    """The schema of a parameter. `sort`: what `calls` says of it; `named`: the schemas of models and functions, by the name of the type."""
+    if each.kind is each.VAR_KEYWORD:
+        return {"type": "object"}
+    found = _of_event(hint) if sort in ("event", "messages") else _of(hint, {**_NAMED, **named})
+    if each.kind is each.VAR_POSITIONAL:
+        return {"type": "array", "items": found}
+    if each.default not in (each.empty, None, ()) and isinstance(each.default, str | int | float):
+        return {**found, "default": each.default}
+    return found
+
+
+def _of_event(hint: Any) -> Schema:
+    """Of a message: an id or text, an object, a pair of texts; or of several."""
+    one: Schema = {"anyOf": [{"type": "string"}, {"type": "object"}]}
+    if not any(get_origin(each) is Iterable for each in _members(hint)):
+        return one
+    pair = {"type": "array", "items": {"type": "string"}, "minItems": 2, "maxItems": 2}
+    many: Schema = {"type": "array", "items": {"anyOf": [*one["anyOf"], pair]}}
+    return _one_of([many, _FLAT[NoneType]]) if NoneType in _members(hint) else many
+
+
+def _of(hint: Any, names: Mapping[str, Schema]) -> Schema:
+    origin, args = get_origin(hint), get_args(hint)
+    if origin is Literal:
+        return {"enum": list(args)}
+    if origin in (Union, UnionType):
+        return _one_of([_of(one, names) for one in args if get_origin(one) is not Callable])
+    if origin in (Mapping, dict):
+        values = _of(args[1], names)
+        return {"type": "object", **({"additionalProperties": values} if values else {})}
+    if origin in (Iterable, list, tuple, Sequence):
+        items = _of(args[0], names)
+        return {"type": "array", **({"items": items} if items else {})}
+    plain = origin or hint
+    if plain in _FLAT:
+        return _FLAT[plain]
+    if (name := getattr(plain, "__name__", "")) in names:
+        return names[name]
+    raise TypeError(f"{hint} has no schema: name it in {__name__}")
+
+
+def _members(hint: Any) -> tuple[Any, ...]:
+    return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+
+
+def _one_of(each: Iterable[Schema]) -> Schema:
+    found: list[Schema] = []
+    for one in each:
+        found += [part for part in one.get("anyOf", [one]) if part not in found]
+    if {} in found:
+        return {}
+    if len(found) == 2 and found[1] == _FLAT[NoneType] and isinstance(found[0].get("type"), str):
+        return {**found[0], "type": [found[0]["type"], "null"]}
+    return found[0] if len(found) == 1 else {"anyOf": found}
+
+
+# ---- checking ---------------------------------------------------------------------------------
+
+
+def checking(schema: Schema) -> Check | None:
+    """What checks a value by a schema made here; None where anything is right."""
+    fits = _fitting(schema)
+    if fits is None:
+        return None
+
+    def check(name: str, value: Any) -> None:
+        if not fits(value):
+            _refuse(name, value, schema)
+
+    return check
+
+
+_IS: dict[str, Callable[[Any], bool]] = {
+    "string": lambda value: isinstance(value, str),
+    "boolean": lambda value: isinstance(value, bool),
+    "null": lambda value: value is None,
+    "object": lambda value: isinstance(value, dict),
+    "array": lambda value: isinstance(value, list),
+    "integer": lambda value: isinstance(value, int) and not isinstance(value, bool),
+    "number": lambda value: isinstance(value, int | float) and not isinstance(value, bool),
+}
+
+
+def _fitting(schema: Schema) -> Callable[[Any], bool] | None:
+    """Whether a value is of a schema: of those keywords that are used here."""
+    if "anyOf" in schema:
+        each = [fits for one in schema["anyOf"] if (fits := _fitting(one))]
+        return lambda value: any(fits(value) for fits in each)
+    if "enum" in schema:
+        words = schema["enum"]
+        return lambda value: isinstance(value, str) and value in words
+    if "type" not in schema:
+        return None
+    types = [schema["type"]] if isinstance(schema["type"], str) else schema["type"]
+    kinds = [_IS[one] for one in types]
+    within = _within(schema)
+
+    def fitting(value: Any) -> bool:
+        if not any(kind(value) for kind in kinds):
+            return False
+        return value is None or within is None or within(value)
+
+    return kinds[0] if len(kinds) == 1 and within is None else fitting
+
+
+def _within(schema: Schema) -> Callable[[Any], bool] | None:
+    """Whether what a value of the right type holds is right."""
+    if "maximum" in schema:
+        least, most = schema["minimum"], schema["maximum"]
+        return lambda value: bool(least <= value <= most)
+    if "items" in schema:
+        item = _fitting(schema["items"])
+        least, most = schema.get("minItems", 0), schema.get("maxItems")
+        return lambda value: (
+            len(value) >= least
+            and (most is None or len(value) <= most)
+            and (item is None or all(item(one) for one in value))
+        )
+    if isinstance(more := schema.get("additionalProperties"), Mapping):
+        each = _fitting(more)
+        return None if each is None else lambda value: all(each(one) for one in value.values())
+    if "properties" in schema:
+        of_each = {name: _fitting(one) for name, one in schema["properties"].items()}
+        needed = set(schema.get("required", ()))
+        return lambda value: (
+            needed <= value.keys() <= of_each.keys()
+            and all((fits := of_each[name]) is None or fits(one) for name, one in value.items())
+        )
+    return None
+
+
+def _refuse(name: str, value: Any, schema: Schema) -> None:
+    """Raise InvalidError for a value that is not of a schema, in the words of the store's own checks."""
+    if "enum" in schema:
+        raise InvalidError.choice(name, value, schema["enum"])
+    words = list(dict.fromkeys(_words(schema)))
+    if words == ["text"] and not isinstance(value, str):
+        text_of(name, value, empty=True)
+    if words == ["JSON object"]:
+        an_object(name, value)
+    if "maximum" in schema and isinstance(value, int | float):
+        least, most = schema["minimum"], schema["maximum"]
+        raise InvalidError(f"{name} {brief(value)} is out of range. Give a number from {least} to {most}.")
+    raise InvalidError(f"{name} {brief(value)} is no {' or '.join(words)}. Give {_given(words)}.")
+
+
+def an_object(name: str, value: Any) -> None:
+    """Raise InvalidError for what is no JSON object."""
+    if not isinstance(value, dict):
+        raise InvalidError(f"{name} {brief(value)} is no JSON object. Give a dict with text keys.")
+
+
+def _given(words: Sequence[str]) -> str:
+    return " or ".join(word if word.startswith(("text", "true")) else f"a {word}" for word in words)
+
+
+_CALLED = {"string": "text", "boolean": "true or false", "object": "JSON object", "integer": "whole number", "number": "number", "array": "list"}  # fmt: skip
+
+
+@cache
+def _plural(word: str) -> str:
+    return word if word in ("text", "true or false") else f"{word}s"
+
+
+def _words(schema: Schema) -> list[str]:
+    if "anyOf" in schema:
+        return [word for one in schema["anyOf"] for word in _words(one)]
+    if "enum" in schema:
+        return [f"one of {', '.join(map(repr, schema['enum']))}"]
+    types = [schema["type"]] if isinstance(schema["type"], str) else schema["type"]
+    found = [_CALLED[one] for one in types if one != "null"]
+    inner = schema.get("items") or schema.get("additionalProperties") or {}
+    if found in (["list"], ["JSON object"]) and inner and (parts := _words(inner)):
+        return [f"{found[0]} of {' or '.join(_plural(part) for part in dict.fromkeys(parts))}"]
+    return found
