@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from datetime import datetime
+from typing import Literal
 
 _COMPARED = 500
 _BEGUN = 3  # characters that a name has to share at least
@@ -70,8 +72,21 @@ class QueryError(GraphStoreError):
     """A Cypher text that is refused (it writes, misses a parameter) or that the engine cannot run."""
 
 
+Outcome = Literal["kept", "not kept", "unknown"]
+
+
 class EngineError(GraphStoreError):
-    """Something below the store failed: the disk, the engine, the folder."""
+    """Something below the store failed: the disk, the engine, the folder.
+
+    Of a write, `outcome` is `"kept"` (it is recorded; what failed came after), `"not kept"` (nothing of it is there: it may be done again) or
+    `"unknown"`: ask by its `tx`, once the store has been opened again. It was kept when a change of `store.changes()` has that tx. None: nothing
+    was written.
+    """
+
+    def __init__(self, *args: object, outcome: Outcome | None = None, tx: datetime | None = None) -> None:
+        super().__init__(*args)
+        self.outcome = outcome
+        self.tx = tx
 
 
 class DamageError(EngineError):

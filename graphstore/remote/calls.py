@@ -12,7 +12,7 @@ from base64 import b64decode
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import cached_property
 from importlib import import_module
 from types import MappingProxyType, SimpleNamespace, UnionType
@@ -25,7 +25,7 @@ from graphstore import errors
 from graphstore.core.read.view import Reader, View
 from graphstore.core.read.walks import By, Direction
 from graphstore.core.tables.result import Result
-from graphstore.errors import GraphStoreError, InvalidError
+from graphstore.errors import EngineError, GraphStoreError, InvalidError
 from graphstore.remote import codec, parameter_types
 from graphstore.store import registry
 from graphstore.store.store import Branch, GraphStore, Store
@@ -666,7 +666,11 @@ def error_out(error: BaseException) -> tuple[int, dict[str, str]]:
     """The status and the body of an error; of an unexpected one only its kind."""
     if isinstance(error, GraphStoreError):
         name = next(cls.__name__ for cls in type(error).__mro__ if hasattr(errors, cls.__name__))
-        return _STATUS.get(name, 500), {"error": name, "message": str(error)}
+        told = {"error": name, "message": str(error)}
+        if isinstance(error, EngineError):  # what became of a write
+            told |= {"outcome": error.outcome} if error.outcome else {}
+            told |= {"tx": error.tx.isoformat()} if error.tx else {}
+        return _STATUS.get(name, 500), told
     return 500, {
         "error": "EngineError",
         "message": f"the server failed ({type(error).__name__}). Its log says more.",
@@ -678,4 +682,9 @@ def error_in(status: int, body: Mapping[str, Any]) -> GraphStoreError:
     named: Any = getattr(errors, str(body.get("error")), None)
     known = isinstance(named, type) and issubclass(named, GraphStoreError)
     cls: type[GraphStoreError] = named if known else getattr(errors, _BY_STATUS.get(status, "EngineError"))
-    return cls(str(body.get("message") or f"the server answered with status {status}."))
+    found = cls(str(body.get("message") or f"the server answered with status {status}."))
+    if isinstance(found, EngineError):
+        outcome, tx = body.get("outcome"), body.get("tx")
+        found.outcome = outcome if outcome in ("kept", "not kept", "unknown") else None
+        found.tx = datetime.fromisoformat(tx) if isinstance(tx, str) else None
+    return found

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from graphstore.errors import EngineError, InvalidError
+from graphstore.errors import EngineError, InvalidError, Outcome
 
 CONNECTING = 5.0
 """Seconds a server has to take up a connection."""
@@ -157,7 +157,9 @@ class Connection:
             try:
                 wire = self._wire()
             except OSError as error:
-                raise EngineError(self._unreached(error, write and sent)) from None
+                raise EngineError(
+                    self._unreached(error, write and sent), outcome=_outcome(write, sent)
+                ) from None
             try:
                 sent = True
                 reply = wire.exchange(request, sink)
@@ -167,13 +169,15 @@ class Connection:
             except TimeoutError:
                 self._drop()
                 raise EngineError(
-                    f"{self.url} did not answer within {self.timeout:g} s.{_unsure(write)} Give more time with timeout=."
+                    f"{self.url} did not answer within {self.timeout:g} s.{_unsure(write)} Give more time with timeout=.",
+                    outcome=_outcome(write, sent),
                 ) from None
             except (OSError, _Broken, ValueError) as error:
                 self._drop()
                 if last or sink is not None:
                     raise EngineError(
-                        f"the connection to {self.url} broke: {error}.{_unsure(write)}"
+                        f"the connection to {self.url} broke: {error}.{_unsure(write)}",
+                        outcome=_outcome(write, sent),
                     ) from None
             except BaseException:  # an unread answer would be taken for that of the next request
                 self._drop()
@@ -201,6 +205,10 @@ class Connection:
         why = error.strerror or str(error) or type(error).__name__
         tail = _unsure(True) if unsure else " Is the server running? graphstore serve STORE starts one."
         return f"no server answers at {self.url}: {why}.{tail}"
+
+
+def _outcome(write: bool, sent: bool) -> Outcome | None:
+    return None if not write else "unknown" if sent else "not kept"
 
 
 def _unsure(write: bool) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphstore.core.read.view import View
 from graphstore.core.tables import engine
-from graphstore.errors import GraphStoreError, InvalidError
+from graphstore.errors import EngineError, GraphStoreError, InvalidError
 from graphstore.remote import calls as contract
 from graphstore.remote.calls import Call
 from graphstore.server.group_commit import Patience, Serving, Turn
@@ -316,8 +316,9 @@ class Calling:
         try:
             found: Response = await doing()
         except BaseException as error:
-            # not done, or not known here: another try is a first one
-            self._outcomes.pop(request, None)
+            # not done, or not known here: another try is a first one; where it may have been done, none is
+            if not (isinstance(error, EngineError) and error.outcome in ("kept", "unknown")):
+                self._outcomes.pop(request, None)
             if not outcome.done():
                 outcome.set_exception(error if isinstance(error, Exception) else _stopped())
                 outcome.exception()
@@ -330,7 +331,7 @@ class Calling:
             if not gone.done() or first == request:
                 break
             del self._outcomes[first]
-            self._outcome_bytes -= len(gone.result().body)
+            self._outcome_bytes -= 0 if gone.exception() else len(gone.result().body)
         return found
 
     # ------------------------------------------------------------------ the end

@@ -14,10 +14,12 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from graphstore.errors import ConflictError, EngineError, GraphStoreError
+from graphstore.values.period import moment
 
 if TYPE_CHECKING:
     from graphstore.store.store import GraphStore
@@ -34,7 +36,7 @@ _REMEMBERED = 1_000  # transactions that are over, by the reason why
 class Turn:
     """One piece of work for the writer. `work` is called in its thread; afterwards `value` or `error` is the answer."""
 
-    __slots__ = ("_claim", "alone", "answered", "done", "error", "until", "value", "work")
+    __slots__ = ("_claim", "alone", "answered", "done", "error", "tx", "until", "value", "work")
 
     def __init__(
         self, work: Callable[[], Any], *, alone: bool = False, done: Any = None, until: float = float("inf")
@@ -46,6 +48,7 @@ class Turn:
         """A turn that has not begun by then (by the monotonic clock) is given up."""
         self.value: Any = None
         self.error: BaseException | None = None
+        self.tx: datetime | None = None  # of what it wrote last
         self.answered = False
         self._claim = threading.Lock()
 
@@ -234,13 +237,14 @@ class Serving:
                     if turn.claim():
                         turns.append(turn)
                         _do(turn)
+                        turn.tx = moment(self._store._last_tx)
         except Exception as error:
             self.groups.failed += 1
             if not turns and ahead:  # it could not even begin
                 turns.append(ahead.popleft())
             for turn in turns:
                 if turn.error is None:
-                    turn.value, turn.error = None, _again(error)
+                    turn.value, turn.error = None, _again(error, turn.tx)
         if turns:
             self.groups.took(len(turns), time.monotonic() - start)
             self._last = len(turns)
@@ -341,6 +345,8 @@ def _do(turn: Turn) -> None:
         turn.error = error
 
 
-def _again(error: Exception) -> Exception:
-    """The same for each of a group: a traceback grows with each that raises it."""
+def _again(error: Exception, tx: datetime | None) -> Exception:
+    """The same for each of a group, with the tx of its own: a traceback grows with each that raises it."""
+    if isinstance(error, EngineError):
+        return type(error)(*error.args, outcome=error.outcome, tx=tx if error.tx else None)
     return type(error)(*error.args) if isinstance(error, GraphStoreError) else error

@@ -18,7 +18,15 @@ _APART = {
 }
 _ERROR = {
     "type": "object",
-    "properties": {"error": {"type": "string"}, "message": {"type": "string"}},
+    "properties": {
+        "error": {"type": "string"},
+        "message": {"type": "string"},
+        "outcome": {
+            "enum": ["kept", "not kept", "unknown"],
+            "description": "Of an EngineError of a write. Unknown: ask `changes` for its tx.",
+        },
+        "tx": {"type": "string", "format": "date-time"},
+    },
     "required": ["error", "message"],
 }
 _TOKEN = {

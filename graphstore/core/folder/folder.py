@@ -30,13 +30,13 @@ from graphstore.core.folder import branch_index, forgetting, index_file, rewrite
 from graphstore.core.index.gc_pause import no_collecting
 from graphstore.core.index.index import Index
 from graphstore.core.journal.branch_records import BranchRecords
-from graphstore.core.journal.files import remove_cut, sync_folder
+from graphstore.core.journal.files import remove_cut, remove_tree, sync_folder
 from graphstore.core.journal.journal import Journal
 from graphstore.core.journal.line import GENESIS
 from graphstore.core.journal.positions import Position
 from graphstore.errors import DamageError, EngineError, InvalidError, LockedError, NotFoundError
 from graphstore.values.models import Problem, Verification
-from graphstore.values.period import Instant, iso
+from graphstore.values.period import Instant, iso, moment
 
 try:
     import fcntl
@@ -129,6 +129,10 @@ class Folder:
             journal.make_ready()
             if journal.torn.size:
                 notify(str(journal.torn))
+        if not self.read_only:
+            journal.settle()
+            if self._old.exists():
+                notify(f"{self._old} could not be removed: it has what was evicted. Remove it.")
         if index.unfinished:
             self.forget(index, journal)
         return index
@@ -139,25 +143,31 @@ class Folder:
         if self.read_only:
             index.left = None
             return
-        if self.path is not None:
-            try:
+        try:
+            if self.path is not None:
                 gone = forgetting.names(index)
                 self._remove_copies()
                 vector_file.forget(self.path, gone)
                 self._remove_torn(list(forgetting.as_written(gone)))
-            except OSError as error:
-                raise EngineError(
-                    f"cannot remove {error.filename or self.path}: {error.strerror}. What was forgotten is not shown any more, but its content "
-                    "is still in the files. Open the store again: that finishes it."
-                ) from error
-        journal.settle()
-        forgetting.finish(index, journal, branch_index.remaining(index, journal))
+            journal.settle()
+            forgetting.finish(index, journal, branch_index.remaining(index, journal))
+        except OSError as error:
+            raise EngineError(
+                f"cannot remove contents from {error.filename or self.path}: {error.strerror}. What was forgotten is not shown any more, but "
+                "its content is still in the files. Open the store again: that finishes it.",
+                outcome="kept",
+            ) from error
 
     def compact(
-        self, branch_records: BranchRecords, journal: Journal, gone: set[str], last: rewrite.Transaction
+        self,
+        branch_records: BranchRecords,
+        journal: Journal,
+        gone: set[str],
+        last: rewrite.Transaction,
+        tx: Instant,
     ) -> None:
-        """Replace the journal by one without the things of these ids, with one transaction more. Raises EngineError when the
-        disk refuses; everything is then as it was."""
+        """Replace the journal by one without the things of these ids, with one transaction more, at `tx`. Raises EngineError when the
+        disk refuses: everything is then as it was, or its outcome says otherwise."""
         if self.path is None or self.journal is None:
             journal.start_at(Position(0, 0), GENESIS)
             transactions = [*rewrite.left(journal, gone, branch_records), last]
@@ -182,15 +192,21 @@ class Folder:
                 journal.reopen()
                 self._swap()
         except OSError as error:
+            if (
+                not self.journal.exists()
+            ):  # both are kept: which of them counts is decided when it is opened again
+                raise self._half_swapped(journal, error, tx) from error
             raise EngineError(
-                f"cannot put {self._fresh} in place: {error.strerror}. Nothing was evicted."
+                f"cannot put {self._fresh} in place: {error.strerror}. Nothing was evicted.",
+                outcome="not kept",
             ) from error
         finally:
-            for folder in (self._fresh, self._old):
-                shutil.rmtree(folder, ignore_errors=True)
+            if self.journal.exists():
+                shutil.rmtree(self._fresh, ignore_errors=True)
+        self._leave_old(journal, tx)
 
     def _swap(self) -> None:
-        assert self.path is not None and self.journal is not None
+        assert self.journal is not None
         try:
             self.journal.rename(self._old)
             self._fresh.rename(self.journal)
@@ -198,15 +214,52 @@ class Folder:
             if not self.journal.exists():
                 self._old.rename(self.journal)
             raise
-        sync_folder(self.path)
+
+    def _half_swapped(self, journal: Journal, error: OSError, tx: Instant) -> EngineError:
+        why = f"{self._fresh} could not be put in the place of {self.journal}, nor that be put back ({error.strerror})."
+        journal.break_off(why)
+        return EngineError(
+            f"{why} Whether it was evicted is unknown. Close the store and open it again: that decides it. changes() has the tx "
+            f"{moment(tx).isoformat()} when it was.",
+            outcome="unknown",
+            tx=moment(tx),
+        )
+
+    def _leave_old(self, journal: Journal, tx: Instant) -> None:
+        """The new journal is in place: make that durable, and remove the old one."""
+        assert self.path is not None
+        try:
+            sync_folder(self.path)
+        except (
+            OSError
+        ) as error:  # a crash may bring the old journal back, without what would be appended to this one
+            why = f"the new journal without what was evicted is in place, but {self.path} cannot be made durable ({error.strerror})."
+            journal.break_off(why)
+            raise EngineError(
+                f"{why} Close the store and open it again. changes() has the tx {moment(tx).isoformat()} when it was evicted for good.",
+                outcome="unknown",
+                tx=moment(tx),
+            ) from error
+        try:
+            remove_tree(self._old)
+        except OSError as error:
+            raise EngineError(
+                f"cannot remove {error.filename or self._old}: {error.strerror}. What was evicted is not in the store any more, but its "
+                "content is still in that folder. Open the store again: that finishes it.",
+                outcome="kept",
+            ) from error
 
     def _mend(self) -> None:
         """Finish a replacement that a process left unfinished."""
         assert self.journal is not None
-        if self._fresh.exists() and not self.journal.exists():
-            self._fresh.rename(self.journal)
+        if not self.journal.exists():
+            for folder in (self._fresh, self._old):
+                if folder.is_dir() and not folder.is_symlink():
+                    folder.rename(self.journal)
+                    break
         for folder in (self._fresh, self._old):
-            shutil.rmtree(folder, ignore_errors=True)
+            with contextlib.suppress(OSError):
+                remove_tree(folder)
         assert self.path is not None
         for file in (*self.journal.glob("*.new"), *self.path.glob("*.new")):
             file.unlink(missing_ok=True)

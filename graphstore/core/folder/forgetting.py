@@ -15,6 +15,7 @@ from graphstore.core.journal.files import Moves
 from graphstore.core.journal.journal import Journal
 from graphstore.core.journal.line import FORGETTING, OF_LINKS, OF_THE_STORE, dumps
 from graphstore.core.journal.positions import Place, segment_of
+from graphstore.errors import EngineError
 
 
 def remaining(index: Index) -> list[Place]:
@@ -120,6 +121,11 @@ def finish(index: Index, journal: Journal, elsewhere: Iterable[Place]) -> None:
     for segment, places in by_segment.items():
         _move(index, segment, journal.blank(segment, places))
         index.left = [place for place in index.left or () if segment_of(place) != segment]
+        if journal.broken:
+            raise EngineError(
+                f"{journal.broken} What was forgotten is not shown any more. Close the store and open it again: that finishes it.",
+                outcome="kept",
+            )
     index.left = None
 
 

@@ -1,8 +1,14 @@
-"""Files for the journal: whole reads and writes, durable names, and clean-up after torn or rewritten files."""
+"""Files of a store's folder: whole reads and writes, durable names, and clean-up after torn or rewritten files.
+
+The folder may be somebody else's. So what lies in it is never opened through a symbolic link, and only when it is a plain file: a pipe does not make
+anybody wait, a device is not touched. What is written where it lies has no second name (a hard link), except segments of the journal: a backup
+may share them.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 from bisect import bisect_right
@@ -11,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from shutil import rmtree
-from typing import BinaryIO, NamedTuple
+from typing import IO, BinaryIO, NamedTuple
 
 from graphstore.errors import ConflictError, EngineError
 
@@ -50,6 +56,55 @@ class Moves(NamedTuple):
         return pos + self.shifts[bisect_right(self.starts, pos)]
 
 
+_CAREFULLY = (
+    os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
+)
+
+
+def open_plain(name: Path, flags: int, *, alone: bool = False) -> int:
+    """Open a plain file of a store's folder; with `O_CREAT` it is made when missing. Raises OSError for a link, a pipe, a device or a folder,
+    and with `alone` for a file that has another name too.
+    """
+    try:
+        fd = os.open(name, flags | _CAREFULLY, 0o644)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR):
+            raise _no_plain(name, error.errno) from None
+        raise
+    try:
+        found = os.fstat(fd)
+        if not stat.S_ISREG(found.st_mode):
+            raise _no_plain(name, errno.EINVAL)
+        if alone and found.st_nlink > 1:
+            raise OSError(errno.EMLINK, "is a hard link: the file has another name too. Remove it", str(name))
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
+
+
+def _no_plain(name: Path, number: int) -> OSError:
+    what = "a symbolic link" if name.is_symlink() else "a folder" if name.is_dir() else "no plain file"
+    return OSError(number, f"is {what}, and a store opens plain files alone. Remove it", str(name))
+
+
+def open_new(name: Path) -> IO[bytes]:
+    """Make a file, to be read and written unbuffered; what has that name is removed first, never written to. Raises OSError."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    try:
+        fd = os.open(name, flags, 0o666)
+    except FileExistsError:
+        name.unlink()
+        fd = os.open(name, flags, 0o666)
+    return open(fd, "r+b", buffering=0)
+
+
+def plain_bytes(name: Path) -> bytes:
+    """The bytes of a plain file of a store's folder. Raises OSError, for a link or a pipe too."""
+    with open(open_plain(name, os.O_RDONLY), "rb") as source:
+        return source.read()
+
+
 def sync_folder(path: Path) -> None:
     """Make the names in a folder durable."""
     fd = os.open(path, os.O_RDONLY)
@@ -60,27 +115,44 @@ def sync_folder(path: Path) -> None:
 
 
 def replace_whole(name: Path, data: bytes) -> None:
-    """Replace a file atomically: write a copy beside it, sync it, and rename it over the file. On OSError the copy is removed."""
-    fresh = name.with_name(f"{name.name}.new")
-    try:
-        with open(fresh, "wb") as sink:
-            sink.write(data)
-            sink.flush()
-            os.fsync(sink.fileno())
-        fresh.replace(name)
-    except OSError:
-        with contextlib.suppress(OSError):
-            fresh.unlink()
-        raise
+    """Replace a file atomically and durably: write a copy beside it, sync it, and rename it over the file. On OSError the copy is removed."""
+    replaced(name, data).close()
     sync_folder(name.parent)
 
 
+def replaced(name: Path, data: bytes) -> IO[bytes]:
+    """As `replace_whole`, without making the new name durable. Returns the new file, open and unbuffered; after an OSError the old one is in place."""
+    fresh = name.with_name(f"{name.name}.new")
+    file = open_new(fresh)
+    try:
+        write_all(file.fileno(), data)
+        os.fsync(file.fileno())
+        fresh.replace(name)
+    except BaseException as error:
+        file.close()
+        if isinstance(error, OSError):
+            with contextlib.suppress(OSError):
+                fresh.unlink()
+        raise
+    return file
+
+
 def remove_cut(names: Iterable[Path]) -> None:
-    """Remove files, truncated first: a process that has them open would keep their space and contents otherwise."""
+    """Remove files, truncated first: a process that has them open would keep their space and contents otherwise. Of a link only the name goes."""
     for name in names:
         with contextlib.suppress(FileNotFoundError):
-            os.truncate(name, 0)
+            found = name.lstat()
+            if stat.S_ISREG(found.st_mode) and found.st_nlink == 1:
+                os.truncate(name, 0)
             name.unlink()
+
+
+def remove_tree(path: Path) -> None:
+    """Remove a folder and all in it, or what else has that name; of a link only the name goes. Raises OSError."""
+    if path.is_symlink() or path.is_file():
+        path.unlink()
+    elif path.exists():
+        rmtree(path)
 
 
 def write_all(fd: int, data: bytes) -> None:

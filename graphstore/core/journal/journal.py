@@ -6,6 +6,10 @@ verifies. A transaction of many lines has `"more":true` in every head but the la
 
 No final newline, or zero padding, is a write that was never acknowledged: it is set aside in a file beside the segment. Any other
 difference from what was written is damage: it is refused with file and line, and nothing is changed.
+
+After a failed fdatasync the kernel counts the pages it could not write as clean: a second one succeeds without writing them. So it is never
+tried again. What was not durable before is cut off, which drops those pages, and the cut is made durable: then it was *not kept*. Where the cut
+fails too, its outcome is *unknown*: nothing more is written here, and what is there when the store is opened again was kept.
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import IO, Any, NoReturn
 from zlib import crc32
@@ -29,7 +34,7 @@ from graphstore.core.journal.files import (
     free_name,
     pwrite_all,
     read_at,
-    replace_whole,
+    replaced,
     sync_folder,
     write_all,
 )
@@ -62,10 +67,10 @@ _CHUNK = 1 << 22
 _MORE = b'"more":true'  # in the head of every line of a transaction but the last
 
 
-Ticket = tuple[int, Position]
+Ticket = int  # the number of the transaction appended last, counted since the journal was opened
 State = tuple[
-    Position, str, tuple[int, int, int] | None
-]  # the end, the last digest, the last line (segment, offset, length)
+    Position, str, tuple[int, int, int] | None, Ticket
+]  # the end, the last digest, the last line (segment, offset, length), the number of the last transaction
 
 
 class Journal:
@@ -82,6 +87,7 @@ class Journal:
             Position(0, 0),
             GENESIS,
             None,
+            0,
         )  # replaced as a whole: other threads read it while the writer goes on
         self._durable: State = self._state
         self.torn: Torn | None = None
@@ -92,9 +98,16 @@ class Journal:
         self._files: list[IO[bytes]] = []
         self._generations: list[int] = []  # of the files that are open
         self._maps: dict[int, tuple[mmap.mmap, int]] = {}
-        self._broken: str | None = None
+        self._broken: str | None = (
+            None  # why nothing may be written any more before the store is opened again
+        )
         self.failed: str | None = None  # why the lines appended last did not become durable
-        self._epoch = 0
+        self._number: Ticket = 0  # of the last transaction that began to be appended
+        self._synced: Ticket = (
+            0 if path is None else -1
+        )  # of the last one that is durable, or cut off; -1: what was read is not yet
+        self._cut: list[tuple[Ticket, Ticket, str]] = []  # the numbers that were cut off, and why
+        self._held: State | None = None  # where the open group begins
         self._syncing = threading.Lock()
         self._interval = interval
         self._dirty = threading.Event()
@@ -112,9 +125,9 @@ class Journal:
         return self._state[0]
 
     @property
-    def durable(self) -> Position:
-        """Everything before this position is on the disk."""
-        return self._durable[0]
+    def durable(self) -> Ticket:
+        """The transactions up to this number are on the disk."""
+        return self._synced
 
     @property
     def digest(self) -> str:
@@ -188,13 +201,13 @@ class Journal:
             while self.end.offset < len(self._memory_lines):
                 number = self.end.offset
                 head, bodies, _ = self._memory_lines[number]
-                self._state = (Position(0, number + 1), encode(head, bodies)[1], None)
+                self._state = (Position(0, number + 1), encode(head, bodies)[1], None, self._number)
                 yield list(self.again(Place(number, 1)))
         while self.path is not None:
             yield from self._read_segment(progress)
             if self.torn is not None or self.end.segment + 1 >= self.segments():
                 return
-            self._state = (Position(self.end.segment + 1, 0), self.digest, self._state[2])
+            self._state = (Position(self.end.segment + 1, 0), *self._state[1:])
 
     def _read_segment(self, progress: Callable[[int, int], None] | None) -> Iterator[list[Line]]:
         segment, offset = self.end
@@ -344,7 +357,7 @@ class Journal:
 
     def _moved(self, end: Position, digest: str, last: tuple[int, int, int] | None) -> None:
         # what was read would survive a crash
-        self._state = self._durable = (end, digest, last)
+        self._state = self._durable = (end, digest, last, self._number)
 
     def holds(self, position: Position) -> bool:
         """Whether the files reach as far as `position`."""
@@ -391,7 +404,7 @@ class Journal:
         Raises EngineError when the disk refuses; the journal is then as it was before.
         """
         if self._broken or self.failed:
-            raise EngineError(self.failed or f"{self._broken} Close the store and open it again.")
+            raise self._refused()
         digest, parts, encoded, at = self.digest, [], [], 0
         for number, (head, bodies) in enumerate(lines, 1):
             if number < len(lines):
@@ -403,11 +416,12 @@ class Journal:
         if self.path is None:
             return self._keep_in_memory(lines, digest)
         segment, offset = self._room()
+        self._number += 1  # first: who is interrupted after it has to sync
         self._commit(segment, offset, parts)
         base = (segment << SHIFT) | offset
         self.appended = Place(base, at)
         last = (segment, offset + at - len(parts[-1]), len(parts[-1]))
-        self._state = (Position(segment, offset + at), digest, last)
+        self._state = (Position(segment, offset + at), digest, last, self._number)
         return [
             [Place(base + start + offset, len(body)) for offset, body in zip(offsets, bodies, strict=True)]
             for start, offsets, bodies in encoded
@@ -425,22 +439,24 @@ class Journal:
             )  # orjson's own bytes keep a page each
             placed.append([Place(start + i, len(body)) for i, body in enumerate(bodies)])
             self._memory_lines.append((head, bodies, start))
-        self._state = (Position(0, len(self._memory_lines)), digest, None)
+        self._number = self._synced = self._number + 1
+        self._state = (Position(0, len(self._memory_lines)), digest, None, self._number)
         return placed
 
     def _room(self) -> Position:
         if self.end.offset < SEGMENT_BYTES:
             return self.end
         segment = self.end.segment + 1
+        if self._syncer is not None:  # the background sync covers the last file alone
+            self.settle()
         try:
-            if self._syncer is not None:  # the background sync covers the last file alone
-                os.fdatasync(self._file(segment - 1).fileno())
             self._new_segment(segment)
         except OSError as error:
             with contextlib.suppress(OSError):
                 self._name(segment).unlink()
             raise EngineError(
-                f"cannot begin {self._name(segment)}: {error.strerror}. Nothing was written."
+                f"cannot begin {self._name(segment)}: {error.strerror}. Nothing of this transaction was kept.",
+                outcome="not kept",
             ) from error
         return Position(segment, len(header(segment + 1)))
 
@@ -449,7 +465,7 @@ class Journal:
         try:
             pwrite_all(fd, b"".join(parts), offset)
         except BaseException as error:
-            self._undo(fd, offset)
+            self._undo(fd, offset)  # where that fails too: without its last byte it is no transaction
             if not isinstance(error, OSError):
                 raise
             full = (
@@ -458,7 +474,8 @@ class Journal:
                 else ""
             )
             raise EngineError(
-                f"cannot write {self._name(segment)}: {error.strerror}. Nothing of this transaction was kept.{full}"
+                f"cannot write {self._name(segment)}: {error.strerror}. Nothing of this transaction was kept.{full}",
+                outcome="not kept",
             ) from error
 
     @property
@@ -468,77 +485,141 @@ class Journal:
 
     def rewind(self, state: State) -> None:
         """Cut off what was appended last and never acknowledged. The caller holds the writer's lock."""
-        if self.path is None:
-            del self._memory_lines[state[0].offset :]
-        elif state[0].segment == self.end.segment:
-            self._undo(self._file(state[0].segment).fileno(), state[0].offset)
-        else:
-            self._let_go(self.end.segment)
-            self._name(self.end.segment).unlink()
-        self._state = state
+        with self._syncing:
+            if self.path is None:
+                del self._memory_lines[state[0].offset :]
+            else:
+                self._cut_to(state[0])
+            self._state = (*state[:3], self._number)
+            if self._synced > state[3]:  # another thread's sync had it too
+                self._durable = self._state
 
     def ticket(self) -> Ticket:
         """A ticket for `sync`: everything appended so far."""
-        return self._epoch, self.end
+        return self._number
 
-    def sync(self, ticket: Ticket) -> None:
+    def begin_group(self) -> None:
+        """What is appended from here on becomes durable at once, by a ticket of it, or is cut off as a whole."""
+        self._held = (*self._state[:3], self._number)
+
+    def end_group(self) -> None:
+        """The group is whole; any sync may make it durable."""
+        self._held = None
+
+    def sync(self, ticket: Ticket) -> bool:
         """Wait until what the ticket stands for is durable. Many may wait: one system call serves all who wait by then.
 
-        Raises EngineError when the disk refuses. Then nothing can be appended before `cut_back`, and every ticket not yet served is void.
+        False: it is not. Then `cut_back` decides what became of it, and `check` tells. Nothing can be appended before.
         """
         if self.path is None or self._syncer is not None:
             self._dirty.set()
-            return
-        epoch, end = ticket
+            return True
         with self._syncing:
-            if epoch != self._epoch or self.failed:
-                raise EngineError(
-                    self.failed
-                    or f"{self.path} could not be made durable. Nothing of this transaction was kept."
-                )
-            if self._durable[0] >= end:
-                return
+            if self._synced >= ticket:
+                return not self._was_cut(ticket)
+            if self._broken or self.failed:
+                return False
             upto = self._state
+            if self._held is not None and ticket <= self._held[3]:
+                upto = self._held
             try:
                 for segment in range(self._durable[0].segment, upto[0].segment + 1):
                     os.fdatasync(self._file(segment).fileno())
             except OSError as error:
-                self.failed = (
-                    f"cannot make {self.path} durable: {error.strerror}. Nothing of this transaction was kept. "
-                    "Free some space or mend the disk, and do it again."
-                )
-                raise EngineError(self.failed) from error
-            self._durable = upto
+                self.failed = f"cannot make {self.path} durable: {error.strerror}."
+                return False
+            self._durable, self._synced = upto, upto[3]
+            return True
+
+    def check(self, ticket: Ticket, tx: datetime | None = None) -> None:
+        """Raise EngineError when what a ticket stands for was not kept, or when that is unknown: then it has the `tx` to ask by."""
+        if why := self._was_cut(ticket):
+            raise EngineError(
+                f"{why} Nothing of this transaction was kept. Free some space or mend the disk, and do it again.",
+                outcome="not kept",
+            )
+        if self._synced < ticket and self._broken:
+            asked = "" if tx is None else f": it was when changes() has its tx, {tx.isoformat()}"
+            raise EngineError(
+                f"{self._broken} Whether this transaction was kept is unknown. Close the store, open it again and look{asked}.",
+                outcome="unknown",
+                tx=tx,
+            )
+
+    def _was_cut(self, ticket: Ticket) -> str:
+        return next((why for after, last, why in self._cut if after < ticket <= last), "")
+
+    def _refused(self) -> EngineError:
+        why = self.failed or f"{self._broken} Close the store and open it again."
+        return EngineError(f"{why} Nothing of this transaction was kept.", outcome="not kept")
+
+    @property
+    def broken(self) -> str | None:
+        """Why nothing may be written any more before the store is opened again."""
+        return self._broken
+
+    def break_off(self, why: str) -> None:
+        """Refuse everything that would be written before the store is opened again."""
+        self._broken = why
 
     @contextlib.contextmanager
     def quiet(self) -> Iterator[None]:
-        """Hold off every sync while the journal is read again; what was read is durable at the end."""
+        """Hold off every sync while the journal is read again; what was read is durable at the end, or the journal is broken."""
         with self._syncing:
+            first = self._durable[0].segment
             yield
-            if self.path is not None and self._writer:
-                with contextlib.suppress(OSError):
-                    os.fdatasync(self._file(self.end.segment).fileno())
+            if self._writer and self._synced != self._number and not self._broken:
+                try:
+                    self._sync_from(min(first, self.end.segment))
+                except OSError as error:
+                    self._broken = f"{self.path} could not be made durable ({error.strerror})."
 
-    def cut_back(self) -> None:
-        """After a failed `sync`: cut off what did not become durable, and continue from there. The caller holds the writer's lock."""
+    def _sync_from(self, segment: int) -> None:
+        upto = self._state
+        for number in range(segment, upto[0].segment + 1):
+            os.fdatasync(self._file(number).fileno())
+        self._durable, self._synced = upto, max(self._synced, upto[3])
+
+    def cut_back(self) -> bool:
+        """After a failed `sync`: cut off what did not become durable, and continue from there. The caller holds the writer's lock.
+
+        False: it could not be cut off. It may be there when the store is opened again; here nothing can be written any more.
+        """
         with self._syncing:
-            for mapped, _ in self._maps.values():
-                mapped.close()
-            self._maps.clear()
-            end = self._durable[0]
-            for segment in range(self.segments() - 1, end.segment, -1):
+            why, self.failed = self.failed or "", None
+            if not self._cut_to(self._durable[0]):
+                return False
+            self._state = self._durable = (*self._durable[:3], self._number)
+            self._cut.append((self._synced, self._number, why))
+            self._synced = self._number
+            if self._held is not None:
+                self.begin_group()
+            return True
+
+    def _cut_to(self, end: Position) -> bool:
+        """Durably remove what is after `end`. False, and the journal is broken, when the disk refuses."""
+        self._maps.clear()  # not closed: another thread may be reading one; the last reader frees it
+        try:
+            later = range(self.segments() - 1, end.segment, -1)
+            for segment in later:
                 self._let_go(segment)
                 self._name(segment).unlink(missing_ok=True)
-            self._undo(self._file(end.segment).fileno(), end.offset)
-            self._state = self._durable
-            self._epoch += 1
-            self.failed = None
+            fd = self._file(end.segment).fileno()
+            os.ftruncate(fd, end.offset)
+            os.fsync(fd)
+            if later:
+                assert self.path is not None
+                sync_folder(self.path)
+        except OSError as error:
+            self._broken = f"A failed commit could not be cut off {self.path} ({error.strerror})."
+            return False
+        return True
 
     def _undo(self, fd: int, offset: int) -> None:
         try:
             os.ftruncate(fd, offset)
         except OSError as error:
-            self._broken = f"A failed commit could not be cut off the journal ({error.strerror})."
+            self._broken = f"A failed commit could not be cut off {self.path} ({error.strerror})."
 
     def _sync_often(self) -> None:
         while not self._stop.is_set():
@@ -550,7 +631,13 @@ class Journal:
                     os.fdatasync(self._file(self.end.segment).fileno())
             except (OSError, ValueError) as error:
                 if not self._stop.is_set():
-                    self._broken = f"Making the journal durable failed ({error})."
+                    self._not_durable(error)
+
+    def _not_durable(self, error: Exception) -> None:
+        self._broken = (
+            f"{self.path} could not be made durable ({error}): whether what was written since the sync before is kept, every "
+            f"{self._interval:g} s, is unknown. changes() tells it once the store is opened again."
+        )
 
     def lines(self, upto: State) -> Iterator[bytes]:
         """The lines up to a state, without the headers of segments, in pieces that need not end with a line."""
@@ -588,24 +675,27 @@ class Journal:
         return lines, lines - unsealed
 
     def close(self) -> None:
-        """Make everything durable and close the files."""
+        """Make everything durable and close the files. Raises EngineError when the background sync could not: the last writes may be lost."""
         if self._syncer is not None:
             self._stop.set()
             self._dirty.set()
-            with contextlib.suppress(OSError):
-                os.fdatasync(self._file(self.end.segment).fileno())
             self._syncer.join(timeout=2)
-        for mapped, _ in self._maps.values():
-            mapped.close()
+            try:
+                os.fdatasync(self._file(self.end.segment).fileno())
+            except OSError as error:
+                self._not_durable(error)
         self._maps.clear()
         self._let_go(0)
+        if self._syncer is not None and self._broken:
+            raise EngineError(self._broken, outcome="unknown")
 
     # ------------------------------------------------------------------ forgetting
 
     def blank(self, segment: int, places: list[Place]) -> Moves:
         """Rewrite a segment with `null` in place of these bodies and replace the old one. Returns how the other bodies moved.
 
-        The caller holds the writer's lock. Raises EngineError when the disk refuses; the segment is then as it was.
+        The caller holds the writer's lock. Raises EngineError when the disk refuses; the segment is then as it was. Where its new name cannot be made
+        durable the journal is broken (`broken`): what is read is the new file, and nothing more is written.
         """
         if self.path is None:
             self._blank_in_memory(places)
@@ -633,29 +723,36 @@ class Journal:
     def _replace(self, segment: int, data: bytes) -> None:
         name = self._name(segment)
         try:
-            replace_whole(name, data)
+            fresh = replaced(name, data)
         except OSError as error:
             raise EngineError(
                 f"cannot write {name} anew: {error.strerror}. What was forgotten is not shown any more, but its content is still in "
-                "that file. Free some space and open the store again: that finishes it."
+                "that file. Free some space and open the store again: that finishes it.",
+                outcome="kept",
             ) from error
         self._files[segment].close()
-        self._files[segment] = open(name, "r+b", buffering=0)  # noqa: SIM115 - kept open on purpose
+        self._files[segment] = fresh
         self._generations[segment] += 1
         self._maps.pop(
             segment, None
         )  # not closed: another thread may be reading it; the last reader frees it
+        try:
+            sync_folder(name.parent)
+        except (
+            OSError
+        ) as error:  # a crash may bring the old file back, without what would be appended to this one
+            self._broken = f"{name} was written anew without what was forgotten, but its folder cannot be made durable ({error.strerror})."
 
     def _shifted(self, segment: int, moves: Moves) -> None:
         def moved(state: State) -> State:
-            end, digest, last = state
+            end, digest, last, number = state
             base = segment << SHIFT
             if end.segment == segment:
                 end = Position(segment, moves.to(base + end.offset) - base)
             if last is not None and last[0] == segment:
                 start, stop = (moves.to(base + at) - base for at in (last[1], last[1] + last[2]))
                 last = (segment, start, stop - start)
-            return end, digest, last
+            return end, digest, last, number
 
         self._state, self._durable = moved(self._state), moved(self._durable)
 
@@ -669,14 +766,26 @@ class Journal:
                     bodies[at] = FORGOTTEN
 
     def settle(self) -> None:
-        """Make everything durable now, whatever the durability setting. Raises EngineError when the disk refuses."""
-        if self.path is not None:
-            with self._syncing:
-                try:
-                    for segment in range(self._durable[0].segment, self.end.segment + 1):
-                        os.fdatasync(self._file(segment).fileno())
-                except OSError as error:
-                    raise EngineError(f"cannot make {self.path} durable: {error.strerror}.") from error
+        """Make everything durable now, whatever the durability setting; first of all what was read when the store was opened: its last writer
+        may have been killed before it did. Raises EngineError when the disk refuses; the journal is broken then.
+        """
+        if self.path is None:
+            return
+        with self._syncing:
+            if why := self._broken or self.failed:
+                raise EngineError(f"{why} Close the store and open it again.")
+            if self._syncer is None and self._synced >= self._state[3]:
+                return
+            try:
+                if self._synced < 0:
+                    self._sync_from(0)
+                    sync_folder(self.path)
+                    sync_folder(self.path.parent)
+                else:
+                    self._sync_from(self._durable[0].segment)
+            except OSError as error:
+                self._broken = f"cannot make {self.path} durable: {error.strerror}."
+                raise EngineError(f"{self._broken} Close the store and open it again.") from error
 
     def renewed(self) -> bool:
         """Whether a segment that was read here has been rewritten since."""
@@ -699,7 +808,7 @@ class Journal:
         self._memory, self._memory_lines = [b""], []
         for lines in transactions:
             self._keep_in_memory(lines, lines[-1][0]["prev"])
-        self._state = (Position(0, 0), GENESIS, None)
+        self._state = (Position(0, 0), GENESIS, None, self._number)
 
     def reopen(self) -> None:
         """Close the files, so that the next read opens those that are there now."""

@@ -22,7 +22,7 @@ from graphstore.core.search.messages import Postings
 from graphstore.core.search.names import Naming
 from graphstore.core.search.search import Found, Search
 from graphstore.core.search.source import Source
-from graphstore.errors import InvalidError, NotFoundError
+from graphstore.errors import EngineError, InvalidError, NotFoundError
 from graphstore.values import generated_ids
 from graphstore.values.inputs import authorized_of
 from graphstore.values.models import Change, Event, Json, Link, Node, Shaky, Snapshot, Version
@@ -49,12 +49,18 @@ class Core(Source):
     graphs: Graphs
     lock: threading.RLock = field(default_factory=threading.RLock)
     closed: str | None = None  # why reads are refused
+    stuck: bool = False  # closed because it could not be read anew
     memo: dict[Any, Any] = field(default_factory=dict)  # answers cached until the next write
     search: Search = field(default_factory=Search)
     postings: Postings = field(default_factory=Postings)
     naming: Naming = field(default_factory=Naming)
     asserted: Asserted = field(default_factory=Asserted)
     accesses: Accesses = field(default_factory=Accesses)
+
+    def refuse_closed(self) -> None:
+        """Raise InvalidError when the store is closed, EngineError when it cannot go on before it is opened again."""
+        if self.closed:
+            raise (EngineError if self.stuck else InvalidError)(self.closed)
 
     def setting(self, name: str) -> Any:
         """The setting of a name, None when it was never set. Holds the lock, so that no rollback runs meanwhile."""

@@ -557,8 +557,7 @@ class View(Reader):
         self._tx = tx
 
     def _coordinate(self) -> tuple[Instant, Instant]:
-        if self._core.closed:
-            raise InvalidError(self._core.closed)
+        self._core.refuse_closed()
         return self._valid, self._tx
 
     def path(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 
 from graphstore.core.journal.journal import Ticket
-from graphstore.core.journal.positions import Position
 from graphstore.values.period import OPEN, Instant
 
 
@@ -48,7 +47,7 @@ class Waiting:
         self._thread, self._first = 0, OPEN
 
     def served(self, ticket: Ticket) -> None:
-        """Remove what is durable or was rolled back."""
+        """Remove what is durable or was cut off."""
         self._unsynced.pop(ticket, None)
 
     def clear(self) -> None:
@@ -56,7 +55,7 @@ class Waiting:
         self._unsynced.clear()
         self._first = OPEN
 
-    def since(self, durable: Position) -> Instant:
+    def since(self, durable: Ticket) -> Instant:
         """The first instant not yet durable, given how far the journal is; OPEN when there is none."""
-        waiting = [tx for (_, end), tx in tuple(self._unsynced.items()) if end > durable]
+        waiting = [tx for ticket, tx in tuple(self._unsynced.items()) if ticket > durable]
         return min([*waiting, self._first])

@@ -33,7 +33,7 @@ from graphstore.core.write.transaction import Transaction
 from graphstore.errors import DamageError, EngineError, GraphStoreError, InvalidError
 from graphstore.values import coordinates
 from graphstore.values.inputs import text_of
-from graphstore.values.period import BEGINNING, OPEN, Instant, TimeLike, exactly, instant
+from graphstore.values.period import BEGINNING, OPEN, Instant, TimeLike, exactly, instant, moment
 from graphstore.values.vocabulary import Vocabulary
 
 Clock = Callable[[], datetime]
@@ -94,19 +94,26 @@ class Writer(Reader):
     def close(self) -> None:
         """Save the index, close the graph tables cleanly if they were used, and release the folder."""
         with self._writer, self._core.lock:
-            if self._core.closed:
+            core = self._core
+            if core.closed and not core.stuck:
                 return
             self._refuse_open("close()")
-            for line in self._lines:
+            for line in self._lines if not core.stuck else ():
                 line._write_accesses()
-            self._core.closed = "the store is closed. Open it again with graphstore.open(…)."
+            whole = not (core.stuck or core.journal.broken)
+            core.closed, core.stuck = "the store is closed. Open it again with graphstore.open(…).", False
             try:
+                if not whole:  # the tables may know what is not on the disk
+                    core.graphs.follow(core.index)
                 for line in reversed(self._lines):
-                    line._let_go(self._core.closed)
-                self._place.save(self._core.index, self._core.journal)
+                    line._let_go(core.closed)
+                if whole:
+                    self._place.save(core.index, core.journal)
             finally:
-                self._core.journal.close()
-                self._place.release()
+                try:
+                    core.journal.close()
+                finally:
+                    self._place.release()
 
     def _let_go(self, why: str) -> None:
         """Refuse further reads, with this message."""
@@ -252,13 +259,14 @@ class Writer(Reader):
                 self._open = None
             ticket, grouping = core.journal.ticket(), self._waiting.grouping
         if not grouping:
-            self._serve(ticket)
+            self._serve(ticket, work.tx)
 
     def _commit(self, work: Transaction) -> None:
         core = self._core
         if work.spoiled:
             raise EngineError(
-                "the transaction was interrupted in the middle of a verb. Nothing of it was kept: do it again."
+                "the transaction was interrupted in the middle of a verb. Nothing of it was kept: do it again.",
+                outcome="not kept",
             )
         if work.empty:
             with core.lock:
@@ -366,61 +374,76 @@ class Writer(Reader):
                 yield
                 return
             self._waiting.begin()
+            self._core.journal.begin_group()
             try:
                 yield
             except BaseException:
-                self._serve(self._close_group())
+                self._serve(*self._close_group())
                 raise
-            ticket = self._close_group()
-        self._serve(ticket)
+            ticket, tx = self._close_group()
+        self._serve(ticket, tx)
 
-    def _close_group(self) -> Ticket:
-        ticket = self._core.journal.ticket()
+    def _close_group(self) -> tuple[Ticket, Instant]:
+        """The ticket of the group, and the instant of its last transaction: when that is kept, all are."""
+        journal = self._core.journal
+        journal.end_group()
+        ticket = journal.ticket()
         self._waiting.end(ticket)
-        return ticket
+        return ticket, self._last_tx
 
-    def _serve(self, ticket: Ticket) -> None:
+    def _serve(self, ticket: Ticket, tx: Instant) -> None:
         """Make committed transactions durable. The next writer may go on meanwhile: one sync serves all that wait."""
-        try:
-            self._make_durable(ticket)
-        finally:
-            self._waiting.served(ticket)
+        self._make_durable(ticket, tx)
         self._keep_small()
 
-    def _make_durable(self, ticket: Ticket) -> None:
+    def _make_durable(self, ticket: Ticket, tx: Instant) -> None:
+        """Raises EngineError for what was not kept, or may have been. What an earlier sync made durable is kept, whatever failed since."""
         journal = self._core.journal
-        try:
-            journal.sync(ticket)
-        except EngineError:
-            with self._writer:
-                if journal.failed:
-                    journal.cut_back()
+        if journal.sync(ticket):
+            self._waiting.served(ticket)
+            return
+        with self._writer:
+            if journal.failed and journal.cut_back():
+                with contextlib.suppress(GraphStoreError):  # each later call says that it cannot go on
                     self._rebuild_index()
-            raise
+        if journal.durable >= ticket:  # what may be there still is never shown here
+            self._waiting.served(ticket)
+        journal.check(ticket, moment(tx))
 
     def _rebuild_index(self) -> None:
-        """Rebuild the index from the journal."""
+        """Rebuild the index from the journal. Raises EngineError when it cannot be read; the store is then stuck."""
         core = self._core
-        core.closed = "the store was interrupted while it mended itself. Close it and open it again."
         with core.lock:
-            self._open = None
-            core.pending.clear()
-            with core.journal.quiet():
-                core.journal.reopen()  # other files may have been put in their place
-                core.index, _ = self._place.replay(core.journal)
-                core.search, core.postings = Search(), Postings()
-            if not self.read_only:
-                core.journal.make_ready()
-            core.graphs.follow(core.index)
-            if core.index.unfinished:
-                try:
-                    self._place.forget(core.index, core.journal)
-                except EngineError as error:
-                    self.notices.append(str(error))
-            core.vocabulary.reset(core.index.kinds)
-            for line in self._lines[1:]:
-                line._follow_trunk(anew=True)
-        core.closed = None
+            try:
+                self._read_anew()
+            except BaseException as error:
+                core.closed, core.stuck = (
+                    f"the store could not read its journal again ({error}). Close it and open it again.",
+                    True,
+                )
+                if isinstance(error, OSError):
+                    raise EngineError(core.closed) from error
+                raise
+
+    def _read_anew(self) -> None:
+        core = self._core
+        self._open = None
+        core.pending.clear()
+        with core.journal.quiet():
+            core.journal.reopen()  # other files may have been put in their place
+            core.index, _ = self._place.replay(core.journal)
+            core.search, core.postings = Search(), Postings()
+        if not self.read_only:
+            core.journal.make_ready()
+        core.graphs.follow(core.index)
+        if core.index.unfinished:
+            try:
+                self._place.forget(core.index, core.journal)
+            except EngineError as error:
+                self.notices.append(str(error))
+        core.vocabulary.reset(core.index.kinds)
+        for line in self._lines[1:]:
+            line._follow_trunk(anew=True)
 
     def _follow_trunk(self, *, anew: bool) -> None:
         """Bring a branch up to date; rebuild it (`anew`) when the trunk was rebuilt or something was forgotten there."""
@@ -447,14 +470,15 @@ class Writer(Reader):
         with core.lock, self._left_alone():
             with self._transact(None, None, reason) as work:
                 retention.forget(work, verb, names, core.raw)
-            self._make_durable(core.journal.ticket())
+            self._make_durable(core.journal.ticket(), self._last_tx)
             self._waiting.clear()
             try:
                 core.search.drop(core.index)
                 core.postings.drop(core.index)
                 core.graphs.forget()
                 self._place.forget(core.index, core.journal)
-            except EngineError:
+            except EngineError as error:
+                error.outcome = error.outcome or "kept"
                 raise
             except BaseException:
                 self._rebuild_index()
@@ -477,14 +501,24 @@ class Writer(Reader):
         core = self._core
         with core.lock:
             tx = self._next_tx(None)
-            core.journal.settle()
+            try:
+                core.journal.settle()
+            except EngineError as error:
+                error.outcome = "not kept"
+                raise
             core.graphs.forget()
             last = retention.without_trace(tx, len(names), self._author, reason)
             self._waiting.clear()
             try:
-                self._place.compact(core.index.branch_records, core.journal, names, [last])
-            finally:
+                self._place.compact(core.index.branch_records, core.journal, names, [last], tx)
+            except EngineError:
+                with contextlib.suppress(GraphStoreError):  # each later call says that it cannot go on
+                    self._rebuild_index()
+                raise
+            except BaseException:
                 self._rebuild_index()
+                raise
+            self._rebuild_index()
 
     def _keep_small(self) -> None:
         """Evict the oldest events once the journal has outgrown the size the store keeps."""
@@ -519,8 +553,7 @@ class Writer(Reader):
                 self._too_big = 0 if size <= kept["bytes"] else int(size * 1.25)
 
     def _usable(self) -> None:
-        if self._core.closed:
-            raise InvalidError(self._core.closed)
+        self._core.refuse_closed()
 
     def _writable(self) -> None:
         self._usable()
