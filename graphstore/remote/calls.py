@@ -658,6 +658,8 @@ _STATUS = {
     "ConflictError": 409,
     "QueryError": 400,
     "LockedError": 423,
+    "EngineError": 503,
+    "DamageError": 503,
 }
 _BY_STATUS = {400: "QueryError", 401: "InvalidError", 403: "InvalidError", 404: "NotFoundError", 409: "ConflictError", 413: "InvalidError", 422: "InvalidError", 423: "LockedError"}  # fmt: skip
 

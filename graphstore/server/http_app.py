@@ -279,8 +279,13 @@ class Door:
     # ------------------------------------------------------------------ what is no call by name
 
     async def _health(self, *_: Any) -> Response:
-        health = {"status": "ok", "name": "graphstore", "version": graphstore.__version__}
-        return Response(200, orjson.dumps(health))
+        stopped = self._store._stuck
+        health = {
+            "status": "the journal cannot be read" if stopped else "ok",
+            "name": "graphstore",
+            "version": graphstore.__version__,
+        }
+        return Response(503 if stopped else 200, orjson.dumps(health))
 
     async def _metrics(self, *_: Any) -> Response:
         calling = self._calling()

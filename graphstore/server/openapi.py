@@ -45,7 +45,7 @@ _STATUS = {
     422: "the input itself is wrong",
     423: "another process writes the store",
     429: "more than this token may ask at once",
-    503: "too much is waiting",
+    503: "too much is waiting, the disk refuses, or the writer cannot be followed",
     504: "it took too long",
 }
 _REFUSALS = {

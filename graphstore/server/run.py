@@ -34,6 +34,7 @@ _COLLECT = (20_000, 50, 100)
 _BACKLOG = 1024
 _LAST = 10  # seconds that open requests have to finish
 _KEEP_ALIVE = 300  # seconds a connection may be silent: clients keep theirs
+_STUCK = 2.0  # seconds between two tries of a reader that cannot follow
 _FOLLOW = 0.25  # seconds between two looks of a reader at the journal
 
 
@@ -304,11 +305,15 @@ async def tick(calling: Calling, ticking: Ticking, every: float) -> None:
 
 
 async def follow(calling: Calling) -> None:
-    """Move a reader on with the journal of the one who writes."""
+    """Move a reader on with the journal of the one who writes. While that fails, every answer and /health say so."""
+    told = None
     while True:
         try:
             if await calling.aside(calling.store.refresh):
                 calling.news()
+            told = None
         except Exception as error:
-            _log.error("the journal could not be followed: %s", error)
-        await asyncio.sleep(_FOLLOW)
+            if str(error) != told:
+                _log.error("the journal could not be followed: %s", error)
+            told = str(error)
+        await asyncio.sleep(_FOLLOW if told is None else _STUCK)

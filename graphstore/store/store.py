@@ -930,8 +930,9 @@ class Branch(Store):
 
     def _load(self) -> Core:
         trunk = self._trunk._core
-        if trunk.closed or self._closed:
-            raise InvalidError(trunk.closed or self._closed)
+        trunk.refuse_closed()
+        if self._closed:
+            raise InvalidError(self._closed)
         index = self._index()
         vocabulary = Vocabulary(index.kinds)
         graphs = Graphs(

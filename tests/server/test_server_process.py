@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import orjson
@@ -336,3 +337,44 @@ def test_eight_processes_write_and_one_is_killed_then_the_server_is(tmp_path):
             each.wait(30)
     with graphstore.open(other) as store:
         check_whole(store, acknowledged(other))
+
+
+def test_a_server_that_cannot_follow_the_writer_says_so_in_every_answer_until_it_can(tmp_path):
+    place = made(tmp_path)
+    segment = place / "journal" / "00000001.jsonl"
+    with serve_in_process(place, "--read-only") as (process, url):
+        wire = Wire(url, (place / "token").read_text().strip())
+        assert 200 == wire.ask("GET", "/node?id=n0")[0]
+        with graphstore.open(place) as store:
+            before = segment.stat().st_size
+            os.kill(process.pid, signal.SIGSTOP)
+            store.add_node("fact", {"n": 9}, id="later")
+        whole = segment.read_bytes()
+        with segment.open("r+b") as file:
+            file.seek(before)
+            file.write(whole[before:].replace(b'"n":9', b'"n":8'))
+        os.kill(process.pid, signal.SIGCONT)
+
+        until(lambda: 503 == wire.ask("GET", "/health")[0])
+        for path in (
+            "/node?id=n0",
+            "/node?id=later",
+            "/nodes",
+            "/node?id=n0&tx=2020-01-01",
+            "/changes?since=now",
+        ):
+            status, told, _ = wire.ask("GET", path)
+            assert (503, True) == (status, "cannot follow" in told["message"]), path
+
+        with segment.open("r+b") as file:
+            file.write(whole)
+        until(lambda: 200 == wire.ask("GET", "/health")[0])
+        assert {"n": 9} == wire.get("/node?id=later")["content"]
+
+
+def until(holds: Callable[[], bool], seconds: float = 60) -> None:
+    """Wait until something holds."""
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end, "it never did"
+        time.sleep(0.05)

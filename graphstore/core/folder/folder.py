@@ -48,7 +48,7 @@ _JOURNAL, _LOCK, _INDEX, _NOTE = "journal", "lock", "index.bin", "graph.json"
 SERVED, TOKEN, READ_TOKEN = "server.json", "token", "token-read"
 _STARTING = 10.0  # seconds to wait for a server that is starting
 _SAVE_AFTER = 256  # after so many lines the copy is saved again
-_LOOKS = 3  # so many other processes may touch the lock meanwhile
+_LOOKS = 3  # so often the lock is tried, which others may touch, and a journal that seems broken is read
 _TRIES = 100  # attempts of a reader, 10 ms apart, while the writer replaces files
 _open_here: set[str] = set()
 
@@ -286,7 +286,8 @@ class Folder:
                 shutil.copy2(file, self._fresh / file.name)
 
     def replay(self, journal: Journal, upto: int | None = None) -> tuple[Index, int]:
-        """The index from the journal alone; from its first `upto` transactions only."""
+        """The index from the journal alone; from its first `upto` transactions only. A reader looks again at what seems broken while a writer lives."""
+        looks = _LOOKS
         for left in reversed(range(_TRIES if self.read_only else 1)):
             journal.start_at(Position(0, 0), GENESIS)
             index = Index()
@@ -297,11 +298,16 @@ class Folder:
                 if not left:
                     raise
             except DamageError:
-                if not left or not journal.renewed():
+                looks -= not journal.renewed()
+                if not left or not looks or not self.is_written():
                     raise
             time.sleep(0.01)  # the writer is replacing the files
             journal.reopen()
         return index, count
+
+    def is_written(self) -> bool:
+        """Whether a living process holds the store for writing."""
+        return self.path is not None and holder(self.path) is not None
 
     @staticmethod
     def _follow(index: Index, journal: Journal, upto: int | None = None) -> int:
@@ -667,8 +673,8 @@ def read_anew(place: Folder, upto: int | None = None) -> tuple[Index | None, lis
     try:
         index, _ = place.replay(journal, upto if place.read_only else None)
         problems = []
-        if journal.torn is not None and journal.torn.size:
-            torn = journal.torn
+        torn = journal.torn
+        if torn is not None and torn.size and not place.is_written():  # else it is being written
             problems.append(
                 Problem(
                     file=torn.file,

@@ -204,17 +204,21 @@ class Journal:
                 self._state = (Position(0, number + 1), encode(head, bodies)[1], None, self._number)
                 yield list(self.again(Place(number, 1)))
         while self.path is not None:
-            yield from self._read_segment(progress)
-            if self.torn is not None or self.end.segment + 1 >= self.segments():
+            # asked first: nothing is appended to a segment once another follows
+            last = self.end.segment + 1 >= self.segments()
+            yield from self._read_segment(progress, last)
+            if last or self.torn is not None:
                 return
             self._state = (Position(self.end.segment + 1, 0), *self._state[1:])
 
-    def _read_segment(self, progress: Callable[[int, int], None] | None) -> Iterator[list[Line]]:
+    def _read_segment(
+        self, progress: Callable[[int, int], None] | None, last_segment: bool
+    ) -> Iterator[list[Line]]:
         segment, offset = self.end
         data = self._load(segment, offset)
         at = count = 0  # bytes and lines after `offset`
         if offset == 0:
-            at = self._check_header(segment, data)
+            at = self._check_header(segment, data, last_segment)
             if at == 0:
                 return
             count = 1
@@ -239,7 +243,7 @@ class Journal:
             pending = []
         if begin < len(data):
             number = self._line_number(segment, offset) + begin_count
-            if segment + 1 < self.segments():
+            if not last_segment:
                 self._refuse(segment, number, "it has no end, though another segment follows")
             self.torn = Torn(str(self._name(segment)), number, len(data) - begin, None)
 
@@ -280,10 +284,10 @@ class Journal:
             return 1
         return read_at(self._file(segment).fileno(), 0, offset).count(b"\n") + 1
 
-    def _check_header(self, segment: int, data: bytes) -> int:
+    def _check_header(self, segment: int, data: bytes, last_segment: bool) -> int:
         stop = data.find(b"\n")
         if stop < 0:
-            if segment + 1 < self.segments():
+            if not last_segment:
                 self._refuse(segment, 1, "it has no end, though another segment follows")
             if not header(segment + 1).startswith(data.rstrip(b"\0")):
                 self._refuse_header(segment, data)
@@ -312,7 +316,7 @@ class Journal:
     def _refuse(self, segment: int, number: int, why: str) -> NoReturn:
         raise DamageError(
             f"{self._name(segment)} line {number}: {why}. The journal is damaged there; nothing was changed. "
-            "Restore a backup, or cut the file before that line to keep what comes before it."
+            "Restore a dump or a backup."
         )
 
     def make_ready(self) -> None:
@@ -788,13 +792,13 @@ class Journal:
                 raise EngineError(f"{self._broken} Close the store and open it again.") from error
 
     def renewed(self) -> bool:
-        """Whether a segment that was read here has been rewritten since."""
-        for segment, generation in enumerate(self._generations):
+        """Whether another file has taken the place of a segment that was read here: it was rewritten, or taken back and begun anew."""
+        for segment, file in enumerate(self._files):
             try:
-                with open(self._name(segment), "rb") as file:
-                    if _generation(file, segment) != generation:
-                        return True
+                found, known = self._name(segment).stat(), os.fstat(file.fileno())
             except FileNotFoundError:  # just being replaced
+                return True
+            if (found.st_dev, found.st_ino) != (known.st_dev, known.st_ino):
                 return True
         return False
 

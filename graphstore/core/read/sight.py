@@ -49,7 +49,7 @@ class Core(Source):
     graphs: Graphs
     lock: threading.RLock = field(default_factory=threading.RLock)
     closed: str | None = None  # why reads are refused
-    stuck: bool = False  # closed because it could not be read anew
+    stuck: bool = False  # closed because it could not be read anew, or a reader cannot follow its writer
     memo: dict[Any, Any] = field(default_factory=dict)  # answers cached until the next write
     search: Search = field(default_factory=Search)
     postings: Postings = field(default_factory=Postings)

@@ -38,6 +38,7 @@ from graphstore.values.vocabulary import Vocabulary
 
 Clock = Callable[[], datetime]
 Progress = Callable[[int, int], None]
+_LOOKS = 5  # so often a reader looks at what seems broken, 20 ms apart
 
 
 class NotFollowed(InvalidError):
@@ -64,6 +65,7 @@ class Writer(Reader):
         self._waiting = Waiting()  # branches share it
         self._writer = threading.RLock()
         self._named = "the trunk"
+        self._anew = False  # the journal is to be read again from its beginning
         self._lines: list[Writer] = [self]  # the trunk, then the branches in use
         self.notices: list[str] = []
         journal = Journal(place.journal, writer=not place.read_only, durability=durability)
@@ -117,7 +119,7 @@ class Writer(Reader):
 
     def _let_go(self, why: str) -> None:
         """Refuse further reads, with this message."""
-        self._core.closed = why
+        self._core.closed, self._core.stuck = why, False
         self._core.graphs.close()
 
     def __enter__(self) -> Self:
@@ -561,26 +563,70 @@ class Writer(Reader):
             raise InvalidError("the store is open read only. Open it with read_only=False to write.")
 
     def refresh(self) -> int:
-        """Follow the writer's journal to its end. Returns the number of new transactions. A View does not move."""
-        with self._writer, self._core.lock:
-            self._usable()
+        """Follow the writer's journal to its end. Returns the number of new transactions. A View does not move.
+
+        Raises EngineError when that cannot be done. The reader and its views then answer nothing but this error, until a refresh succeeds.
+        """
+        core = self._core
+        with self._writer, core.lock:
+            if not (core.stuck and self.read_only):
+                self._usable()
             if not self.read_only:
                 return 0
-            core = self._core
             before = core.index.transactions
-            if core.journal.renewed() or not core.journal.unchanged() or not self._read_on():
-                self._rebuild_index()
-                return max(core.index.transactions - before, 0)
-            forgotten = core.index.unfinished
-            if forgotten:
-                core.search.drop(core.index)
-                core.postings.drop(core.index)
-                core.graphs.forget()
-                self._place.forget(core.index, core.journal)
-            core.vocabulary.reset(core.index.kinds)
-            for line in self._lines[1:]:
-                line._follow_trunk(anew=forgotten)
-            return core.index.transactions - before
+            try:
+                self._follow()
+            except (OSError, EngineError) as error:
+                self._stop(f"this reader cannot follow {self.path} any more, so it answers nothing: {error}")
+                if isinstance(error, OSError):
+                    raise EngineError(
+                        f"cannot read {error.filename or self.path}: {error.strerror}."
+                    ) from error
+                raise
+            if core.stuck:
+                self._stop(None)
+            return max(core.index.transactions - before, 0)
+
+    @property
+    def _stuck(self) -> bool:
+        """Whether the journal cannot be read any more, so that every call is an error."""
+        return self._core.stuck
+
+    def _follow(self) -> None:
+        """Read on. What looks broken is looked at again: the writer may be replacing files, or taking a failed write back."""
+        core = self._core
+        for left in reversed(range(_LOOKS)):
+            try:
+                if (
+                    self._anew
+                    or core.journal.renewed()
+                    or not core.journal.unchanged()
+                    or not self._read_on()
+                ):
+                    self._anew = True
+                    self._read_anew()
+                    self._anew = False
+                    return
+                break
+            except (FileNotFoundError, DamageError):
+                if not left:
+                    raise
+            time.sleep(0.02)
+        forgotten = core.index.unfinished
+        if forgotten:
+            core.search.drop(core.index)
+            core.postings.drop(core.index)
+            core.graphs.forget()
+            self._place.forget(core.index, core.journal)
+        core.vocabulary.reset(core.index.kinds)
+        for line in self._lines[1:]:
+            line._follow_trunk(anew=forgotten)
+
+    def _stop(self, why: str | None) -> None:
+        """Answer nothing but this error, on every branch; None: answer again."""
+        for line in self._lines:
+            if "_core" in vars(line):
+                line._core.closed, line._core.stuck = why, why is not None
 
     def _read_on(self) -> bool:
         """Follow appended lines. False: the writer has replaced the files."""
