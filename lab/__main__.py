@@ -1,4 +1,7 @@
-"""`python -m lab --minutes 10 --seed 1 --only kill fault`: rounds until the time is over; prints what was done, and what was found with its seed."""
+"""`python -m lab --minutes 10 --seed 1 --only kill fault`: rounds until the time is over; prints what was done, and what was found with its seed.
+
+`python -m lab fuzz journal --minutes 1`: a fuzzer of journal, dump, imports, wire or mcp.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
+from lab import fuzz
 from lab.rounds import ROUNDS, room_for
 
 
@@ -56,5 +60,12 @@ def _told(counts: Counter[str]) -> str:
     return ", ".join(f"{number:,} {what}" for what, number in sorted(counts.items()))
 
 
+def main(arguments: list[str]) -> int:
+    """Rounds; or what the first word names."""
+    if arguments[:1] == ["fuzz"]:
+        return fuzz.main(arguments[1:])
+    return lab(arguments)
+
+
 if __name__ == "__main__":
-    sys.exit(lab(sys.argv[1:]))
+    sys.exit(main(sys.argv[1:]))

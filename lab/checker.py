@@ -73,7 +73,7 @@ class Check:
         """Do every check."""
         for line in lines(self.notes, "*.jsonl"):
             if line["word"] == "wrong":
-                self.wrong(f"{line['of']}: {line['why']} {line.get('trace', '')}")
+                self.wrong(f"{line['of'].partition('t')[0]}: {line['why']} {line.get('trace', '')}")
             if line["word"] == "open" and "DamageError" in line["why"]:
                 self.wrong(f"{line['of']} could not open: {line['why']}")
         self.bytes_gone("acknowledged")

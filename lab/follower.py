@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import argparse
 import time
-import traceback
 from pathlib import Path
 from typing import Any
 
 import graphstore
 from graphstore import GraphStoreError
 from lab import small_segments
-from lab.notes import Notes, state
+from lab.notes import Notes, state, whence
 
 
 def follow(path: str, notes: Notes, seconds: float, *, faulty: bool) -> None:
@@ -29,7 +28,7 @@ def follow(path: str, notes: Notes, seconds: float, *, faulty: bool) -> None:
             time.sleep(0.02)
         except Exception as error:
             known = isinstance(error, GraphStoreError)
-            trace = "" if known else traceback.format_exc()[-700:]
+            trace = "" if known else whence(error)
             notes.add(
                 "refused" if faulty and known else "wrong",
                 why=f"a follower: {type(error).__name__}: {error}",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import traceback
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,12 @@ class Notes:
     def add(self, word: str, **facts: Any) -> None:
         """Append a line."""
         os.write(self._fd, json.dumps({"word": word, **facts}, default=str).encode() + b"\n")
+
+
+def whence(error: BaseException) -> str:
+    """The last places in the package that an error came through."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "graphstore" in frame.filename]
+    return " < ".join(f"{Path(frame.filename).name}:{frame.lineno} {frame.name}" for frame in frames[:-5:-1])
 
 
 def lines(folder: Path, pattern: str) -> Iterator[dict[str, Any]]:

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import graphstore
-from lab import faults
+from lab import end_with_parent, faults
 from lab.writer import BRANCH
 
 HERE = Path(__file__).parents[1]
@@ -64,6 +64,7 @@ class Round:
                 stdin=subprocess.DEVNULL,
                 stdout=sink,
                 stderr=sink,
+                preexec_fn=end_with_parent,
             )
         self.alive.append(process)
         self.counts["processes"] += 1

@@ -13,14 +13,13 @@ import random
 import sys
 import threading
 import time
-import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import graphstore
 from graphstore import GraphStoreError
-from lab.notes import SECRET, Notes, outcome
+from lab.notes import SECRET, Notes, outcome, whence
 
 BRANCH = "aside"
 TRIES = 6
@@ -134,9 +133,7 @@ class Client:
                 self.holder.renew(store)
             return ("acknowledged" if word == "kept" else word), told
         except Exception as error:
-            self.notes.add(
-                "wrong", why=f"not an error of ours: {error!r}", trace=traceback.format_exc()[-1500:]
-            )
+            self.notes.add("wrong", why=f"not an error of ours: {error!r}", trace=whence(error))
             self.holder.renew(store)
             return "unknown", repr(error)
 
@@ -305,7 +302,7 @@ def main() -> None:
         except (GraphStoreError, TimeoutError) as error:
             notes.add("gave up", why=f"{type(error).__name__}: {error}")
         except BaseException as error:
-            notes.add("wrong", why=f"{error!r}", trace=traceback.format_exc()[-1500:])
+            notes.add("wrong", why=f"{error!r}", trace=whence(error))
             failed.append(error)
 
     threads = [threading.Thread(target=run, args=(number,)) for number in range(told.threads)]
