@@ -104,6 +104,9 @@ def _path(asked: Asked) -> Any:
 def _query(asked: Asked) -> Any:
     cypher, tables, params, form = asked.take("cypher", "tables", "param", "format")
     text, given = sys.stdin.read() if cypher == "-" else cypher, common.parameters(params or ())
+    from graphstore.core.tables.guard import refuse_limits
+
+    refuse_limits(given)
     found = asked.store.query_tables(text, **given) if tables else asked.view.query(text, **given)
     for warning in found.warnings:
         common.say(f"warning: {warning}", err=True)

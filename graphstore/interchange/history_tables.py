@@ -118,9 +118,10 @@ class History:
         table = _TABLES[name]
         section = sections()[table.query]
         last = 1 if table.counted is None else self._store.stats()[table.counted]
+        own: dict[str, Any] = {} if getattr(self._store, "_core", None) is None else {"limits": None}
         for low in range(0, last, PART):
-            bounds = {} if table.counted is None else {"low": low, "high": low + PART}
-            found = self._store.query_tables(section.text, tx=self.tx, **bounds).to_arrow()
+            bounds: dict[str, Any] = {} if table.counted is None else {"low": low, "high": low + PART}
+            found = self._store.query_tables(section.text, tx=self.tx, **own, **bounds).to_arrow()
             found = found.sort_by([(column, "ascending") for column in section.order])
             if found.num_rows:
                 yield self._known(found).select(table.schema.names).cast(table.schema)

@@ -13,6 +13,7 @@ from pydantic import Field
 
 from graphstore.core.read.view import View
 from graphstore.core.tables.engine import time_limit
+from graphstore.core.tables.guard import refuse_limits
 from graphstore.core.tables.texts import text as query_text
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.events import report as log
@@ -235,6 +236,7 @@ class Graph:
         No condition on time is needed: valid and tx choose the graph."""
         asked = {"query": query, "params": params}
         question = self._desk.question("cypher", asked, valid, tx, budget_tokens, cursor)
+        refuse_limits(params or {})
         with time_limit(self._desk.query_seconds):
             result = question.view.query(query, **(params or {}))
         shown = _Cells()

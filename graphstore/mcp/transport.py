@@ -19,7 +19,9 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from graphstore.core.tables.workers import Allowance
 from graphstore.errors import EngineError, InvalidError
+from graphstore.mcp.desk import QUERY_SECONDS
 from graphstore.mcp.protocol import server
 from graphstore.store.store import Store
 
@@ -47,7 +49,7 @@ def over_stdio(store: Store, **how: Any) -> None:
 
     # not in this thread: a read of standard input cannot be broken off, and Ctrl-C would wait for the next line
     serving = threading.Thread(target=serve, name="graphstore-mcp", daemon=True)
-    with _stopping():
+    with _stopping(), _apart(store, how):
         try:
             serving.start()
             serving.join()
@@ -69,7 +71,7 @@ def over_http(store: Store, host: str, port: int, *, token: str | None = None, *
             f"{host} can be reached from elsewhere, and no token is asked for. Set GRAPHSTORE_TOKEN or give --token-file, or serve 127.0.0.1."
         )
     _log_plainly()
-    with _stopping(), _listening(host, port) as taken:
+    with _stopping(), _apart(store, how), _listening(host, port) as taken:
         port = taken.getsockname()[1]
         app = asgi(store, token=token, hosts=(host,), **how)
         config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=3)
@@ -155,6 +157,18 @@ def _listening(host: str, port: int) -> Iterator[socket.socket]:
         raise EngineError(f"{host}:{port} cannot be had: {error.strerror or error}. Give another --http HOST:PORT.") from None  # fmt: skip
     with taken:
         yield taken
+
+
+@contextmanager
+def _apart(store: Store, how: dict[str, Any]) -> Iterator[None]:
+    """A block in which agents' Cypher runs in processes of its own; that of a store which a server holds does so there."""
+    if getattr(store, "_core", None) is None:
+        yield
+        return
+    with store._queries_apart(Allowance(seconds=how.get("query_seconds", QUERY_SECONDS))) as workers:
+        if workers is not None:
+            workers.warm()
+        yield
 
 
 def _log_plainly() -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import orjson
 
+from graphstore.core.tables.guard import LIMITS
 from graphstore.errors import GraphStoreError, InvalidError
 from graphstore.remote import codec
 from graphstore.remote.calls import NOT_SENT, Call
@@ -46,6 +47,11 @@ def _bound(call: Call, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict
         if not args and "cypher" in kwargs:
             kwargs = dict(kwargs)
             args = (kwargs.pop("cypher"),)
+        if kwargs.get("limits", LIMITS) != LIMITS:
+            raise InvalidError(
+                "the limits of a query are those of the server it is sent to. Leave limits out."
+            )
+        kwargs = {name: value for name, value in kwargs.items() if name != "limits"}
         if len(args) != 1:
             call.function(None, *args, **kwargs)  # raises the same error as in process
         try:

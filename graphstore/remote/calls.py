@@ -24,6 +24,7 @@ from pydantic import TypeAdapter, ValidationError
 from graphstore import errors
 from graphstore.core.read.view import Reader, View
 from graphstore.core.read.walks import By, Direction
+from graphstore.core.tables.guard import refuse_limits
 from graphstore.core.tables.result import Result
 from graphstore.errors import EngineError, GraphStoreError, InvalidError
 from graphstore.remote import codec, parameter_types
@@ -217,8 +218,8 @@ _UNIMPORTED = {
     "TimeLike": TimeLike,
 }
 """Types that modules below these import for annotations alone."""
-NOT_SENT = frozenset({"progress", "lens", "tokens", "extractor", "judge"})
-"""Parameters that take functions of the caller, and are never sent."""
+NOT_SENT = frozenset({"progress", "lens", "tokens", "extractor", "judge", "limits"})
+"""Parameters that take functions of the caller, and are never sent; and the limits of a query, which are the server's."""
 
 
 class _Calls(Mapping[str, Call]):
@@ -429,7 +430,9 @@ def run(call: Call, reader: Reader, args: Mapping[str, Any], store: Store | None
     function = getattr(reader, call.name) if own else call.function
     before: tuple[Any, ...] = () if own else (reader,)
     if call.any == "params":
-        return function(*before, arguments["cypher"], **arguments.get("params", {}))
+        params = arguments.get("params", {})
+        refuse_limits(params)
+        return function(*before, arguments["cypher"], **params)
     if call.more is not None:
         places = [arguments.pop(name) for name in call.positional]
         return function(*before, *places, *_listed(arguments.pop(call.more, ())), **arguments)

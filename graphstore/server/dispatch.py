@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from time import monotonic
@@ -13,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphstore.core.read.view import View
 from graphstore.core.tables import engine
+from graphstore.core.tables.workers import Allowance
 from graphstore.errors import EngineError, GraphStoreError, InvalidError
 from graphstore.remote import calls as contract
 from graphstore.remote.calls import Call
@@ -49,6 +52,7 @@ GROUPED = frozenset(
 AT_ONCE = frozenset(
     {"node", "event", "history", "versions", "diff", "links_from", "backlinks_to", "supersedes", "what_superseded", "at"}
 )  # fmt: skip
+_LAST_QUERIES = 2.0  # seconds that queries have to finish when the server ends
 _LOOK = 0.25  # seconds between two looks at what waits too long
 _OUTCOMES, _OUTCOME_BYTES = 4096, 32 << 20
 
@@ -79,6 +83,8 @@ class Calling:
     ) -> None:
         self.store, self.limits, self.metrics, self.read_only = store, limits, metrics, read_only
         self._loop = asyncio.get_running_loop()
+        self._apart = ExitStack()
+        self._workers = self._apart.enter_context(store._queries_apart(Allowance(seconds=limits.query)))
         self.serving = Serving(store, self._answered, patience=patience)
         self._pool = ThreadPoolExecutor(limits.readers, thread_name_prefix="graphstore reader")
         self._reading = 0
@@ -336,12 +342,27 @@ class Calling:
 
     # ------------------------------------------------------------------ the end
 
+    def warm_queries(self) -> None:
+        """Have a process for Cypher ready before the first query."""
+        if self._workers is not None:
+            self._workers.warm()
+
+    def end_queries(self) -> None:
+        """Give the queries that run a little time, and stop them."""
+        if self._workers is not None:
+            ending = threading.Timer(_LAST_QUERIES, self._workers.stop)
+            ending.daemon = True
+            ending.start()
+
     def stop(self, seconds: float) -> None:
         """End the writer, the transaction that is open with it, and the readers. Blocks for so long at most."""
         self._sweeper.cancel()
+        if self._workers is not None:
+            self._workers.stop()
         self._hand_over()
         self.serving.stop(seconds)
         self._pool.shutdown(wait=False, cancel_futures=True)
+        self._apart.close()
 
 
 def _refuse_trunk(call: Call, apart: Apart) -> None:

@@ -130,6 +130,7 @@ class Door:
         """No new requests; streams end, and a transaction that is open: who waits for it is to be answered."""
         self.stopping.set()
         if self.calling is not None:
+            self.calling.end_queries()
             self.calling.serving.hold_no_more()
             self.calling.news()
 

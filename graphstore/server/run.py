@@ -86,6 +86,7 @@ def serve(
             if not read_only:
                 server_file.announce(folder, url)
             report(f"serving {folder} on {url} (token in {folder / tokens.TOKEN})")
+            calling.warm_queries()
             made.agents = Agents(store, hosts=(*listening.hosts, listening.host), read_only=read_only)
             working = [made.agents.run(), *([follow(calling)] if read_only else [])]
             if ticking is not None and not read_only:

@@ -710,7 +710,7 @@ class GraphStore(Store):
 
     def verify(self) -> Verification:
         """Read the whole journal again, compare the index and those of its branches with it, and the graph tables with the index. Changes nothing."""
-        with self._writer, self._core.lock:
+        with self._writer, self._core.graphs.turn(self._core.lock), self._core.lock:
             found = super().verify()
             problems = [*found.problems, *self._verify_branches()]
             return found.model_copy(update={"ok": not problems, "problems": tuple(problems)})
@@ -939,6 +939,8 @@ class Branch(Store):
             None, index, trunk.journal, vocabulary,
             driver=trunk.graphs.driver, notify=self.notices.append,
         )  # fmt: skip
+        if trunk.graphs.workers is not None:
+            graphs.serve(trunk.graphs.workers)
         return Core(index, trunk.journal, vocabulary, graphs, lock=trunk.lock)
 
     def _index(self) -> Index:

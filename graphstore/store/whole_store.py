@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from graphstore.core.folder import folder
 from graphstore.core.folder import restore as dumps
 from graphstore.core.read import snapshots
 from graphstore.core.read.sight import Sight
+from graphstore.core.tables.guard import LIMITS, Limits
 from graphstore.core.write import retention
 from graphstore.core.write.retention import Content
 from graphstore.core.write.writer import Progress, Writer
@@ -22,20 +24,45 @@ from graphstore.values.period import OPEN, TimeLike, moment
 
 if TYPE_CHECKING:
     from graphstore.core.tables.engine import Result
+    from graphstore.core.tables.workers import Allowance, Workers
 
 
 class WholeStore(Writer):
     """An open store and the reads that concern all of it."""
 
-    def query_tables(self, cypher: str, **params: Any) -> Result:
+    def query_tables(self, cypher: str, *, limits: Limits | None = LIMITS, **params: Any) -> Result:
         """Read-only Cypher over the whole history: the tables of `cypher/schema.cypher`, periods as columns.
 
-        Raises QueryError for a text that writes, misses a parameter, or does not run.
+        `limits=None`: for a text or an answer of any size; so no parameter of a text can be named $limits. Raises QueryError for a text that
+        writes, misses a parameter, is larger or nested deeper than is allowed, or does not run.
         """
+        core = self._core
+        return core.graphs.query_tables(core.lock, self._usable, cypher, params, limits)
+
+    @contextmanager
+    def _queries_apart(self, allowance: Allowance | None = None) -> Iterator[Workers | None]:
+        """A block in which Cypher runs in processes of its own, for those who serve others. Inside another one, and where the platform has not what it
+        needs, it gives None and changes nothing."""
+        from graphstore.core.tables.workers import AVAILABLE, Workers
+
+        if not AVAILABLE or self._core.graphs.workers is not None:
+            yield None
+            return
+        workers = Workers(self._core.graphs.driver, allowance)
+        self._queries_in(workers)
+        try:
+            yield workers
+        finally:
+            workers.stop()
+            self._queries_in(None)
+            workers.close()
+
+    def _queries_in(self, workers: Workers | None) -> None:
         with self._core.lock:
-            self._usable()
-            engine = self._core.graphs.tables()
-            return engine.query(cypher, params)
+            if not self._core.closed:
+                for line in self._lines:
+                    if "_core" in vars(line):
+                        line._core.graphs.serve(workers)
 
     def snapshot(self, name: str) -> Snapshot:
         """Give the present coordinate a name that `as_of(name)` accepts, for ever.
@@ -67,7 +94,7 @@ class WholeStore(Writer):
 
     def rebuild(self, progress: Progress | None = None) -> None:
         """Make the graph tables anew from the journal's index."""
-        with self._core.lock:
+        with self._core.graphs.turn(self._core.lock), self._core.lock:
             self._usable()
             self._core.graphs.rebuild(progress)
 
@@ -124,7 +151,7 @@ class WholeStore(Writer):
 
     def verify(self) -> Verification:
         """Read the whole journal again, compare the index with it and the graph tables with the index. Changes nothing."""
-        with self._writer, self._core.lock:
+        with self._writer, self._core.graphs.turn(self._core.lock), self._core.lock:
             self._usable()
             if self._open is not None:
                 raise InvalidError("verify() inside transaction(). Leave the block first.")

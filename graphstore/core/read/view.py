@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, overload
 
@@ -16,6 +16,7 @@ from graphstore.core.read.rows import Row, of_sentence
 from graphstore.core.read.sight import Core, Sight
 from graphstore.core.read.succession import Succession
 from graphstore.core.read.walks import By, Direction
+from graphstore.core.tables.guard import LIMITS, Limits
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.values import content_diff as differences
 from graphstore.values.coordinates import Axis, resolve
@@ -509,19 +510,21 @@ class Reader(Painted):
 
     # ------------------------------------------------------------------ the graph
 
-    def query(self, cypher: str, **params: Any) -> Result:
+    def query(self, cypher: str, *, limits: Limits | None = LIMITS, **params: Any) -> Result:
         """Any reading Cypher over exactly this view's graph: no temporal predicate has to be written.
 
-        Raises QueryError for a text that writes, misses a parameter, or does not run.
+        `limits=None`: for a text or an answer of any size; so no parameter of a text can be named $limits. Raises QueryError for a text that
+        writes, misses a parameter, is larger or nested deeper than is allowed, or does not run.
         """
-        with self._core.lock:
-            engine = self._core.graphs.view(*self._coordinate(), self._core.pending)
-        return engine.query(cypher, params)
+        core = self._core
+        return core.graphs.query(core.lock, self._in_graph, cypher, params, limits)
+
+    def _in_graph(self) -> tuple[Instant, Instant, Sequence[bytes]]:
+        return *self._coordinate(), self._core.pending
 
     def to_arrow(self) -> pyarrow.Table:
         """The nodes that stand here as one Arrow table: id, kind, key, scope, number, content (JSON text), text, tags, …"""
-        with self._core.lock:
-            return self._core.graphs.nodes_arrow(*self._coordinate(), self._core.pending)
+        return self._core.graphs.nodes_arrow(self._core.lock, self._in_graph)
 
     def to_networkx(self) -> networkx.MultiDiGraph[str]:
         """What stands here as a networkx MultiDiGraph: node attributes are the fields of Node or Event, edge keys are link ids."""

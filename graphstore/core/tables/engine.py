@@ -25,6 +25,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from graphstore.core.tables.guard import (
+    LIMITS,
+    Limits,
     Statement,
     check_aggregates,
     check_read_only,
@@ -35,7 +37,16 @@ from graphstore.core.tables.guard import (
     widened,
 )
 from graphstore.core.tables.libraries import DRIVERS, HEARS_SIGNALS_EVERY
-from graphstore.core.tables.result import Entity, Reader, Result, arrow_out, arrow_type
+from graphstore.core.tables.result import (
+    Entity,
+    Reader,
+    Result,
+    arrow_out,
+    arrow_type,
+    fits,
+    needs_arrow,
+    rows_of,
+)
 from graphstore.core.tables.texts import text
 from graphstore.errors import EngineError, InvalidError, LockedError, QueryError
 
@@ -52,6 +63,7 @@ __all__ = [
     "check_read_only",
     "seconds_limit",
     "stopped_by",
+    "stopping_event",
     "time_limit",
 ]
 
@@ -172,6 +184,11 @@ def time_limit(seconds: float) -> Iterator[None]:
 def seconds_limit() -> float | None:
     """How long a query may run here; None for as long as it takes."""
     return _seconds.get()
+
+
+def stopping_event() -> threading.Event | None:
+    """The event of `stopped_by` that holds here."""
+    return _stopping.get()
 
 
 @contextmanager
@@ -327,7 +344,7 @@ class Engine:
         """Run one statement over `$rows`: LOAD FROM $rows …"""
         if rows.num_rows == 0:
             return
-        statement = parse(cypher)
+        statement = parse(cypher, None)
         if statement.params != {"rows"}:
             raise EngineError(
                 f"a statement over rows has the parameter $rows and no other, not {sorted(statement.params)}."
@@ -368,7 +385,12 @@ class Engine:
     # ---- a user's text
 
     def query(
-        self, cypher: str, params: Mapping[str, Any] | None = None, *, timeout: float | None = None
+        self,
+        cypher: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None = None,
+        limits: Limits | None = LIMITS,
     ) -> Result:
         """Run a user's text: reading only, parameters checked both ways, in a read-only transaction of its own.
 
@@ -376,7 +398,7 @@ class Engine:
         stopped is refused.
         """
         timeout = _seconds.get() if timeout is None else timeout
-        statement = parse(cypher)
+        statement = parse(cypher, limits)
         guard(statement)
         if self.driver == "kuzu":
             check_aggregates(statement)
@@ -386,7 +408,7 @@ class Engine:
         with self._lock:
             self._usable()
             try:
-                result = self._read(statement, bound, timeout)
+                result = self._read(statement, bound, timeout, limits)
             except BaseException:
                 self._drop_reader()
                 raise
@@ -396,28 +418,46 @@ class Engine:
             )
         return result
 
-    def _read(self, statement: Statement, bound: dict[str, Any], timeout: float | None) -> Result:
+    def _read(
+        self, statement: Statement, bound: dict[str, Any], timeout: float | None, limits: Limits | None
+    ) -> Result:
         try:
             if self._reader is None:
                 self._reader = self._connect()
             self._reader.execute("BEGIN TRANSACTION READ ONLY")
             with _stopped_after(timeout, self._reader):
                 raw = _interruptible(self._reader, widened(statement, _wide(bound)), bound)
-            columns, types = raw.get_column_names(), raw.get_column_data_types()
-            if (
-                raw.get_num_tuples() >= 1000
-                and all(_FLAT.match(kind) for kind in types)
-                and len(set(columns)) == len(columns)
-            ):
-                result = Result.of_arrow(arrow_out(raw.get_as_arrow()))
-            else:
-                read = Reader(self._properties).value
-                result = Result(columns, [tuple(map(read, row)) for row in raw.get_all()], types=types)
+            if limits is not None and raw.get_num_tuples() > limits.rows:
+                raise QueryError(
+                    f"the answer has {raw.get_num_tuples():,} rows; at most {limits.rows:,} are allowed. Add a LIMIT, or ask for a part at a time."
+                )
+            result = self._result(raw)
             raw.close()
             self._reader.execute("COMMIT")
             return result
         except (RuntimeError, ValueError, TypeError, OverflowError, MemoryError) as error:
             raise _query_error(error, timeout) from error
+
+    def interrupt(self) -> None:
+        """Stop the query that runs now, if one does; for any thread. It can be lost: do it until the query has ended."""
+        reader = self._reader
+        if reader is not None:
+            reader.interrupt()
+
+    def _result(self, raw: Any) -> Result:
+        """What the engine found, read."""
+        columns, types = raw.get_column_names(), raw.get_column_data_types()
+        many = raw.get_num_tuples() >= 1000 and len(set(columns)) == len(columns)
+        if many and all(_FLAT.match(kind) for kind in types):
+            flat = raw.get_as_arrow()
+            table = arrow_out(flat)
+            if fits(table):
+                return Result.of_arrow(table)
+            rows = rows_of(flat, types)
+        else:
+            rows = rows_of(raw.get_as_arrow(), types) if any(map(needs_arrow, types)) else raw.get_all()
+        read = Reader(self._properties).value
+        return Result(columns, [tuple(map(read, row)) for row in rows], types=types)
 
     # ---- underneath
 
@@ -449,6 +489,11 @@ class Engine:
                 return str(name)
         raise EngineError(f"table {label} has no key.")
 
+    @property
+    def gone(self) -> bool:
+        """Never: an engine of this process stays until it is closed."""
+        return False
+
     def _usable(self) -> None:
         if self._connection is None:
             raise EngineError("the engine is closed.")
@@ -456,7 +501,7 @@ class Engine:
             raise EngineError(f"a write failed before ({self._broken}); close the engine and open it anew.")
 
     def _statement(self, cypher: str, params: Mapping[str, Any]) -> Any:
-        statement = parse(cypher)
+        statement = parse(cypher, None)
         try:
             guard(statement)
             writes = False
@@ -566,8 +611,12 @@ def _query_error(error: BaseException, timeout: float | None) -> QueryError | En
         return QueryError("the query was stopped: nobody waits for its answer any more.")
     if message.startswith("Interrupted"):
         return QueryError(f"the query was stopped after {timeout or 0:g} s. Narrow it, or give it more time.")
-    if message.startswith("Buffer manager exception") or isinstance(error, MemoryError):
-        return EngineError("the query needs more memory than the engine may use. Narrow it, or add a LIMIT.")
+    if (
+        message.startswith("Buffer manager exception")
+        or "bad_alloc" in message
+        or isinstance(error, MemoryError)
+    ):
+        return QueryError("the query needs more memory than the engine may use. Narrow it, or add a LIMIT.")
     if message.startswith(("IO exception", "Storage exception")):
         return EngineError(message)
     return QueryError(message)

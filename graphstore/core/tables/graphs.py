@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from array import array
 from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from graphstore.core.index.index import Index
@@ -16,11 +19,19 @@ from graphstore.values.period import OPEN, Instant
 from graphstore.values.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from graphstore.core.tables.engine import Engine
+    from graphstore.core.tables.guard import Limits
     from graphstore.core.tables.projection import Projection
+    from graphstore.core.tables.result import Result
+    from graphstore.core.tables.view_graph import ViewGraph
+    from graphstore.core.tables.workers import AnyEngine, Worker, Workers
     from graphstore.values.models import Problem
 
 KEPT_VIEWS = 4
+_COPY_AFTER = 0.25  # seconds that a graph is busy, after which a second process gets a copy of it
+_TURN = 2.0  # seconds that closing waits for a query over the tables
+
+Coordinate = tuple[Instant, Instant, Sequence[bytes]]
+"""Valid, tx, and the bodies of a transaction that is open."""
 
 
 class Graphs:
@@ -39,7 +50,9 @@ class Graphs:
         self._folder, self._index, self._journal, self._vocabulary = folder, index, journal, vocabulary
         self.driver, self._notify = driver, notify
         self._projection: Projection | None = None
-        self._views: OrderedDict[tuple[Instant, Instant, Instant], Engine] = OrderedDict()
+        self._views: OrderedDict[tuple[Instant, Instant, Instant, int], ViewGraph] = OrderedDict()
+        self._turn = threading.RLock()
+        self._workers: Workers | None = None
 
     def follow(self, index: Index) -> None:
         """Drop everything built on the old index, which was rebuilt."""
@@ -61,11 +74,122 @@ class Graphs:
 
         if self._projection is None:
             self._projection = Projection(
-                self._folder, self._index, self._journal, driver=self.driver, notify=self._notify
+                self._folder,
+                self._index,
+                self._journal,
+                driver=self.driver,
+                notify=self._notify,
+                workers=self._workers,
             )
         return self._projection
 
-    def tables(self) -> Engine:
+    def serve(self, workers: Workers | None) -> None:
+        """From now on queries run in these processes, or with None in this one."""
+        if self._workers is not workers:
+            self.close()
+            self._workers = workers
+
+    @property
+    def workers(self) -> Workers | None:
+        """The processes queries run in; None for this one."""
+        return self._workers
+
+    @contextmanager
+    def turn(self, lock: Any) -> Iterator[None]:
+        """A block that has the tables for itself, while `lock` is free for others. Within a block that holds it already: nothing."""
+        if lock._is_owned():
+            yield
+            return
+        with self._turn:
+            yield
+
+    def query_tables(
+        self,
+        lock: Any,
+        ready: Callable[[], None],
+        cypher: str,
+        params: Mapping[str, Any],
+        limits: Limits | None,
+    ) -> Result:
+        """The answer of a text over the tables. `lock`, that of the index, is free while it runs; `ready` looks whether the store is open."""
+        from graphstore.core.tables.workers import Gone, ProcessEngine
+
+        if self._workers is not None:
+            _refuse(cypher, params, limits)
+        with self.turn(lock):
+            for again in (True, False):
+                with lock:
+                    ready()
+                    engine = self.tables()
+                if not isinstance(engine, ProcessEngine):
+                    break
+                try:
+                    with engine.worker.claimed:
+                        return engine.query(cypher, params, limits=limits)
+                except Gone:
+                    if not again:
+                        raise
+            return engine.query(cypher, params, limits=limits)
+
+    def query(
+        self,
+        lock: Any,
+        where: Callable[[], Coordinate],
+        cypher: str,
+        params: Mapping[str, Any],
+        limits: Limits | None,
+    ) -> Result:
+        """The answer of a text over the graph of a view. `lock`, that of the index, is free while it runs."""
+        workers = self._workers
+        if workers is None:
+            with lock:
+                graph = self.view(*where())
+            return graph.query(cypher, params, limits=limits)
+        from graphstore.core.tables.workers import Gone
+
+        _refuse(cypher, params, limits)
+        until = monotonic() + workers.patience()
+        while True:
+            graph, worker = self._claimed(workers, lock, where, until)
+            try:
+                return graph.query(cypher, params, limits=limits)
+            except Gone:
+                if monotonic() > until:
+                    raise
+            finally:
+                workers.give_back(worker)
+
+    def _claimed(
+        self, workers: Workers, lock: Any, where: Callable[[], Coordinate], until: float
+    ) -> tuple[ViewGraph, Worker]:
+        """The graph of a view in a process that is free, claimed: one there is, else a new one. Raises QueryError when none is free in time."""
+        began = monotonic()
+        while True:
+            with lock:
+                valid, tx, _ = where()
+                kept = self._kept(valid, tx)
+                for graph in kept:
+                    claim = workers.claim(graph.engine)
+                    if claim is not None:
+                        return graph, claim
+            now = monotonic()
+            if kept and now - began < _COPY_AFTER:
+                workers.wait(_COPY_AFTER)
+                continue
+            worker = workers.take()
+            if worker is None:
+                workers.wait(_COPY_AFTER)
+                workers.refuse_late(until)
+                continue
+            try:
+                worker.await_start()
+                with lock:
+                    return self._build(*where(), worker), worker
+            except BaseException:
+                workers.give_back(worker)
+                raise
+
+    def tables(self) -> AnyEngine:
         """The tables, caught up."""
         return self.projection.engine()
 
@@ -77,29 +201,48 @@ class Graphs:
         """What of the tables differs from the index."""
         return self.projection.verify()
 
-    def view(self, valid: Instant, tx: Instant, pending: Sequence[bytes] = ()) -> Engine:
-        """The graph at (valid, tx) in memory. Kept for every coordinate at which nothing differs from this one.
+    def view(self, valid: Instant, tx: Instant, pending: Sequence[bytes] = ()) -> ViewGraph:
+        """The graph at (valid, tx) in the memory of this process. Kept for every coordinate at which nothing differs from this one.
 
         `pending`: the bodies of the transaction still open, whose places are not in the journal yet.
         """
         libraries.load(self.driver)
+        kept = self._kept(valid, tx)
+        return kept[0] if kept else self._build(valid, tx, pending, None)
+
+    def _kept(self, valid: Instant, tx: Instant) -> list[ViewGraph]:
+        """The graphs of a coordinate that are there."""
+        last = self._last_transaction(tx)
+        found = []
+        for span, graph in list(self._views.items()):
+            if graph.engine.gone:
+                del self._views[span]
+            elif span[0] <= valid < span[1] and span[2] == last:
+                self._views.move_to_end(span)
+                found.append(graph)
+        return found
+
+    def _build(
+        self, valid: Instant, tx: Instant, pending: Sequence[bytes], worker: Worker | None
+    ) -> ViewGraph:
+        from graphstore.core.tables.engine import Engine
         from graphstore.core.tables.view_graph import build
+        from graphstore.core.tables.workers import ProcessEngine
+
+        def engine(memory: int) -> AnyEngine:
+            if worker is None or self._workers is None:
+                return Engine(None, driver=self.driver, buffer_pool=memory)
+            return ProcessEngine(None, worker, self._workers.allowance, buffer_pool=memory)
 
         last = self._last_transaction(tx)
-        for span in self._views:
-            if span[0] <= valid < span[1] and span[2] == last:
-                self._views.move_to_end(span)
-                return self._views[span]
-        engine = build(
-            self._index, self._journal, valid, tx, self._vocabulary, driver=self.driver, pending=pending
-        )
+        graph = build(self._index, self._journal, valid, tx, self._vocabulary, engine=engine, pending=pending)
         if not self._index.pending:  # a transaction still open may change its own view
-            self._views[(*self._valid_span(valid), last)] = engine
+            self._views[(*self._valid_span(valid), last, id(graph))] = graph
         while len(self._views) > KEPT_VIEWS:
             self._views.popitem(
                 last=False
             )  # not closed: another thread may be reading it; it goes with its last reader
-        return engine
+        return graph
 
     def _last_transaction(self, tx: Instant) -> Instant:
         instants = self._index.o_tx
@@ -115,21 +258,51 @@ class Graphs:
         ]
         return max(before for before, _ in spans), min(after for _, after in spans)
 
-    def nodes_arrow(self, valid: Instant, tx: Instant, pending: Sequence[bytes] = ()) -> Any:
-        """The nodes that stand at (valid, tx) as an Arrow table, from the tables; from the view's own graph while a transaction is open."""
-        if self._index.pending:
+    def nodes_arrow(self, lock: Any, where: Callable[[], Coordinate]) -> Any:
+        """The nodes that stand there as an Arrow table, from the tables; from the view's own graph while a transaction is open."""
+        with self.turn(lock), lock:
+            valid, tx, pending = where()
+            if not self._index.pending:
+                return self.projection.nodes_at(valid, tx)
             from graphstore.core.tables.texts import text
 
-            return self.view(valid, tx, pending).arrow(text("view_nodes", driver=self.driver))
-        return self.projection.nodes_at(valid, tx)
+            workers = self._workers
+            if workers is None:
+                return self.view(valid, tx, pending).arrow(text("view_nodes", driver=self.driver))
+            graph, worker = self._claimed(workers, lock, where, monotonic() + workers.patience())
+            try:
+                return graph.arrow(text("view_nodes", driver=self.driver))
+            finally:
+                workers.give_back(worker)
 
     def close(self) -> None:
         """Let go of every engine; the tables are closed cleanly."""
         while self._views:
-            self._views.popitem()[1].close()
-        if self._projection is not None:
-            self._projection.close()
+            graph = self._views.popitem()[1]
+            if self._workers is None:
+                graph.close()
+        if self._projection is None:
+            return
+        free = self._turn.acquire(timeout=_TURN)  # a query that hangs does not keep the store from closing
+        try:
+            if free:
+                self._projection.close()
+            else:
+                self._projection.abandon()
+        finally:
             self._projection = None
+            if free:
+                self._turn.release()
+
+
+def _refuse(cypher: str, params: Mapping[str, Any], limits: Limits | None) -> None:
+    """Refuse what can be refused without a process to run it in. Raises QueryError."""
+    from graphstore.core.tables.guard import check_stoppable, guard, parse
+
+    statement = parse(cypher, limits)
+    guard(statement)
+    if limits is not None:
+        check_stoppable(statement, params)
 
 
 def _around(column: array[int], valid: Instant) -> tuple[Instant, Instant]:

@@ -65,15 +65,7 @@ READING_CALLS = frozenset(
         "show_official_extensions",
         "show_projected_graphs",
         "projected_graph_info",
-        "current_setting",
         "db_version",
-        "catalog_version",
-        "storage_info",
-        "stats_info",
-        "bm_info",
-        "file_info",
-        "fsm_info",
-        "free_space_info",
         "query_fts_index",
         "query_vector_index",
         "page_rank",
@@ -97,6 +89,27 @@ SIDE_EFFECTS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
+class Limits:
+    """How much one query may say and get. The engine's parser and binder take no less than twice as much of each, in under a second."""
+
+    characters: int = 100_000
+    tokens: int = 10_000
+    clauses: int = 256
+    depth: int = 32
+    """Brackets of any kind within each other: lists, maps, calls, subqueries, types."""
+    cases: int = 8
+    """CASE within CASE: each level doubles what the parser does."""
+    signs: int = 64
+    """NOT, - and + before one another."""
+    rows: int = 1_000_000
+
+
+LIMITS = Limits()
+_CLAUSES = frozenset({"MATCH", "UNWIND", "WITH", "RETURN", "UNION", "CALL"})
+_SIGNS = frozenset({"NOT", "-", "+"})
+
+
+@dataclass(frozen=True, slots=True)
 class Statement:
     """One statement as the engine will get it: no comments, no final semicolon."""
 
@@ -106,10 +119,12 @@ class Statement:
     """(kind, text) of everything but white space and comments."""
 
 
-def parse(cypher: str) -> Statement:
-    """Read a text as tokens. Raises QueryError for no statement, several statements, or an unfinished string."""
+def parse(cypher: str, limits: Limits | None = LIMITS) -> Statement:
+    """Read a text as tokens. Raises QueryError for no statement, several statements, an unfinished string, or more than the limits allow."""
     if not isinstance(cypher, str):
         raise QueryError(f"a query is a text, not {type(cypher).__name__}.")
+    if limits is not None and len(cypher) > limits.characters:
+        raise _too_much("the query has", len(cypher), "characters", limits.characters)
     pieces: list[str] = []
     tokens: list[tuple[str, str]] = []
     params: set[str] = set()
@@ -138,7 +153,52 @@ def parse(cypher: str) -> Statement:
         raise QueryError(
             "several statements in one text are refused. Run them one by one, without ';' between."
         )
+    if limits is not None:
+        _check_size(tokens, limits)
     return Statement("".join(pieces).strip(), frozenset(params), tuple(tokens))
+
+
+def refuse_limits(params: Mapping[str, Any]) -> None:
+    """Refuse the name among the parameters that others send: it would be taken for the limits of the query. Raises QueryError."""
+    if "limits" in params or "cypher" in params:
+        raise QueryError("no parameter of a query can be named limits or cypher. Call it something else.")
+
+
+def _check_size(tokens: list[tuple[str, str]], limits: Limits) -> None:
+    """Refuse what would take the engine's parser or binder too long, or too much stack: it ends the process, or never ends."""
+    if len(tokens) > limits.tokens:
+        raise _too_much("the query has", len(tokens), "words, numbers and signs", limits.tokens)
+    depth = cases = signs = clauses = 0
+    most = {"brackets": 0, "CASE": 0, "signs": 0}
+    for at, (kind, piece) in enumerate(tokens):
+        word = piece.upper() if kind == "word" and (not at or tokens[at - 1][1] not in ".:") else ""
+        if kind == "mark":
+            depth += (piece in "([{") - (piece in ")]}" and depth > 0)
+        elif word == "CASE":
+            cases += 1
+        elif word == "END" and cases:
+            cases -= 1
+        elif word in _CLAUSES:
+            clauses += 1
+        signs = signs + 1 if (word or piece) in _SIGNS and kind in ("word", "mark") else 0
+        most["brackets"] = max(most["brackets"], depth)
+        most["CASE"] = max(most["CASE"], cases)
+        most["signs"] = max(most["signs"], signs)
+    for got, what, allowed in (
+        (most["brackets"], "brackets within each other", limits.depth),
+        (most["CASE"], "CASE within each other", limits.cases),
+        (most["signs"], "NOT, - or + in a row", limits.signs),
+        (clauses, "clauses", limits.clauses),
+    ):
+        if got > allowed:
+            raise _too_much("the query has", got, what, allowed)
+
+
+def _too_much(who: str, got: int, what: str, allowed: int) -> QueryError:
+    return QueryError(
+        f"{who} {got:,} {what}; at most {allowed:,} are allowed. "
+        "Split it, or give what is long as a parameter: WHERE n.id IN $ids."
+    )
 
 
 def _check_escapes(string: str) -> None:
@@ -174,6 +234,7 @@ def check_read_only(cypher: str) -> None:
 def guard(statement: Statement) -> None:
     """`check_read_only` of a statement that was parsed already."""
     tokens = statement.tokens
+    _check_wraps(tokens)
     start = next(
         (i for i, (_, word) in enumerate(tokens) if word.upper() not in ("EXPLAIN", "PROFILE", "LOGICAL")), 0
     )
@@ -197,6 +258,18 @@ def guard(statement: Statement) -> None:
             _guard_call(after, tokens[i + 2][1] if i + 2 < len(tokens) else "")
         if word in SIDE_EFFECTS and after[1] == "(":
             raise _refused(piece, "It has effects outside the query.")
+
+
+_WRAPS = "TIMESTAMP_NS"
+
+
+def _check_wraps(tokens: tuple[tuple[str, str], ...]) -> None:
+    for (kind, piece), (_, before) in zip(tokens, (("mark", ""), *tokens), strict=False):
+        named = kind == "word" and before not in (".", ":", "|")
+        if (named or (kind == "string" and before == ",")) and piece.strip("'\" ").upper().startswith(_WRAPS):
+            raise QueryError(
+                f"{piece} is refused: it wraps around outside the years 1677 to 2262. TIMESTAMP holds microseconds in all years."
+            )
 
 
 def _guard_call(called: tuple[str, str], then: str) -> None:

@@ -40,6 +40,7 @@ from graphstore.core.tables.arrow_tables import (
 from graphstore.core.tables.engine import Engine
 from graphstore.core.tables.table_file import NOTE, GraphFile, Unusable
 from graphstore.core.tables.texts import schema, text
+from graphstore.core.tables.workers import AnyEngine, ProcessEngine, Workers
 from graphstore.errors import EngineError, LockedError, QueryError
 from graphstore.values.models import Json, Problem
 from graphstore.values.period import OPEN, Instant, moment
@@ -117,14 +118,22 @@ class Projection:
     """The graph tables of one store, opened when first needed. `folder` None keeps them in memory."""
 
     def __init__(
-        self, folder: Path | None, index: Index, journal: Journal, *, driver: str = "kuzu", notify: Notify
+        self,
+        folder: Path | None,
+        index: Index,
+        journal: Journal,
+        *,
+        driver: str = "kuzu",
+        notify: Notify,
+        workers: Workers | None = None,
     ) -> None:
+        self._workers = workers
         self._file = GraphFile(folder) if folder else None
         self._index = index
         self._journal = journal
         self._driver = driver
         self._notify = notify
-        self._engine: Engine | None = None
+        self._engine: AnyEngine | None = None
         self._done = Mark()
         self._tables: set[str] = set()  # link tables there are
         self._shared: set[str] = set()  # kinds that have rows in LINK
@@ -133,8 +142,10 @@ class Projection:
 
     # ------------------------------------------------------------------ the four verbs of the store
 
-    def engine(self, progress: Progress | None = None) -> Engine:
+    def engine(self, progress: Progress | None = None) -> AnyEngine:
         """The engine, caught up with what is committed."""
+        if self._engine is not None and self._engine.gone:
+            self._open_again(progress)
         if self._engine is None:
             self._open(progress)
         if self._index.mark() != self._done:
@@ -149,7 +160,7 @@ class Projection:
         self._done, self._tables, self._shared, self._held = Mark(), set(), set(), 0
         self._mark_dirty()
         try:
-            self._engine = Engine(self._path, driver=self._driver, buffer_pool=self._pool())
+            self._engine = self._made()
             for statement in schema(self._driver):
                 self._engine.run(statement)
             self._tables = {GENERIC, *(link_table(kind.name) for kind in KINDS.values() if kind.table)}
@@ -210,7 +221,7 @@ class Projection:
         fault = self._fault()
         if fault is None:
             try:
-                self._engine = Engine(self._path, driver=self._driver, buffer_pool=self._pool())
+                self._engine = self._made()
                 self._probe(self._engine)
                 return
             except LockedError:
@@ -221,7 +232,29 @@ class Projection:
         if fault:
             self._notify(f"graph tables rebuilt: {fault}.")
 
-    def _probe(self, engine: Engine) -> None:
+    def _made(self) -> AnyEngine:
+        if self._workers is None:
+            return Engine(self._path, driver=self._driver, buffer_pool=self._pool())
+        worker = self._workers.own()
+        try:
+            return ProcessEngine(self._path, worker, self._workers.allowance, buffer_pool=self._pool())
+        except BaseException:
+            worker.kill("the graph tables could not be opened.")
+            raise
+
+    def _open_again(self, progress: Progress | None) -> None:
+        """After a query ended their process: what was written is in the file and its log, which no query writes. Else they are made anew."""
+        self._engine = None
+        if self._file is not None:
+            try:
+                self._engine = self._made()
+                self._probe(self._engine)
+                return
+            except (EngineError, QueryError):
+                self._let_go()
+        self.rebuild(progress)
+
+    def _probe(self, engine: AnyEngine) -> None:
         nodes = sum(
             int(count)
             for label in ("Node", "Event")
@@ -298,6 +331,8 @@ class Projection:
 
     def abandon(self) -> None:
         """Close at once: the index they follow is no longer valid. An unfinished update is rebuilt."""
+        if isinstance(self._engine, ProcessEngine):
+            self._engine.kill("the graph tables are made anew. Ask again.")
         self._let_go()
 
     def _let_go(self) -> None:
@@ -593,7 +628,7 @@ class Projection:
 
     # ------------------------------------------------------------------ checking
 
-    def _verify_things(self, engine: Engine) -> Iterator[str]:
+    def _verify_things(self, engine: AnyEngine) -> Iterator[str]:
         index, count = self._index, self._done.entities
         events = [ent for ent in range(count) if index.is_event[ent]]
         nodes = [ent for ent in range(count) if not index.is_event[ent]]
@@ -614,13 +649,13 @@ class Projection:
             "row",
         )
 
-    def _verify_versions(self, engine: Engine) -> Iterator[str]:
+    def _verify_versions(self, engine: AnyEngine) -> Iterator[str]:
         columns = self._row_columns(0, self._done.rows, contents=False)
         yield from _differences(
             "Version", engine.arrow(text("all_versions", driver=self._driver)), pa.table(columns), "row"
         )
 
-    def _verify_links(self, engine: Engine) -> Iterator[str]:
+    def _verify_links(self, engine: AnyEngine) -> Iterator[str]:
         columns = self._link_columns(0, self._done.link_rows)
         expected = pa.table(
             {name: columns[name] for name in ("row", "id", "source", "target", *_LINK_PERIODS)}
@@ -636,7 +671,7 @@ class Projection:
 # --------------------------------------------------------------------------------------------- tables, filled
 
 
-def fill(engine: Engine, table: str, rows: pa.Table, pair: tuple[str, str] | None = None) -> None:
+def fill(engine: AnyEngine, table: str, rows: pa.Table, pair: tuple[str, str] | None = None) -> None:
     """Add rows by COPY: columns in the order of the schema, for links after `source` and `target`."""
     if pair:
         engine.load(

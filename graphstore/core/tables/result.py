@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 from graphstore.errors import NotFoundError, QueryError
 from graphstore.values.painter import painter
@@ -90,6 +92,119 @@ class Reader:
         return entity
 
 
+# ------------------------------------------------------------------------- values from Arrow, also what Python cannot hold
+
+
+def needs_arrow(kind: str) -> bool:
+    """Whether a type of the engine has dates or instants in it, whose conversion into rows ends the process where Python cannot hold one; or maps,
+    whose keys may be lists."""
+    return any(word in kind for word in ("DATE", "TIMESTAMP", "MAP("))
+
+
+def rows_of(table: pyarrow.Table, types: Sequence[str]) -> list[tuple[Any, ...]]:
+    """The rows of an Arrow table, as the engine would give them."""
+    columns = [
+        [value for chunk in column.chunks for value in arrow_values(chunk)] for column in table.columns
+    ]
+    for at, kind in enumerate(types):
+        if kind == "UUID":
+            columns[at] = [UUID(value) if isinstance(value, str) else value for value in columns[at]]
+    return list(zip(*columns, strict=True))
+
+
+def arrow_values(column: pyarrow.Array) -> list[Any]:
+    """The values of an Arrow column as the engine's rows have them. A date, instant or span that Python cannot hold is text."""
+    import pyarrow as pa
+
+    kind = column.type
+    if pa.types.is_date32(kind):
+        return _each(column.cast(pa.int32()), _date)
+    if pa.types.is_timestamp(kind):
+        size = {"s": 1_000_000, "ms": 1_000, "us": 1, "ns": 1}[kind.unit]
+        if kind.unit == "ns":
+            column = column.cast(pa.timestamp("us"), safe=False)
+        return _each(column.cast(pa.int64()), lambda number: _instant(number * size))
+    if pa.types.is_duration(kind):
+        return _each(column.cast(pa.int64()), _span)
+    if pa.types.is_map(kind):
+        pairs = list(zip(arrow_values(column.keys), arrow_values(column.items), strict=True))
+        return [
+            {_key(key): value for key, value in pairs[at:to]} if there else None
+            for (at, to), there in zip(pairwise(column.offsets.to_pylist()), _there(column), strict=True)
+        ]
+    if pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind) or pa.types.is_large_list(kind):
+        return _lists(column)
+    if pa.types.is_struct(kind):
+        names = [kind.field(at).name for at in range(kind.num_fields)]
+        fields = [arrow_values(column.field(at)) for at in range(kind.num_fields)]
+        return [
+            dict(zip(names, values, strict=True)) if there else None
+            for there, *values in zip(_there(column), *fields, strict=True)
+        ]
+    if pa.types.is_union(kind):
+        members = [arrow_values(column.field(at)) for at in range(kind.num_fields)]
+        return [
+            members[code][at]
+            for code, at in zip(column.type_codes.to_pylist(), column.offsets.to_pylist(), strict=True)
+        ]
+    values: list[Any] = column.to_pylist()
+    return values
+
+
+def _lists(column: pyarrow.Array) -> list[Any]:
+    import pyarrow.compute as pc
+
+    values, found, at = arrow_values(column.flatten()), [], 0
+    for length in pc.list_value_length(column).to_pylist():
+        found.append(None if length is None else values[at : at + length])
+        at += length or 0
+    return found
+
+
+def _there(column: pyarrow.Array) -> list[bool]:
+    found: list[bool] = column.is_valid().to_pylist()
+    return found
+
+
+def _each(numbers: pyarrow.Array, of: Callable[[int], Any]) -> list[Any]:
+    return [None if number is None else of(number) for number in numbers.to_pylist()]
+
+
+def _key(key: Any) -> Any:
+    return tuple(key) if isinstance(key, list) else key
+
+
+_FIRST_DAY, _LAST_DAY = (date.min - date(1970, 1, 1)).days, (date.max - date(1970, 1, 1)).days
+_EPOCH = datetime(1970, 1, 1)
+_DAY = 86_400_000_000
+
+
+def _date(days: int) -> Any:
+    if _FIRST_DAY <= days <= _LAST_DAY:
+        return date.fromordinal(days + 719_163)
+    return _far(days)
+
+
+def _instant(microseconds: int) -> Any:
+    days, rest = divmod(microseconds, _DAY)
+    if _FIRST_DAY <= days <= _LAST_DAY:
+        return _EPOCH + timedelta(days, 0, rest)
+    return f"{_far(days)}T{(datetime.min + timedelta(microseconds=rest)).time().isoformat()}Z"
+
+
+def _far(days: int) -> str:
+    import numpy as np
+
+    return str(np.datetime64(days, "D"))
+
+
+def _span(microseconds: int) -> Any:
+    try:
+        return timedelta(microseconds=microseconds)
+    except OverflowError:
+        return f"{microseconds} microseconds"
+
+
 def arrow_out(rows: pyarrow.Table) -> pyarrow.Table:
     """The table with aware instants, and null where an end is open."""
     import pyarrow as pa
@@ -103,6 +218,21 @@ def arrow_out(rows: pyarrow.Table) -> pyarrow.Table:
             column = pc.if_else(open_end, pa.scalar(None, pa.timestamp("us")), column)
             rows = rows.set_column(i, pa.field(field.name, instant), column.cast(instant))
     return rows
+
+
+def fits(rows: pyarrow.Table) -> bool:
+    """Whether Python can hold the instants of what `arrow_out` gave."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    for column in rows.columns:
+        if pa.types.is_timestamp(column.type):
+            ends = pc.min_max(column.cast(pa.int64())).as_py()
+            if ends["min"] is not None and not (
+                _FIRST_DAY * _DAY <= ends["min"] and ends["max"] < (_LAST_DAY + 1) * _DAY
+            ):
+                return False
+    return True
 
 
 class Result:

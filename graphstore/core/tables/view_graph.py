@@ -31,11 +31,12 @@ from graphstore.core.tables.arrow_tables import (
     texts,
     told_columns,
 )
-from graphstore.core.tables.engine import Engine, Result
-from graphstore.core.tables.guard import parse
+from graphstore.core.tables.guard import LIMITS, Limits, parse
 from graphstore.core.tables.projection import POOL, Pen, fill, link_table
 from graphstore.core.tables.properties import chosen, field_kind, property_name
+from graphstore.core.tables.result import Result
 from graphstore.core.tables.texts import text
+from graphstore.core.tables.workers import AnyEngine
 from graphstore.errors import QueryError
 from graphstore.values.event_fields import BODY
 from graphstore.values.models import Json
@@ -64,10 +65,11 @@ def build(
     tx: Instant,
     vocabulary: Vocabulary,
     *,
-    driver: str = "kuzu",
+    engine: Callable[[int], AnyEngine],
     pending: Sequence[bytes] = (),
-) -> Engine:
-    """The graph at (valid, tx). `pending`: bodies of a transaction that is still open, at the places -1, -2 …"""
+) -> ViewGraph:
+    """The graph at (valid, tx), in what `engine` makes for so many bytes of memory. `pending`: bodies of a transaction that is still open, at the
+    places -1, -2 …"""
 
     def raw(pos: int, length: int) -> bytes:
         return journal.raw(pos, length) if pos >= 0 else pending[-pos - 1]
@@ -91,28 +93,31 @@ def build(
         labels[ent] = _ABSENT
 
     fields = _fields(nodes.contents())
-    engine = ViewGraph(driver, _memory(index, rows, link_rows) + len(fields.columns) * _COLUMN, fields)
+    graph = ViewGraph(engine(_memory(index, rows, link_rows) + len(fields.columns) * _COLUMN), fields)
+    driver = graph.driver
     try:
         shape = "".join(f",\n  `{name}` {kind}" for name, kind, _ in fields.columns)
-        engine.run(text("view_node", driver=driver).replace("__FIELDS__", shape))
-        engine.run(text("view_absent", driver=driver))
-        engine.run(text("view_event", driver=driver))
+        graph.engine.run(text("view_node", driver=driver).replace("__FIELDS__", shape))
+        graph.engine.run(text("view_absent", driver=driver))
+        graph.engine.run(text("view_event", driver=driver))
         for kind in {*vocabulary.kinds, *index.l_kind}:
-            engine.run(text("view_link", driver=driver, KIND=link_table(kind)))
+            graph.engine.run(text("view_link", driver=driver, KIND=link_table(kind)))
         with Pen() as pen:
-            pen.write(fill, engine, "Node", nodes.table(_uprights(index, raw, nodes.ents, valid, tx), fields))
+            pen.write(
+                fill, graph.engine, "Node", nodes.table(_uprights(index, raw, nodes.ents, valid, tx), fields)
+            )
             pen.write(
                 fill,
-                engine,
+                graph.engine,
                 "Event",
                 events.event_table(valid, tx),
             )
-            pen.write(fill, engine, "Absent", _absent_table(index, raw, absent, valid, tx))
+            pen.write(fill, graph.engine, "Absent", _absent_table(index, raw, absent, valid, tx))
     except BaseException:
-        engine.close()
+        graph.close()
         raise
-    engine.await_links(_link_groups(index, link_rows, labels), partial(_links, index, raw))
-    return engine
+    graph.await_links(_link_groups(index, link_rows, labels), partial(_links, index, raw))
+    return graph
 
 
 def _uprights(index: Index, raw: Raw, ents: list[int], valid: Instant, tx: Instant) -> list[str]:
@@ -128,14 +133,15 @@ def _uprights(index: Index, raw: Raw, ents: list[int], valid: Instant, tx: Insta
     ]
 
 
-class ViewGraph(Engine):
+class ViewGraph:
     """The engine of one view. Links of a kind are loaded into it when a query first names that kind.
 
     It knows which fields its contents have, and names them when a query asks for another.
     """
 
-    def __init__(self, driver: str, memory: int, fields: _Fields) -> None:
-        super().__init__(None, driver=driver, buffer_pool=memory)
+    def __init__(self, engine: AnyEngine, fields: _Fields) -> None:
+        self.engine, self.driver = engine, engine.driver
+        self.load, self.close = engine.load, engine.close
         self._fields = fields
         self._waiting: Waiting = {}
         self._loading = threading.Lock()
@@ -146,12 +152,12 @@ class ViewGraph(Engine):
         self._waiting, self._links = waiting, links
 
     def query(
-        self, cypher: str, params: Mapping[str, Any] | None = None, *, timeout: float | None = None
+        self, cypher: str, params: Mapping[str, Any] | None = None, *, limits: Limits | None = LIMITS
     ) -> Result:
         """`Engine.query`. A column that is not there raises a QueryError that lists those that are."""
-        self._load(cypher)
+        self._load(cypher, limits)
         try:
-            return super().query(cypher, params, timeout=timeout)
+            return self.engine.query(cypher, params, limits=limits)
         except QueryError as error:
             missing = _NO_PROPERTY.search(str(error))
             if missing is None:
@@ -160,21 +166,16 @@ class ViewGraph(Engine):
                 f"no property {missing[1]!r} for {missing[2]!r}. {self._fields.known()}"
             ) from error
 
-    def run(self, cypher: str, /, **params: Any) -> list[tuple[Any, ...]]:
-        """`Engine.run`, with the links of the kinds it names."""
-        self._load(cypher)
-        return super().run(cypher, **params)
-
     def arrow(self, cypher: str, /, **params: Any) -> pa.Table:
         """`Engine.arrow`, with the links of the kinds it names."""
-        self._load(cypher)
-        return super().arrow(cypher, **params)
+        self._load(cypher, None)
+        return self.engine.arrow(cypher, **params)
 
-    def _load(self, cypher: str) -> None:
+    def _load(self, cypher: str, limits: Limits | None) -> None:
         with self._loading:  # a second thread waits until the tables it may name are loaded
             if not self._waiting:
                 return
-            named = named_tables(cypher)
+            named = named_tables(cypher, limits)
             with Pen() as pen:
                 for table in [name for name in self._waiting if named is None or name in named]:
                     self._load_table(pen, table)
@@ -185,15 +186,19 @@ class ViewGraph(Engine):
         while waiting:
             (source, target), rows = waiting[-1]
             if (source, target) != ("Node", "Node"):
-                super().run(text("view_pair", driver=self.driver, KIND=table, SOURCE=source, TARGET=target))
+                self.engine.run(
+                    text("view_pair", driver=self.driver, KIND=table, SOURCE=source, TARGET=target)
+                )
             links = self._links(rows)
             pen.wait()
-            pen.write(fill, self, table, links, waiting.pop()[0])  # taken off as it is written, never twice
+            pen.write(
+                fill, self.engine, table, links, waiting.pop()[0]
+            )  # taken off as it is written, never twice
 
 
-def named_tables(cypher: str) -> frozenset[str] | None:
+def named_tables(cypher: str, limits: Limits | None = LIMITS) -> frozenset[str] | None:
     """The relationship tables a text can read, in upper case; None when it may read any. In doubt it may."""
-    tokens = parse(cypher).tokens
+    tokens = parse(cypher, limits).tokens
     if any(word.upper() == "CALL" for kind, word in tokens if kind == "word"):
         return None
     if any(not mark.isascii() for kind, mark in tokens if kind == "mark"):
