@@ -17,7 +17,7 @@ from graphstore.core.tables.guard import LIMITS, Limits
 from graphstore.core.write import retention
 from graphstore.core.write.retention import Content
 from graphstore.core.write.writer import Progress, Writer
-from graphstore.errors import InvalidError
+from graphstore.errors import DamageError, InvalidError
 from graphstore.values import inputs
 from graphstore.values.models import Change, Problem, Snapshot, Verification
 from graphstore.values.period import OPEN, TimeLike, moment
@@ -158,7 +158,11 @@ class WholeStore(Writer):
             problems: list[Problem] = []
             if self._place.journal is not None:
                 problems += folder.verify_index(self._place, self._core.index, self._core.journal)
-            problems += self._core.graphs.verify()
+            try:
+                problems += self._core.graphs.verify()
+            except DamageError as error:  # a body that the tables would be made of
+                if not problems:
+                    problems.append(Problem(file=str(self._place.journal), line=None, message=str(error)))
             return Verification(
                 ok=not problems,
                 problems=tuple(problems),

@@ -39,11 +39,13 @@ from graphstore.core.journal.files import (
     write_all,
 )
 from graphstore.core.journal.line import (
+    BODY,
     FORGOTTEN,
     GENESIS,
     SCHEMA,
     check,
     compose,
+    digest_of,
     encode,
     generation_of,
     header,
@@ -64,6 +66,8 @@ from graphstore.errors import DamageError, EngineError
 SEGMENT_BYTES = 64 << 20
 _REMAP_BYTES = 1 << 20
 _CHUNK = 1 << 22
+_CELL = 5  # bodies that begin in the same 32 bytes are checked together
+_AROUND = 1 << 12  # bytes read around a body, in which most lines end
 _MORE = b'"more":true'  # in the head of every line of a transaction but the last
 
 
@@ -98,6 +102,7 @@ class Journal:
         self._files: list[IO[bytes]] = []
         self._generations: list[int] = []  # of the files that are open
         self._maps: dict[int, tuple[mmap.mmap, int]] = {}
+        self._checked: dict[int, bytearray] = {}  # by segment and cell: bodies held against their hash
         self._broken: str | None = (
             None  # why nothing may be written any more before the store is opened again
         )
@@ -389,8 +394,58 @@ class Journal:
             return self._memory[offset]
         mapped = self._maps.get(segment)
         if mapped is not None and offset + length <= mapped[1]:
-            return mapped[0][offset : offset + length]
-        return self._unmapped(segment, offset, length)
+            found = mapped[0][offset : offset + length]
+        else:
+            found = self._unmapped(segment, offset, length)
+        try:
+            if self._checked[segment][offset >> _CELL]:
+                return found
+        except (KeyError, IndexError):
+            pass
+        self._check_body(segment, offset, found)
+        return found
+
+    def _check_body(self, segment: int, offset: int, body: bytes) -> None:
+        """Hold a body that is read for the first time against its hash, which its line has after it. Raises DamageError."""
+        around = read_at(self._file(segment).fileno(), offset - len(BODY), len(body) + _AROUND)
+        tail = around[len(BODY) + len(body) :]
+        stop = tail.find(b"\n")
+        alone = around.startswith(BODY) and tail.startswith(b"]") and stop >= 0
+        if alone and tail.find(b'"%b"' % digest_of(body).encode(), 0, stop) >= 0:
+            self._mark_checked(segment, [offset])
+        else:
+            self._check_line(segment, offset)
+
+    def _check_line(self, segment: int, offset: int) -> None:
+        fd = self._file(segment).fileno()
+        start, size, head = offset, _AROUND, b""
+        while start > 0 and b"\n" not in head:
+            start = max(0, offset - size)
+            head, size = read_at(fd, start, offset - start), 4 * size
+        start += head.rfind(b"\n") + 1
+        line, size = b"", offset - start + _AROUND
+        while b"\n" not in line and len(line) < (size := 4 * size):
+            line = read_at(fd, start, size)
+            if len(line) < size:
+                break
+        raw, end, _ = line.partition(b"\n")
+        try:
+            if not end:
+                raise ValueError("it has no end")
+            _, _, spans = check(raw)
+        except ValueError as error:
+            self._refuse(segment, self._line_number(segment, start), str(error))
+        self._mark_checked(segment, [start + at for at, length in spans if length])
+
+    def _mark_checked(self, segment: int, offsets: list[int]) -> None:
+        marks = self._checked.get(segment)
+        top = max(offsets, default=0) >> _CELL
+        if marks is None or top >= len(marks):
+            old, marks = marks or b"", bytearray(max(top + 1, SEGMENT_BYTES >> _CELL))
+            marks[: len(old)] = old
+            self._checked[segment] = marks
+        for offset in offsets:
+            marks[offset >> _CELL] = 1
 
     def _unmapped(self, segment: int, offset: int, length: int) -> bytes:
         fd = self._file(segment).fileno()
@@ -603,6 +658,7 @@ class Journal:
     def _cut_to(self, end: Position) -> bool:
         """Durably remove what is after `end`. False, and the journal is broken, when the disk refuses."""
         self._maps.clear()  # not closed: another thread may be reading one; the last reader frees it
+        self._checked.clear()
         try:
             later = range(self.segments() - 1, end.segment, -1)
             for segment in later:
@@ -737,6 +793,7 @@ class Journal:
         self._files[segment].close()
         self._files[segment] = fresh
         self._generations[segment] += 1
+        self._checked.pop(segment, None)
         self._maps.pop(
             segment, None
         )  # not closed: another thread may be reading it; the last reader frees it
@@ -817,6 +874,7 @@ class Journal:
     def reopen(self) -> None:
         """Close the files, so that the next read opens those that are there now."""
         self._maps.clear()
+        self._checked.clear()
         self._let_go(0)
         self.start_at(Position(0, 0), GENESIS)
 

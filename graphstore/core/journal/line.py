@@ -15,6 +15,7 @@ from graphstore.errors import InvalidError
 SCHEMA = 1
 GENESIS = "0" * 32
 FORGOTTEN = b"null"
+BODY = b'{"body":['  # how a line begins
 OF_LINKS = frozenset({"link", "unlink", "resolve", "decide_link"})  # operations whose subject is a link
 OF_BRANCHES = frozenset({"branch", "merge", "pull", "delete_branch"})  # whose subject is the name of a branch
 # whose subject is no thing
@@ -37,7 +38,8 @@ def dumps(value: Any) -> bytes:
         ) from None
 
 
-def _hash(data: bytes) -> str:
+def digest_of(data: bytes) -> str:
+    """The hash of a body, or of a head."""
     return blake2b(data, digest_size=16).hexdigest()
 
 
@@ -45,7 +47,7 @@ def header(segment: int, generation: int = 0) -> bytes:
     """The first line of a segment. The generation counts how often the file was rewritten; from 1 on a digest guards it."""
     fields = {"format": "graphstore journal", "generation": generation, "schema": SCHEMA, "segment": segment}
     if generation:
-        fields["digest"] = _hash(dumps(fields))
+        fields["digest"] = digest_of(dumps(fields))
     return dumps(fields) + b"\n"
 
 
@@ -66,7 +68,7 @@ def generation_of(line: bytes, segment: int) -> int:
 
 def compose(head: dict[str, Any], bodies: list[bytes], prev: str) -> tuple[bytes, str, list[int]]:
     """The line of a head and its bodies, its digest, and each body's offset within the line."""
-    head["body"] = [_hash(body) for body in bodies]
+    head["body"] = [digest_of(body) for body in bodies]
     head["prev"] = prev
     return encode(head, bodies)
 
@@ -74,8 +76,8 @@ def compose(head: dict[str, Any], bodies: list[bytes], prev: str) -> tuple[bytes
 def encode(head: dict[str, Any], bodies: list[bytes]) -> tuple[bytes, str, list[int]]:
     """As `compose`, for a head that holds the hashes of its bodies already."""
     head_bytes = dumps(head)
-    digest = _hash(head_bytes)
-    offsets, at = [], 9  # len('{"body":[')
+    digest = digest_of(head_bytes)
+    offsets, at = [], len(BODY)
     for body in bodies:
         offsets.append(at)
         at += len(body) + 1
@@ -97,16 +99,16 @@ def check(line: bytes, prev: str | None = None) -> tuple[dict[str, Any], str, li
     if prev is not None and stated != prev:
         raise ValueError("it does not follow the line before it (digest chain broken)")
     head_bytes = orjson.dumps(head, option=_CANONICAL)
-    if _hash(head_bytes) != digest:
+    if digest_of(head_bytes) != digest:
         raise ValueError("its digest does not match")
     if len(hashes) != len(bodies):
         raise ValueError("a body is missing")
     raw = [orjson.dumps(body, option=_CANONICAL) for body in bodies]
-    spans, at = [], 9
+    spans, at = [], len(BODY)
     for body, expected in zip(raw, hashes, strict=True):
         if body == FORGOTTEN:
             spans.append((0, 0))
-        elif _hash(body) != expected:
+        elif digest_of(body) != expected:
             raise ValueError("the content of a body does not match its hash")
         else:
             spans.append((at, len(body)))

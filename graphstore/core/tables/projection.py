@@ -41,7 +41,7 @@ from graphstore.core.tables.engine import Engine
 from graphstore.core.tables.table_file import NOTE, GraphFile, Unusable
 from graphstore.core.tables.texts import schema, text
 from graphstore.core.tables.workers import AnyEngine, ProcessEngine, Workers
-from graphstore.errors import EngineError, LockedError, QueryError
+from graphstore.errors import DamageError, EngineError, LockedError, QueryError
 from graphstore.values.models import Json, Problem
 from graphstore.values.period import OPEN, Instant, moment
 from graphstore.values.vocabulary import KINDS
@@ -169,6 +169,8 @@ class Projection:
         except EngineError as error:
             self._let_go()
             self._remove()  # their space is freed for the journal
+            if isinstance(error, DamageError):
+                raise
             raise EngineError(
                 f"the graph tables cannot be made{self._file.room() if self._file else ''}: {_first_line(error)}."
             ) from error
@@ -352,6 +354,8 @@ class Projection:
             self._mark_dirty()
         try:
             self._follow(progress)
+        except DamageError:
+            raise
         except (EngineError, QueryError) as error:
             self.rebuild(progress)
             self._notify(
