@@ -33,9 +33,9 @@ def instant(value: TimeLike, what: str = "time") -> Instant:
     Raises InvalidError for a naive datetime, for text that is no ISO 8601, and for anything else.
     """
     if isinstance(value, str):
-        at, where = EDGES.get(value.strip().lower(), (0, ()))
-        if what in where:
-            return at
+        edge = EDGES.get(value.strip().lower())
+        if edge and what in edge[1]:
+            return edge[0]
         value = _parse(value, what)
     if isinstance(value, datetime):
         if value.tzinfo is UTC:

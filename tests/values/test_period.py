@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from datetime import UTC, date, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 
 import pytest
 from hypothesis import given
@@ -69,6 +69,21 @@ def test_naive_time_is_refused_with_the_fix(naive):
         instant(naive, "valid_from")
 
 
+def test_a_naive_text_is_told_to_be_written_as_utc():
+    for naive in ("2026-01-30T12:00:00", "20260130T12"):
+        with pytest.raises(InvalidError, match=f"Write '{naive}Z' for UTC"):
+            instant(naive)
+
+
+def test_a_zone_that_tells_no_offset_is_no_zone():
+    class Nowhere(tzinfo):
+        def utcoffset(self, at: datetime | None) -> None:
+            return None
+
+    with pytest.raises(InvalidError, match="has no time zone"):
+        instant(datetime(2026, 1, 30, tzinfo=Nowhere()))
+
+
 @pytest.mark.parametrize(
     "wrong", ["soon", "", "2026-13-01", "30.01.2026", "2026-01-30T25:00:00Z", 5, 1.5, None, b"2026", True]
 )
@@ -85,6 +100,7 @@ def test_microseconds_survive_the_round_trip():
 
 
 def test_before_1970_is_negative_and_exact():
+    assert instant("1970-01-01") == 0
     assert instant(EPOCH - timedelta(microseconds=1)) == -1
     assert instant("0001-01-01") == BEGINNING
 
@@ -123,6 +139,12 @@ def test_time_whose_utc_leaves_the_calendar_is_refused(edge):
         instant(edge)
 
 
+def test_the_first_and_the_last_instant_can_be_said_in_any_zone():
+    east, west = timezone(timedelta(hours=1)), timezone(timedelta(hours=-1))
+    assert instant(datetime(1, 1, 1, 1, tzinfo=east)) == BEGINNING
+    assert instant(datetime(9999, 12, 31, 22, 59, 59, 999999, tzinfo=west)) == OPEN
+
+
 @given(st.datetimes(timezones=st.just(UTC)))
 def test_any_aware_datetime_round_trips_and_so_does_its_iso_text(at):
     assert at == moment(instant(at))
@@ -145,6 +167,10 @@ def test_empty_period_is_refused_by_name():
 def test_inverted_period_is_refused_by_name():
     with pytest.raises(InvalidError, match="inverted period"):
         period(6, 5)
+
+
+def test_a_period_is_given_back():
+    assert (5, 6) == period(5, 6)
 
 
 def test_period_from_the_end_of_time_is_refused():
@@ -303,7 +329,21 @@ def test_an_instant_has_one_spelling_and_its_fraction_where_it_must_be_exact(at,
 
 
 def test_an_open_end_is_one_sign():
-    assert ("…", "…", "never") == (when(OPEN), when(None), when(None, "never"))
+    assert ("…", "…", "never", "…") == (when(OPEN), when(None), when(None, "never"), exactly(OPEN))
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "told"),
+    [
+        ("2026-01-30T12:00Z", "2026-01-30T12:30Z", "2026-01-30 12:00Z → 12:30Z"),
+        ("2026-01-30T09:00Z", "2026-01-30T12:30Z", "2026-01-30 09:00Z → 12:30Z"),
+        ("2026-01-30T12:00Z", "2026-01-31T12:00Z", "2026-01-30 12:00Z → 2026-01-31 12:00Z"),
+        ("2026-01-30", "2026-01-30T12:00Z", "2026-01-30 → 2026-01-30 12:00Z"),
+        ("2026-01-30T12:00Z", "open", "2026-01-30 12:00Z → …"),
+    ],
+)
+def test_a_period_within_a_day_names_the_day_once(start, end, told):
+    assert told == during(moment(instant(start)), end_moment(instant(end, "valid_to")))
 
 
 @given(st.datetimes(timezones=st.just(UTC), max_value=datetime(9999, 12, 30)))

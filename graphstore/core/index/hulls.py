@@ -31,8 +31,8 @@ class Blocks:
             for hulls in levels:
                 if (at + 1) % size:
                     break
-                block = (at + 1) // size - 1
-                if block >= len(hulls) or hulls[block][0] <= valid < hulls[block][1]:
+                start, stop = hulls[at // size]
+                if start <= valid < stop:
                     break
                 skip = size
                 size *= BRANCHING
@@ -91,7 +91,7 @@ class Runs:
     def perhaps(self, valid: Instant, tx: Instant) -> list[int]:
         """The links that may hold at (valid, tx), in order: all that do, and few others."""
         links, found, at = self.links, list[int](), 0
-        while at + BRANCHING <= len(links):
+        while at < len(links):
             level, size, skip = 0, BRANCHING, 0
             while at % size == 0 and at + size <= len(links):
                 hull = self._hull(level, at // size)
@@ -101,7 +101,7 @@ class Runs:
             if not skip:
                 found += links[at : at + BRANCHING]
             at += skip or BRANCHING
-        return found + links[at:]
+        return found
 
     def forget(self, link: int) -> None:
         """Invalidate the hulls over a link whose rows changed."""
@@ -112,7 +112,7 @@ class Runs:
                 level[at] = None
 
     def _hull(self, level: int, at: int) -> Hull:
-        if level == len(self._levels):
+        if len(self._levels) <= level:
             self._levels.append([])
         hulls = self._levels[level]
         while len(hulls) <= at:

@@ -257,3 +257,29 @@ def test_what_says_the_same_under_another_number_has_not_changed(store: GraphSto
     clock.move(days=1)
     store.revise("x", {"v": 1}, tags=["b"])
     assert ["x"] == [change.id for change in before.compare(store.as_of()).changed]
+
+
+# ---------------------------------------------------------------------- what cannot be described
+
+
+@pytest.mark.parametrize("verb", ["revise", "amend"])
+@pytest.mark.parametrize("times", [{}, {"valid_from": "2024-01-01"}])
+def test_what_was_forgotten_is_not_described_again(
+    salary: GraphStore, verb: str, times: dict[str, str]
+) -> None:
+    salary.erase("salary", reason="private")
+    with pytest.raises(ConflictError, match="'salary' is erased: nothing new can be recorded"):
+        getattr(salary, verb)("salary", {"pay": 1}, **times)
+
+
+@pytest.mark.parametrize("verb", ["revise", "amend"])
+def test_an_event_is_not_described_again(store: GraphStore, verb: str) -> None:
+    event = store.record_event("deploy", "out").event
+    with pytest.raises(InvalidError, match="is an event"):
+        getattr(store, verb)(event.id, {"pay": 1})
+
+
+def test_an_amendment_keeps_the_source_or_has_its_own(store: GraphStore) -> None:
+    store.add_node("fact", {"a": 1}, id="fact", source="ann")
+    assert "ann" == store.amend("fact", {"a": 2}).source
+    assert "bob" == store.amend("fact", {"a": 3}, source="bob").source

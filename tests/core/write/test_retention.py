@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -171,3 +172,22 @@ def test_where_evicting_all_events_would_not_do_the_older_half_goes(path, clock)
             store.record_event("deploy", f"v{number}", id=f"event-{number}", occurred_at=clock.move(days=1))
         store.set_retention(bytes=4000)
         assert ["event-3", "event-2"] == [event.id for event in store.events()]
+
+
+def test_the_days_are_exact(path, clock):
+    with graphstore.open(path, clock=clock, retention_days=1) as store:
+        cut = clock.now
+        store.record_event("deploy", "v1", id="at-the-cut", occurred_at=cut)
+        store.record_event("deploy", "v2", id="before", occurred_at=cut - timedelta(microseconds=1))
+        clock.move(days=1)
+        assert ["before"] == store.evict_old()
+
+
+def test_an_eviction_without_audit_still_says_by_whom_and_why(path, clock):
+    with graphstore.open(path, clock=clock, author="ann") as store:
+        store.record_event("deploy", "v1", id="event-1")
+        store.evict(ids=["event-1"], reason="private", keep_audit=False)
+        assert ("ann", "1 removed without a trace: private") == (
+            store.changes()[-1].author,
+            store.changes()[-1].reason,
+        )

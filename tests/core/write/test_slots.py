@@ -437,6 +437,43 @@ def test_what_it_supersedes_is_linked_though_it_is_no_new_node(moved: GraphStore
     assert "superseded" == moved.inspect("a-note").node.standing
 
 
+@pytest.mark.parametrize(("ends", "superseded_until"), [("2026-03-01", None), ("2026-04-01", "03-01")])
+def test_a_value_is_superseded_for_good_unless_it_holds_again(
+    store: GraphStore, ends: str, superseded_until: str | None
+) -> None:
+    store.add_node(
+        "fact", {"day": "monday"}, id="on-monday", key="day", valid_from="2026-01-01", valid_to=ends
+    )
+    store.add_node(
+        "fact", {"day": "friday"}, id="on-friday", key="day", valid_from="2026-02-01", valid_to="2026-03-01"
+    )
+
+    (link,) = store.as_of(valid="2026-02-02").supersedes("on-friday")
+    assert superseded_until == (link.valid_to and f"{link.valid_to:%m-%d}")
+
+
+@pytest.mark.parametrize(
+    ("content", "text", "again", "same"),
+    [
+        ({"day": "monday"}, None, None, True),
+        ({"day": "monday"}, "on monday", None, True),
+        ({"day": "monday"}, None, "on monday", True),
+        ({"day": "monday"}, "on monday", "on friday", False),
+        ({}, "on monday", "on monday", True),
+        ({}, "on monday", "on friday", False),
+        ({}, "on monday", None, False),
+        ({}, None, "on monday", False),
+        ({}, None, None, True),
+    ],
+)
+def test_one_text_may_be_absent_beside_contents(
+    store: GraphStore, content: dict[str, Any], text: str | None, again: str | None, same: bool
+) -> None:
+    first = store.add_node("fact", content, key="day", text=text, valid_from="2026-01-01")
+    second = store.add_node("fact", content, key="day", text=again, valid_from="2026-01-02")
+    assert same == (first.id == second.id)
+
+
 # ---------------------------------------------------------------------- trust
 
 
