@@ -110,10 +110,10 @@ def amend(
     written = {work.describe(ent, pieces[ver], body, op): body for ver, body in amended.items()}
     versions = {index.r_ver[row]: row for row in written}
     now = act.sight().find(ent)
-    row = versions.get(index.r_ver[now]) if now >= 0 else None
-    if row is None:
-        row = max(written, key=index.r_from.__getitem__)
-    return act.written(ent, row, written[row])
+    shown = versions.get(index.r_ver[now]) if now >= 0 else None
+    if shown is None:
+        shown = max(written, key=index.r_from.__getitem__)
+    return act.written(ent, shown, written[shown])
 
 
 class _Describing:
