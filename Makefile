@@ -28,8 +28,9 @@ test-ladybug: $(VENV)/dev  ## the tests of the graph tables on the other driver
 test-http: $(VENV)/dev  ## the tests of the public methods, through a server
 	GRAPHSTORE_DOOR=http HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -n logical --dist loadfile -m "served and not rest" $(ARGS)
 
-fuzz: $(VENV)/dev  ## random histories against the oracle, for long
-	HYPOTHESIS_PROFILE=fuzz $(BIN)/python -m pytest $$(find tests -name test_model.py -o -name test_change_properties.py) $(ARGS)
+fuzz: $(VENV)/dev  ## random histories against the oracle, for a night: FUZZ_MINUTES= (480); prints what was told and compared
+	HYPOTHESIS_PROFILE=fuzz $(BIN)/python -m pytest tests/change/test_change_properties.py
+	$(BIN)/python -m lab oracle --minutes $(or $(FUZZ_MINUTES),480) $(ARGS)
 
 schema: $(VENV)/dev  ## every operation of the server's OpenAPI document against a server, with both tokens: three minutes
 	$(BIN)/python tools/schema_check.py $(ARGS)

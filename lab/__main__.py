@@ -1,6 +1,7 @@
 """`python -m lab --minutes 10 --seed 1 --only kill fault`: rounds until the time is over; prints what was done, and what was found with its seed.
 
-`python -m lab fuzz journal --minutes 1`: a fuzzer of journal, dump, imports, wire or mcp.
+`python -m lab fuzz journal --minutes 1`: a fuzzer of journal, dump, imports, wire or mcp. `python -m lab oracle --operations 1000000`: random programs
+beside the oracle.
 """
 
 from __future__ import annotations
@@ -64,6 +65,10 @@ def main(arguments: list[str]) -> int:
     """Rounds; or what the first word names."""
     if arguments[:1] == ["fuzz"]:
         return fuzz.main(arguments[1:])
+    if arguments[:1] == ["oracle"]:
+        from lab import oracle  # it needs the tests and hypothesis
+
+        return oracle.main(arguments[1:])
     return lab(arguments)
 
 
