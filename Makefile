@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip -qq --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rest test-ladybug test-http fuzz schema lab bench bench-large lint format release-check requirements references pictures notebook clean
+.PHONY: help demo test test-rest test-ladybug test-http fuzz schema lab mutants bench bench-large lint format release-check requirements references pictures notebook clean
 
 help:  ## this list
 	@echo "graphstore: what was true, what did we believe, what superseded it, and why"
@@ -37,6 +37,9 @@ schema: $(VENV)/dev  ## every operation of the server's OpenAPI document against
 
 lab: $(VENV)/dev  ## real processes on one store under kills, stops and failing system calls: LAB_MINUTES= (60), ARGS="--seed 1 --only kill"
 	$(BIN)/python -m lab --minutes $(or $(LAB_MINUTES),60) $(ARGS)
+
+mutants: $(VENV)/mutants  ## changes that no test notices of MODULE=graphstore/values/period.py (ARGS="--sample 50 --seed 7", or --measure)
+	HYPOTHESIS_PROFILE=quick $(BIN)/python tools/mutants.py $(MODULE) $(ARGS)
 
 bench: $(VENV)/dev  ## what it costs, beside SQLite, DuckDB and the bare disk
 	$(BIN)/python -m benchmarks $(ARGS)
@@ -70,7 +73,7 @@ release-check: $(VENV)/dev  ## build the release and use it in an empty environm
 	$(BIN)/python tools/release_check.py
 
 clean:  ## remove what was made here
-	rm -rf $(VENV) .demo dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
+	rm -rf $(VENV) .demo dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks .mutants
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Each mark stands for a set of packages in the environment; it is made anew when what is to be there changes. On Linux they are the pinned ones, checked
@@ -99,3 +102,7 @@ $(VENV)/demo: pyproject.toml $(LOCKS) | $(BIN)/python
 $(VENV)/dev: pyproject.toml $(LOCKS) | $(BIN)/python
 	@echo "installing graphstore and the tools of its tests …"
 	$(call install,dev,dev$(comma)ladybug)
+
+$(VENV)/mutants: $(VENV)/dev
+	@$(PIP) install 'coverage>=7.6'
+	@touch $@
