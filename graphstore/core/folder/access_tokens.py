@@ -69,6 +69,11 @@ def _kept(file: Path) -> str:
         token = secrets.token_urlsafe(32)
         write_all(fd, token.encode() + b"\n")
         os.fsync(fd)
+    except OSError as error:
+        file.unlink(missing_ok=True)
+        raise EngineError(
+            f"cannot write {file}: {error.strerror}. Free some space and serve the store again."
+        ) from error
     finally:
         os.close(fd)
     return token
@@ -77,7 +82,7 @@ def _kept(file: Path) -> str:
 def _checked(file: Path) -> str:
     try:
         token = own_bytes(file).decode("ascii").strip()
-        if os.name == "posix" and file.stat().st_mode & 0o077:
+        if os.name == "posix" and file.lstat().st_mode & 0o077:
             raise InvalidError(f"{file} may be read by others. Take that from them: chmod 600 {file}")
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidError(f"{file} cannot be read ({error}). Remove it: a new one is made.") from error

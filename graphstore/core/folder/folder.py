@@ -16,7 +16,6 @@ import errno
 import os
 import shutil
 import socket
-import stat
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -30,7 +29,17 @@ from graphstore.core.folder import branch_index, forgetting, index_file, rewrite
 from graphstore.core.index.gc_pause import no_collecting
 from graphstore.core.index.index import Index
 from graphstore.core.journal.branch_records import BranchRecords
-from graphstore.core.journal.files import remove_cut, remove_tree, sync_folder
+from graphstore.core.journal.files import (
+    is_alone,
+    open_new,
+    open_plain,
+    own_folder,
+    plain_bytes,
+    remove_cut,
+    remove_tree,
+    sync_folder,
+    write_all,
+)
 from graphstore.core.journal.journal import Journal
 from graphstore.core.journal.line import GENESIS
 from graphstore.core.journal.positions import Position
@@ -60,7 +69,7 @@ class Folder:
         self.path = path
         self.read_only = read_only
         self.journal = None if path is None else path / _JOURNAL
-        self.tables = None if path is None or read_only else path
+        self.tables = path if path is not None and not read_only and own_folder(path) else None
         if path is not None:
             self._fresh, self._old = path / f"{_JOURNAL}.new", path / f"{_JOURNAL}.old"
         self._lock: int | None = None
@@ -76,7 +85,10 @@ class Folder:
             raise LockedError(
                 f"{self.path} is open for writing in this process already (pid {os.getpid()}). Share that store, or close it first."
             )
-        fd = os.open(self.path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fd = open_plain(self.path / _LOCK, os.O_RDWR | os.O_CREAT, alone=True)
+        except OSError as error:
+            raise EngineError(f"cannot open {self.path / _LOCK}: {error.strerror}.") from error
         try:
             _lock(fd)
         except OSError:
@@ -131,6 +143,11 @@ class Folder:
                 notify(str(journal.torn))
         if not self.read_only:
             journal.settle()
+            if self.tables is None:
+                notify(
+                    f"{self.path} belongs to somebody else, or everybody may write it: the graph tables are kept in memory, for the engine "
+                    "that opens their files follows links."
+                )
             if self._old.exists():
                 notify(f"{self._old} could not be removed: it has what was evicted. Remove it.")
         if index.unfinished:
@@ -188,6 +205,7 @@ class Folder:
             self._keep_torn(list(forgetting.as_written(gone)))
             self._remove_copies()
             vector_file.forget(self.path, gone)
+            remove_tree(self._old)
             with journal.quiet():
                 journal.reopen()
                 self._swap()
@@ -262,7 +280,8 @@ class Folder:
                 remove_tree(folder)
         assert self.path is not None
         for file in (*self.journal.glob("*.new"), *self.path.glob("*.new")):
-            file.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # it is in the way of nothing but what wants that name
+                file.unlink()
 
     def _remove_copies(self) -> None:
         """Remove files with contents, or with places that will move."""
@@ -276,14 +295,15 @@ class Folder:
     def _remove_torn(self, names: list[bytes]) -> None:
         assert self.journal is not None
         for file in self.journal.glob("*.bin"):
-            if _may_name(file.read_bytes(), names):
+            if not is_alone(file) or _may_name(plain_bytes(file), names):
                 file.unlink()
 
     def _keep_torn(self, names: list[bytes]) -> None:
         assert self.journal is not None
         for file in self.journal.glob("*.bin"):
-            if not _may_name(file.read_bytes(), names):
-                shutil.copy2(file, self._fresh / file.name)
+            if is_alone(file) and not _may_name(torn := plain_bytes(file), names):
+                with open_new(self._fresh / file.name) as copy:
+                    write_all(copy.fileno(), torn)
 
     def replay(self, journal: Journal, upto: int | None = None) -> tuple[Index, int]:
         """The index from the journal alone; from its first `upto` transactions only. A reader looks again at what seems broken while a writer lives."""
@@ -437,6 +457,10 @@ def locate(path: str | os.PathLike[str], *, read_only: bool, create: bool) -> Fo
     if not os.fspath(path) or "\0" in os.fspath(path):
         raise InvalidError(f"{path!r} is no path. Give the name of a folder, such as 'memory.gs'.")
     try:
+        if (place / _JOURNAL).is_symlink():
+            raise InvalidError(
+                f"{place / _JOURNAL} is a symbolic link, which may lead into other files. Put the folder itself there, or mount it."
+            )
         file = place.exists() and not place.is_dir()
     except OSError as error:
         raise InvalidError(f"{place} cannot be a folder: {error.strerror}.") from None
@@ -528,13 +552,9 @@ def own_bytes(file: Path) -> bytes:
     """The bytes of a file in a store's folder. Raises OSError for a link, and for a file whose owner owns neither the folder nor this process: a folder
     may let anybody put files into it.
     """
-    fd = os.open(
-        file, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-    )
+    fd = open_plain(file, os.O_RDONLY)
     with open(fd, "rb") as source:
         found = os.fstat(fd)
-        if not stat.S_ISREG(found.st_mode):
-            raise OSError(errno.EINVAL, "is no plain file", str(file))
         if hasattr(os, "geteuid") and found.st_uid not in (os.geteuid(), file.parent.stat().st_uid):
             raise OSError(errno.EPERM, f"belongs to somebody else (user {found.st_uid})", str(file))
         return source.read()
@@ -557,7 +577,7 @@ def _lock(fd: int) -> None:
 def holder(place: Path) -> int | None:
     """The process that holds a store for writing, according to its lock; a dead one holds nothing."""
     try:
-        fd = os.open(place / _LOCK, os.O_RDONLY | os.O_CLOEXEC)
+        fd = open_plain(place / _LOCK, os.O_RDONLY)
     except OSError:
         return None
     try:

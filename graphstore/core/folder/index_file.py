@@ -16,6 +16,7 @@ from graphstore.core.index.columns import UNDO
 from graphstore.core.index.gc_pause import no_collecting
 from graphstore.core.index.index import Index
 from graphstore.core.journal.branch_records import BranchRecords
+from graphstore.core.journal.files import open_new, plain_bytes, write_all
 from graphstore.core.journal.line import SCHEMA
 from graphstore.core.journal.positions import Position
 from graphstore.values.period import instant
@@ -64,11 +65,13 @@ def write(path: Path, index: Index, position: Position, digest: str, journal_crc
     data = b"".join([_MAGIC, len(head).to_bytes(8, "little"), head, *parts])
     fresh = path.with_suffix(".new")
     with contextlib.suppress(OSError):  # without it the next open only takes longer
-        with open(fresh, "wb") as file:
-            file.write(data)
-            file.write(crc32(data).to_bytes(4, "little"))
-        fresh.replace(path)
-    fresh.unlink(missing_ok=True)
+        try:
+            with open_new(fresh) as file:
+                write_all(file.fileno(), data)
+                write_all(file.fileno(), crc32(data).to_bytes(4, "little"))
+            fresh.replace(path)
+        finally:
+            fresh.unlink(missing_ok=True)
 
 
 class Copy:
@@ -92,7 +95,7 @@ class Copy:
 def read(path: Path) -> Copy | None:
     """The copy at `path`, None when it is not whole or not for this program."""
     try:
-        changed, data = path.stat().st_mtime_ns, path.read_bytes()
+        changed, data = path.stat().st_mtime_ns, plain_bytes(path)
     except OSError:
         return None
     body = memoryview(data)[:-4]

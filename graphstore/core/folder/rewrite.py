@@ -16,7 +16,7 @@ from typing import IO, Any
 import orjson
 
 from graphstore.core.journal.branch_records import BranchRecords
-from graphstore.core.journal.files import sync_folder
+from graphstore.core.journal.files import remove_tree, sync_folder
 from graphstore.core.journal.journal import SEGMENT_BYTES, Journal
 from graphstore.core.journal.line import (
     COUNTS,
@@ -274,8 +274,8 @@ def chained(transactions: Iterable[Transaction]) -> Iterator[list[bytes]]:
 
 def write(transactions: Iterable[list[bytes]], folder: Path, generation: int) -> None:
     """Write lines as the segments of a new folder. Raises EngineError when the disk refuses; the folder is then gone again."""
-    shutil.rmtree(folder, ignore_errors=True)
     try:
+        remove_tree(folder)
         folder.mkdir()
         sink: IO[bytes] | None = None
         segment = 0
@@ -290,7 +290,9 @@ def write(transactions: Iterable[list[bytes]], folder: Path, generation: int) ->
         sync_folder(folder)
     except OSError as error:
         shutil.rmtree(folder, ignore_errors=True)
-        raise EngineError(f"cannot write {folder}: {error.strerror}. Nothing was evicted.") from error
+        raise EngineError(
+            f"cannot write {folder}: {error.strerror}. Nothing was evicted.", outcome="not kept"
+        ) from error
 
 
 def _close(sink: IO[bytes] | None) -> None:

@@ -27,7 +27,8 @@ def announce(place: Path, url: str | None) -> None:
     try:
         replace_whole(place / folder.SERVED, orjson.dumps(server, option=orjson.OPT_INDENT_2) + b"\n")
     except OSError as error:
-        raise EngineError(f"cannot write {place / folder.SERVED}: {error.strerror}.") from error
+        name = error.filename2 or error.filename or place / folder.SERVED
+        raise EngineError(f"cannot write {name}: {error.strerror}.") from error
     finally:
         os.umask(before)
 

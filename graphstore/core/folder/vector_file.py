@@ -16,7 +16,14 @@ from zlib import crc32
 
 import orjson
 
-from graphstore.core.journal.files import pwrite_all, remove_cut, replace_whole, write_all
+from graphstore.core.journal.files import (
+    is_alone,
+    open_plain,
+    pwrite_all,
+    remove_cut,
+    replace_whole,
+    write_all,
+)
 
 _MAGIC = b"graphstore vectors 1\n"
 _MOST_HEADER = 8_192
@@ -75,8 +82,8 @@ def files(folder: Path) -> list[Path]:
 
 
 def read_header(path: Path) -> Header | None:
-    """The header of a file; None when it cannot be read. Raises FileNotFoundError."""
-    with open(path, "rb") as file:
+    """The header of a file; None when it has none. Raises OSError, for a link or a pipe too."""
+    with open(open_plain(path, os.O_RDONLY), "rb") as file:
         start = file.read(_MOST_HEADER)
     stated, newline, _ = start.removeprefix(_MAGIC).partition(b"\n")
     if not start.startswith(_MAGIC) or not newline:
@@ -96,7 +103,7 @@ def _header(model: str, dimension: int) -> bytes:
 
 def read(path: Path, header: Header, start: int = 0) -> Rows:
     """The rows from `start` on. A last one that is not whole is left out."""
-    with open(path, "rb") as file:
+    with open(open_plain(path, os.O_RDONLY), "rb") as file:
         at = file.seek(max(start, header.size))
         data = memoryview(file.read())
     stride, rows, damaged, blank = header.stride, [], 0, 0
@@ -126,7 +133,7 @@ def write(path: Path, model: str, dimension: int, rows: Iterable[Row] = ()) -> H
 
 def append(path: Path, header: Header, rows: Sequence[Row]) -> int:
     """Append rows, durably. Returns the new end of the file. A half-written row at the end is overwritten. Raises OSError."""
-    fd = os.open(path, os.O_RDWR)
+    fd = open_plain(path, os.O_RDWR, alone=True)
     try:
         end = header.size + (os.fstat(fd).st_size - header.size) // header.stride * header.stride
         os.ftruncate(fd, end)
@@ -144,12 +151,12 @@ def _packed(row: Row) -> bytes:
 
 
 def forget(folder: Path, names: Iterable[str]) -> None:
-    """Blank every row of these things, and half-written rows, in the files of all models. A file without a header is removed. Raises OSError."""
+    """Blank every row of these things, and half-written rows, in the files of all models. A file without a header is removed, and so is a link. Raises OSError."""
     there = files(folder)
     gone = {_digest(name) for name in names} if there else set()
     for path in there:
         with contextlib.suppress(FileNotFoundError):
-            header = read_header(path)
+            header = read_header(path) if is_alone(path) else None
             if header is None:
                 remove_cut([path])
             else:
@@ -157,7 +164,7 @@ def forget(folder: Path, names: Iterable[str]) -> None:
 
 
 def _blank(path: Path, header: Header, gone: set[bytes]) -> None:
-    fd = os.open(path, os.O_RDWR)
+    fd = open_plain(path, os.O_RDWR, alone=True)
     try:
         size, stride, touched = os.fstat(fd).st_size, header.stride, False
         end = header.size + (size - header.size) // stride * stride

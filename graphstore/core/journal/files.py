@@ -105,6 +105,24 @@ def plain_bytes(name: Path) -> bytes:
         return source.read()
 
 
+def own_folder(path: Path) -> bool:
+    """Whether nobody else may put files into a folder: it is this user's, and not everybody may write it."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return True
+    return not hasattr(os, "geteuid") or (found.st_uid == os.geteuid() and not found.st_mode & stat.S_IWOTH)
+
+
+def is_alone(name: Path) -> bool:
+    """Whether a name is that of a plain file without another name, or of nothing."""
+    try:
+        found = name.lstat()
+    except FileNotFoundError:
+        return True
+    return stat.S_ISREG(found.st_mode) and found.st_nlink == 1
+
+
 def sync_folder(path: Path) -> None:
     """Make the names in a folder durable."""
     fd = os.open(path, os.O_RDONLY)
@@ -141,18 +159,17 @@ def remove_cut(names: Iterable[Path]) -> None:
     """Remove files, truncated first: a process that has them open would keep their space and contents otherwise. Of a link only the name goes."""
     for name in names:
         with contextlib.suppress(FileNotFoundError):
-            found = name.lstat()
-            if stat.S_ISREG(found.st_mode) and found.st_nlink == 1:
+            if is_alone(name):
                 os.truncate(name, 0)
             name.unlink()
 
 
 def remove_tree(path: Path) -> None:
     """Remove a folder and all in it, or what else has that name; of a link only the name goes. Raises OSError."""
-    if path.is_symlink() or path.is_file():
-        path.unlink()
-    elif path.exists():
+    if path.is_dir() and not path.is_symlink():
         rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def write_all(fd: int, data: bytes) -> None:
@@ -183,7 +200,7 @@ def read_at(fd: int, offset: int, length: int) -> bytes:
 def free_name(name: Path) -> Path:
     count = 1
     free = name
-    while free.exists():
+    while os.path.lexists(free):
         count += 1
         free = name.with_name(f"{name.stem}-{count}{name.suffix}")
     return free

@@ -32,6 +32,8 @@ from graphstore.core.journal.files import (
     Moves,
     Torn,
     free_name,
+    open_new,
+    open_plain,
     pwrite_all,
     read_at,
     replaced,
@@ -142,8 +144,11 @@ class Journal:
     # ------------------------------------------------------------------ files
 
     def _create(self, path: Path) -> None:
-        path.mkdir(parents=True, exist_ok=True)
-        if not self._name(0).exists():
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise EngineError(f"cannot make {path}: {error.strerror}. Nothing was made.") from error
+        if not os.path.lexists(self._name(0)):
             try:
                 self._new_segment(0)
             except OSError as error:
@@ -158,8 +163,9 @@ class Journal:
         return self.path / f"{segment + 1:08}.jsonl"
 
     def _new_segment(self, segment: int) -> None:
-        fd = os.open(self._name(segment), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+        fd = open_plain(self._name(segment), os.O_WRONLY | os.O_CREAT, alone=True)
         try:
+            os.ftruncate(fd, 0)  # what an append that failed left
             write_all(fd, header(segment + 1))
             os.fsync(fd)
         finally:
@@ -170,11 +176,19 @@ class Journal:
     def _file(self, segment: int) -> IO[bytes]:
         while len(self._files) <= segment:
             number = len(self._files)
-            mode = "r+b" if self._writer else "rb"
-            file = open(self._name(number), mode, buffering=0)  # noqa: SIM115 - kept open on purpose
+            file = self._opened(self._name(number))
             self._files.append(file)
             self._generations.append(_generation(file, number))
         return self._files[segment]
+
+    def _opened(self, name: Path) -> IO[bytes]:
+        try:
+            fd = open_plain(name, os.O_RDWR if self._writer else os.O_RDONLY)
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise EngineError(f"cannot open {name}: {error.strerror}.") from error
+        return open(fd, "r+b" if self._writer else "rb", buffering=0)
 
     def segments(self) -> int:
         """How many segment files there are. Raises DamageError when one between them is missing."""
@@ -330,11 +344,12 @@ class Journal:
             return
         name = Path(self.torn.file)
         begin = name.stat().st_size - self.torn.size
-        fd = os.open(name, os.O_RDWR)
+        fd = open_plain(name, os.O_RDWR, alone=begin == 0)
         try:
             if self.torn.size:
                 aside = free_name(name.with_name(f"{name.stem}-torn-{begin}.bin"))
-                aside.write_bytes(read_at(fd, begin, self.torn.size))
+                with open_new(aside) as file:
+                    write_all(file.fileno(), read_at(fd, begin, self.torn.size))
                 self.torn.aside = str(aside)
             os.ftruncate(fd, begin)
             if begin == 0:
@@ -786,7 +801,7 @@ class Journal:
             fresh = replaced(name, data)
         except OSError as error:
             raise EngineError(
-                f"cannot write {name} anew: {error.strerror}. What was forgotten is not shown any more, but its content is still in "
+                f"cannot write {name} anew: {error.strerror}{f' ({error.filename})' if error.filename else ''}. What was forgotten is not shown any more, but its content is still in "
                 "that file. Free some space and open the store again: that finishes it.",
                 outcome="kept",
             ) from error

@@ -106,6 +106,10 @@ class Shelf:
         except FileNotFoundError:
             self._header, self._seen = None, (0, 0)
             return
+        except OSError as error:
+            self._header, self._seen = None, (0, 0)
+            self._notice(f"cannot read {self._path}: {error.strerror}. Its vectors are made anew.")
+            return
         self._header, self.dimension = header, header.dimension
         self.add(found.rows)
         self._seen = (stat.st_ino, found.end)
@@ -120,8 +124,11 @@ class Shelf:
             return
         assert self._path is not None
         self._notice(f"{self._path} was damaged or of another model: its vectors are made anew.")
-        disk.remove([self._path])
         self._header, self._seen = None, (0, 0)
+        try:
+            disk.remove([self._path])
+        except OSError as error:
+            self._notice(f"cannot remove {self._path}: {error.strerror}.")
 
     def keep(self, rows: Sequence[disk.Row], others: Callable[[], list[disk.Row]]) -> None:
         """Write rows into the file. If there is none, `others` gives the rows that memory already has. When the disk refuses, that is only reported."""

@@ -8,6 +8,7 @@ back in them, and what is written is written one statement at a time.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from importlib.metadata import version
@@ -20,6 +21,7 @@ import pyarrow.compute as pc
 from graphstore.core.index.columns import Mark
 from graphstore.core.index.gc_pause import no_collecting
 from graphstore.core.index.index import Index
+from graphstore.core.journal.files import open_plain
 from graphstore.core.journal.journal import Journal
 from graphstore.core.journal.positions import Position
 from graphstore.core.tables.arrow_tables import (
@@ -720,7 +722,7 @@ def _line_ends(journal: Journal, end: Any, digest: str) -> bool:
         return False
     segment, stop = end
     seen = b""
-    with open(journal.path / f"{segment + 1:08}.jsonl", "rb") as source:
+    with open(open_plain(journal.path / f"{segment + 1:08}.jsonl", os.O_RDONLY), "rb") as source:
         while stop > 0 and b"\n" not in seen[:-1]:
             start = max(0, stop - (1 << 16))
             source.seek(start)

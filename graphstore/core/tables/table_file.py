@@ -5,6 +5,7 @@ When the two do not agree (deleted, left dirty by a crash, damaged, of another e
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from zlib import crc32
 
 import orjson
 
-from graphstore.core.journal.files import remove_cut, replace_whole
+from graphstore.core.journal.files import is_alone, open_plain, plain_bytes, remove_cut, replace_whole
 from graphstore.errors import EngineError
 
 TABLES, NOTE = "graph.kuzu", "graph.json"
@@ -32,12 +33,12 @@ class GraphFile:
     @property
     def absent(self) -> bool:
         """Whether there is nothing of either."""
-        return not (self._note.exists() or self.path.exists())
+        return not (os.path.lexists(self._note) or self._files())
 
     def note(self, engine: str, schema: int) -> dict[str, Any]:
         """What was noted when the file was closed well, by this engine and schema. Raises Unusable."""
         try:
-            note = orjson.loads(self._note.read_bytes())
+            note = orjson.loads(plain_bytes(self._note))
         except (OSError, orjson.JSONDecodeError):
             note = None
         if not isinstance(note, dict):
@@ -52,6 +53,8 @@ class GraphFile:
 
     def fault(self, note: dict[str, Any]) -> str:
         """What is wrong with the file itself; empty when it is as it was noted."""
+        if not all(map(is_alone, self._files())):  # the engine opens them itself
+            return f"{TABLES} is a link, or no plain file"
         leftover = self.path.with_name(f"{TABLES}.wal")
         if leftover.exists() and leftover.stat().st_size:
             return "they were not closed well"
@@ -68,8 +71,16 @@ class GraphFile:
         self._write({"clean": True, **note, **self._looks()})
 
     def remove(self) -> None:
-        """Remove the file and what the engine left beside it."""
-        remove_cut(self.path.parent.glob(f"{TABLES}*"))
+        """Remove the file and what the engine left beside it. Raises EngineError when the disk refuses, for a folder of that name too."""
+        try:
+            remove_cut(self._files())
+        except OSError as error:
+            raise EngineError(
+                f"cannot remove {error.filename or self.path}: {error.strerror}. Remove it: the tables are made anew."
+            ) from error
+
+    def _files(self) -> list[Path]:
+        return sorted(self.path.parent.glob(f"{TABLES}*"))
 
     def room(self) -> str:
         """How much room is left, in brackets."""
@@ -77,7 +88,7 @@ class GraphFile:
 
     def _looks(self) -> dict[str, int]:
         total = 0
-        with open(self.path, "rb") as source:
+        with open(open_plain(self.path, os.O_RDONLY), "rb") as source:
             while data := source.read(1 << 22):
                 total = crc32(data, total)
         return {"size": self.path.stat().st_size, "checksum": total}
@@ -87,5 +98,5 @@ class GraphFile:
             replace_whole(self._note, orjson.dumps(note, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS))
         except OSError as error:
             raise EngineError(
-                f"cannot write {self._note}: {error.strerror}. The journal is not concerned."
+                f"cannot write {error.filename2 or error.filename or self._note}: {error.strerror}. The journal is not concerned; free some space, or remove what has that name."
             ) from error

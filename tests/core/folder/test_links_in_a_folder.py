@@ -1,0 +1,232 @@
+"""A folder that somebody else prepared: behind no name of it is any file touched, and nothing waits for a pipe."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+import graphstore
+from graphstore import EngineError, GraphStoreError, InvalidError
+from graphstore.core.folder import access_tokens, folder, server_file, vector_file
+from graphstore.memory import Memory
+from tests.support.embedding import Concepts
+
+pytestmark = pytest.mark.in_process("prepares the files beneath it")
+
+PRECIOUS = b"what took years to write\n" * 400
+NAMES = (
+    "lock", "index.bin", "index.new", "graph.kuzu", "graph.kuzu.wal", "graph.kuzu.shadow", "graph.json", "graph.json.new", "VECTORS",
+    "VECTORS.new", "server.json", "server.json.new", "token", "token-read", "journal", "journal/00000001.jsonl", "journal/00000002.jsonl",
+    "journal/00000001.jsonl.new", "journal/00000001-torn-9.bin", "journal.new", "journal.old",
+)  # fmt: skip
+MATTERS = {
+    "lock",
+    "journal",
+    "journal/00000001.jsonl",
+    "journal/00000002.jsonl",
+}  # without these no store is opened
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with every file that a store may have."""
+    path = tmp_path_factory.mktemp("template") / "memory.gs"
+    with graphstore.open(path) as store:
+        memory = Memory(store, Concepts())
+        for text in ("the car is red", "a cat sleeps"):
+            memory.remember(text, layer="soul", source="SOUL.md")
+        memory.recall("truck", 1)
+        for number in range(300):
+            store.add_node("fact", {"n": number}, id=f"fact-{number}")
+        store.query_tables("MATCH (n:Node) RETURN count(*)")
+    access_tokens.kept(path)
+    server_file.announce(path, "http://127.0.0.1:1")
+    assert {"index.bin", "graph.kuzu", "graph.json", "token", "server.json"} <= {
+        each.name for each in path.iterdir()
+    }
+    assert vector_file.files(path)
+    return path
+
+
+@contextmanager
+def at_most(seconds: int) -> Iterator[None]:
+    """An alarm that ends what waits for ever."""
+
+    def waited(*_: object) -> None:
+        raise TimeoutError("it waits")
+
+    before = signal.signal(signal.SIGALRM, waited)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def to_a_file(name: Path, aside: Path) -> None:
+    name.symlink_to(aside / "precious.txt")
+
+
+def to_a_folder(name: Path, aside: Path) -> None:
+    name.symlink_to(aside / "precious", target_is_directory=True)
+
+
+def to_nothing(name: Path, aside: Path) -> None:
+    name.symlink_to(aside / "not-there")
+
+
+def a_second_name(name: Path, aside: Path) -> None:
+    os.link(aside / "precious.txt", name)
+
+
+def a_pipe(name: Path, aside: Path) -> None:
+    os.mkfifo(name)
+
+
+def a_folder(name: Path, aside: Path) -> None:
+    name.mkdir()
+    (name / "inside.txt").write_bytes(PRECIOUS)
+
+
+KINDS = (to_a_file, to_a_folder, to_nothing, a_second_name, a_pipe, a_folder)
+
+
+def every_use(path: Path) -> list[GraphStoreError]:
+    """Whatever writes or reads a file of a store, one after the other. Gives what was refused."""
+    refused: list[GraphStoreError] = []
+
+    def tried(work: Callable[[], object]) -> None:
+        try:
+            work()
+        except GraphStoreError as error:
+            refused.append(error)
+
+    def write() -> None:
+        with graphstore.open(path) as store:
+            tried(lambda: store.add_node("fact", {"n": -1}))
+            tried(lambda: store.query_tables("MATCH (n:Node) RETURN count(*)"))
+            tried(lambda: Memory(store, Concepts()).remember("a dog barks", layer="soul", source="SOUL.md"))
+            tried(lambda: Memory(store, Concepts()).recall("truck", 1))
+            tried(lambda: store.erase("fact-1", reason="asked for"))
+            tried(lambda: store.evict(ids=["fact-2"], keep_audit=False))
+            tried(lambda: store.add_node("fact", {"n": -2}))
+            tried(lambda: store.query_tables("MATCH (n:Node) RETURN count(*)"))
+
+    def read() -> None:
+        with graphstore.open(path, read_only=True) as store:
+            tried(store.nodes)
+            tried(lambda: store.query_tables("MATCH (n:Node) RETURN count(*)"))
+            tried(lambda: Memory(store, Concepts()).recall("truck", 1))
+            tried(store.refresh)
+
+    tried(read)
+    tried(write)
+    tried(read)
+    tried(lambda: graphstore.verify(path))
+    tried(lambda: access_tokens.kept(path))
+    tried(lambda: access_tokens.shown(path))
+    tried(lambda: server_file.announce(path, "http://127.0.0.1:1"))
+    tried(lambda: folder.serving(path, 0.0))
+    tried(lambda: server_file.is_held(path))
+    tried(lambda: server_file.withdraw(path))
+    return refused
+
+
+def listed(aside: Path) -> dict[str, bytes | None]:
+    return {
+        str(each.relative_to(aside)): None if each.is_dir() else each.read_bytes()
+        for each in aside.rglob("*")
+    }
+
+
+def prepared(
+    template: Path, tmp_path: Path, name: str, kind: Callable[[Path, Path], None]
+) -> tuple[Path, Path, Path]:
+    path, aside = tmp_path / "memory.gs", tmp_path / "aside"
+    shutil.copytree(template, path)
+    (aside / "precious").mkdir(parents=True)
+    for file in ("precious.txt", "precious/00000001.jsonl", "precious/old.new", "precious/of-mine.bin"):
+        (aside / file).write_bytes(PRECIOUS)
+    there = path / name.replace("VECTORS", vector_file.files(path)[0].name)
+    if there.is_dir():
+        shutil.rmtree(there)
+    else:
+        there.unlink(missing_ok=True)
+    kind(there, aside)
+    return path, aside, there
+
+
+def trial(template: Path, tmp_path: Path, name: str, kind: Callable[[Path, Path], None]) -> None:
+    path, aside, there = prepared(template, tmp_path, name, kind)
+    before = listed(aside)
+    with at_most(60):
+        refused = every_use(path)
+    assert before == listed(aside)
+    told = " ".join(map(str, refused))
+    if name in MATTERS:
+        assert str(there) in told or "no store" in told or "missing" in told or "other things" in told, told
+    elif kind is not a_folder and not name.startswith("token"):
+        assert [] == refused
+    else:
+        assert not refused or there.name in told, told
+    if kind is a_folder and not name.startswith("journal"):  # an old journal goes with all that is in it
+        assert PRECIOUS == (there / "inside.txt").read_bytes()
+    if name not in MATTERS and kind is not a_folder:
+        with graphstore.open(path) as store:
+            assert "erased" == store.inspect("fact-1").node.standing
+            assert store.verify().ok
+
+
+@pytest.mark.parametrize(
+    "name", ["lock", "graph.kuzu", "graph.json.new", "index.new", "VECTORS", "journal/00000001-torn-9.bin"]
+)
+def test_behind_a_link_nothing_is_touched(template, tmp_path, name):
+    trial(template, tmp_path, name, to_a_file)
+
+
+@pytest.mark.parametrize("name", ["lock", "graph.json", "index.bin", "VECTORS", "journal/00000001.jsonl"])
+def test_nothing_waits_for_a_pipe(template, tmp_path, name):
+    trial(template, tmp_path, name, a_pipe)
+
+
+@pytest.mark.rest
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("name", NAMES)
+def test_every_name_may_be_anything(template, tmp_path, name, kind):
+    trial(template, tmp_path, name, kind)
+
+
+def test_a_journal_behind_a_link_is_refused_by_name(template, tmp_path):
+    path, _, there = prepared(template, tmp_path, "journal", to_a_folder)
+    for read_only in (False, True):
+        with pytest.raises(InvalidError, match="symbolic link") as caught:
+            graphstore.open(path, read_only=read_only)
+        assert str(there) in str(caught.value)
+
+
+def test_a_lock_with_a_second_name_is_refused_by_name(template, tmp_path):
+    path, _, there = prepared(template, tmp_path, "lock", a_second_name)
+    with pytest.raises(EngineError, match="hard link") as caught:
+        graphstore.open(path)
+    assert str(there) in str(caught.value)
+    there.unlink()
+    with graphstore.open(path) as store:
+        assert store.verify().ok
+
+
+def test_in_a_folder_that_everybody_may_write_the_tables_are_in_memory(template, tmp_path):
+    path = tmp_path / "memory.gs"
+    shutil.copytree(template, path)
+    path.chmod(0o777)
+    with graphstore.open(path) as store:
+        assert any("kept in memory" in notice for notice in store.notices)
+        (path / "graph.kuzu").unlink()
+        assert 302 == store.query_tables("MATCH (n:Node) RETURN count(*) AS n").single()["n"]
+    assert not (path / "graph.kuzu").exists()
