@@ -50,6 +50,16 @@ Souls = Annotated[
     list[Path] | None,
     typer.Option("--soul", metavar="FOLDER", help="Index the files an agent lives by (may be repeated)."),
 ]
+Files = Annotated[
+    Path | None,
+    typer.Option(
+        "--files",
+        metavar="FOLDER",
+        exists=True,
+        file_okay=False,
+        help="Calls may name files below it. [none]",
+    ),
+]
 ShowToken = Annotated[bool, typer.Option("--show-token", help="Print the tokens, and end.")]
 
 
@@ -64,6 +74,7 @@ def serve(
     sync: Syncs = None,
     soul: Souls = None,
     embed: Embed = None,
+    files: Files = None,
     show_token: ShowToken = False,
 ) -> None:
     """Serve a store over HTTP: many processes read and write it. Its tokens are made when it is served first, in its folder."""
@@ -93,7 +104,7 @@ def serve(
 
     run.serve(
         store,
-        listening=run.Listening(host, port, tuple(allow_host or ()), tuple(allow_origin or ())),
+        listening=run.Listening(host, port, tuple(allow_host or ()), tuple(allow_origin or ()), files=files),
         read_only=read_only,
         prepared=prepared,
         report=common.say,

@@ -123,7 +123,7 @@ def _lines_of(log: Path) -> int:
 def _keep_retention(store: GraphStore, log: Path, warnings: list[str]) -> int | None:
     """Make the retention of the log's configuration the store's own; gives the days that are kept now."""
     kept: int | None = store.retention["days"]
-    config = _config_of(log)
+    config = config_of(log)
     if config is None:
         return kept
     try:
@@ -142,7 +142,7 @@ def _keep_retention(store: GraphStore, log: Path, warnings: list[str]) -> int | 
     return days
 
 
-def _config_of(log: Path) -> Path | None:
+def config_of(log: Path) -> Path | None:
     """The configuration beside the log, or in the folder that holds its `.gasoline` or `history`."""
     folder = log.absolute().parent
     while True:

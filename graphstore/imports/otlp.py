@@ -87,7 +87,7 @@ def import_otlp(store: Store, source: str | Path | bytes, *, progress: Progress 
     Raises InvalidError for what holds no traces at all.
     """
     name = "bytes" if isinstance(source, bytes) else Path(source).name
-    data = source if isinstance(source, bytes) else Path(source).read_bytes()
+    data = source if isinstance(source, bytes) else _read(Path(source))
     reading = _Reading(name)
     importing = _Import(store, reading)
     with store.transaction(reason=f"imported from {name}"):
@@ -189,6 +189,15 @@ class _Reading:
             self.damage(line, str(error))
             return False
         return True
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except (OSError, ValueError) as error:
+        raise InvalidError(
+            f"there is no file {str(path)!r} that can be read: {getattr(error, 'strerror', None) or error}. Give an OTLP file."
+        ) from None
 
 
 def _documents(data: bytes) -> tuple[list[tuple[int, Json]], list[tuple[int, str]]]:

@@ -5,7 +5,9 @@ What cannot be sent is refused here, with what to do instead.
 
 from __future__ import annotations
 
+import math
 import os
+from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date, datetime, timedelta
 from pathlib import Path
@@ -32,7 +34,7 @@ def arguments(call: Call, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> d
             given[name] = check(call, name, value)
     for name in call.files & given.keys():
         if isinstance(given[name], str | os.PathLike):
-            given[name] = str(Path(given[name]).expanduser().absolute())
+            given[name] = _carried(call, Path(given[name]).expanduser().absolute())
     for name in NOT_SENT & given.keys():
         if given.pop(name) is not None and name != "progress":
             raise InvalidError(
@@ -138,10 +140,75 @@ _SORTS: dict[str, Callable[[Call, str, Any], Any]] = {
 }  # fmt: skip
 
 
+_MOST_CARRIED = 20 << 20  # bytes of files that are sent in one call; the server takes a body of a third more
+_WANTED = {
+    "imports.import_git": ".git/**/*",
+    "sessions.ingest": "**/*.jsonl",
+    "pi_brain.import_pi_brain": "**/*.json",
+    "memory.index_soul": "*.md",
+}
+"""What of a folder a call reads, where it is not all."""
+
+
+def _carried(call: Call, path: Path) -> Any:
+    """A file or folder of this side as it is sent, for a call that reads it. What is not here, or too large, is named: it may lie where the server is."""
+    if call.scope == "read" or call.name == "timeline.record_message":
+        return str(path)
+    try:
+        if path.is_file():
+            if call.name == "gasoline.import_gasoline" and (found := _with_configuration(path)):
+                return found
+            if path.stat().st_size <= _MOST_CARRIED:
+                return {"name": str(path), "base64": _encoded(path)}
+        elif path.is_dir():
+            files = _files_in(call, path)
+            if sum(file.stat().st_size for file in files) <= _MOST_CARRIED:
+                sent = {file.relative_to(path).as_posix(): _encoded(file) for file in files}
+                return {"name": str(path), "files": sent}
+    except OSError as error:
+        raise InvalidError(f"{str(path)!r} cannot be read: {error.strerror}.") from None
+    return str(path)
+
+
+def not_sent(call: Call, given: Mapping[str, Any], message: str) -> str:
+    """The message of a refusal; with the path that was named because nothing could be sent."""
+    named = [path for name in call.files - {"media_path"} if isinstance(path := given.get(name), str)]
+    if not named or "--files" not in message:
+        return message
+    most = f"{_MOST_CARRIED >> 20} MB"
+    return f"there is no file or folder {named[0]!r} here, or it is larger than {most}; and {message}"
+
+
+def _with_configuration(log: Path) -> Any:
+    """A Gasoline log that has a configuration, as the folder that both are in."""
+    from graphstore.imports.gasoline import config_of
+
+    config = config_of(log)
+    if config is None or log.stat().st_size > _MOST_CARRIED:
+        return None
+    files = {file.relative_to(config.parent).as_posix(): _encoded(file) for file in (log, config)}
+    return {"name": str(config.parent), "files": files}
+
+
+def _files_in(call: Call, folder: Path) -> list[Path]:
+    wanted = _WANTED.get(call.name, "**/*")
+    if call.name == "imports.import_git" and not (folder / ".git").is_dir():
+        wanted = "**/*"
+    return [file for file in sorted(folder.glob(wanted)) if file.is_file() and not file.is_symlink()]
+
+
+def _encoded(file: Path) -> str:
+    return b64encode(file.read_bytes()).decode()
+
+
 def body(call: Call, given: Mapping[str, Any]) -> bytes:
     """The arguments as the body of a request. Raises InvalidError naming the one that JSON cannot hold."""
     try:
-        return orjson.dumps(given, default=_sendable, option=orjson.OPT_PASSTHROUGH_DATETIME)
+        found = orjson.dumps(given, default=_sendable, option=orjson.OPT_PASSTHROUGH_DATETIME)
+        if b"null" in found:  # what is not finite would be null
+            for name, value in given.items():
+                _refuse_not_finite(name, value, value)
+        return found
     except TypeError:
         pass
     for name, value in given.items():
@@ -155,6 +222,16 @@ def body(call: Call, given: Mapping[str, Any]) -> bytes:
                 raise cause from None
             raise InvalidError(f"{name} {value!r} of {call.name} is not JSON: {error}.") from None
     raise InvalidError(f"the arguments of {call.name} are not JSON. Give text as the names of fields.")
+
+
+def _refuse_not_finite(name: str, whole: Any, value: Any) -> None:
+    if isinstance(value, float) and not math.isfinite(value):
+        if value is whole:
+            raise InvalidError(f"{name} {value!r} is out of range. Give a finite number.")
+        raise InvalidError(f"{name} is not JSON: it holds {value!r}. Numbers are finite.")
+    if isinstance(value, dict | list | tuple):
+        for each in value.values() if isinstance(value, dict) else value:
+            _refuse_not_finite(name, whole, each)
 
 
 def _sendable(value: Any) -> Any:

@@ -139,6 +139,11 @@ class Call:
         )  # fmt: skip
 
     @cached_property
+    def needed(self) -> frozenset[str]:
+        """Those that a request must have. Without the path of a file that a read writes, the answer is the file."""
+        return self.required - self.files if self.scope == "read" else self.required
+
+    @cached_property
     def positional(self) -> tuple[str, ...]:
         """Those that may be given by place; one that is left out for `*more` too."""
         return tuple(
@@ -175,10 +180,12 @@ class Call:
         """The types of the parameters as JSON Schema, by name."""
         named: dict[str, parameter_types.Schema] = {name: {"type": "object"} for name in MODELS}
         named |= {name: {"enum": sorted(words)} for name, words in FUNCTIONS.items()}
-        return {
+        found = {
             name: parameter_types.of(each, self.hints[name], self.sorts.get(name, ""), named)
             for name, each in self.parameters.items()
         }
+        sent = parameter_types.optional if self.scope == "read" else parameter_types.with_files
+        return found | {name: sent(found[name]) for name in self.files - {"media_path"}}
 
     @cached_property
     def _checks(self) -> Mapping[str, parameter_types.Check]:
@@ -395,8 +402,8 @@ def prepare(call: Call, args: Mapping[str, Any]) -> dict[str, Any]:
         checked["params"] = codec.untagged(checked.pop("tagged"))
     if call.any != "unknown" and not checked.keys() <= names:
         raise InvalidError.choice(f"argument of {call.name}", min(checked.keys() - names), names)
-    if not call.required <= checked.keys():
-        missing = ", ".join(sorted(call.required - checked.keys()))
+    if not call.needed <= checked.keys():
+        missing = ", ".join(sorted(call.needed - checked.keys()))
         raise InvalidError(f"{call.name} misses {missing}. Arguments: {', '.join(names) or 'none'}.")
     for name in call._checks.keys() & checked.keys():
         call._checks[name](name, checked[name])

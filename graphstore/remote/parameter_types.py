@@ -38,6 +38,29 @@ _FLAT: dict[Any, Schema] = {
     Change: {"type": "object"},
     bytes: {"type": "object", "properties": {"base64": {"type": "string"}}, "required": ["base64"], "additionalProperties": False},
 }  # fmt: skip
+_DATA: Schema = {"type": "string", "description": "The bytes in base64."}
+FILES: Schema = {
+    "anyOf": [
+        {
+            "type": "object",
+            "description": "A file that is sent in the call.",
+            "properties": {"name": {"type": "string"}, "base64": _DATA},
+            "required": ["name", "base64"],
+            "additionalProperties": False,
+        },
+        {
+            "type": "object",
+            "description": "A folder that is sent in the call: its files by their paths.",
+            "properties": {
+                "name": {"type": "string"},
+                "files": {"type": "object", "additionalProperties": _DATA},
+            },
+            "required": ["name", "files"],
+            "additionalProperties": False,
+        },
+    ]
+}
+"""What may stand for the path of a file or folder that is read."""
 _NAMED: dict[str, Schema] = {
     "Branch": {"type": "string"},
     "Memory": {"type": "boolean"},
@@ -65,6 +88,16 @@ def of(each: inspect.Parameter, hint: Any, sort: str, named: Mapping[str, Schema
     if each.default not in (each.empty, None, ()) and isinstance(each.default, str | int | float):
         return {**found, "default": each.default}
     return found
+
+
+def with_files(schema: Schema) -> Schema:
+    """The schema of a path, or of a file that is sent in its place."""
+    return _one_of([schema, FILES])
+
+
+def optional(schema: Schema) -> Schema:
+    """The schema of what may be null as well."""
+    return _one_of([schema, _FLAT[NoneType]])
 
 
 def _of_event(hint: Any) -> Schema:
@@ -196,9 +229,11 @@ def _refuse(name: str, value: Any, schema: Schema) -> None:
         text_of(name, value, empty=True)
     if words == ["JSON object"]:
         an_object(name, value)
-    if "maximum" in schema and isinstance(value, int | float):
-        least, most = schema["minimum"], schema["maximum"]
-        raise InvalidError(f"{name} {brief(value)} is out of range. Give a number from {least} to {most}.")
+    if words == ["true or false"]:
+        raise InvalidError(f"{name} {brief(value)} is neither true nor false. Give true or false.")
+    if words in (["number"], ["whole number"]):
+        span = f" from {schema['minimum']} to {schema['maximum']}" if "maximum" in schema else ""
+        raise InvalidError(f"{name} {brief(value)} is out of range. Give a {words[0]}{span}.")
     raise InvalidError(f"{name} {brief(value)} is no {' or '.join(words)}. Give {_given(words)}.")
 
 

@@ -19,9 +19,12 @@ from graphstore.core.tables.workers import Allowance
 from graphstore.errors import EngineError, GraphStoreError, InvalidError
 from graphstore.remote import calls as contract
 from graphstore.remote.calls import Call
+from graphstore.server import places
 from graphstore.server.group_commit import Patience, Serving, Turn
 from graphstore.server.metrics import Metrics
+from graphstore.server.places import Download, Places
 from graphstore.server.requests import Apart, Bodies, Refused, Response
+from graphstore.values import reach
 from graphstore.values.models import Recorded
 from graphstore.values.period import iso
 
@@ -79,9 +82,17 @@ class Calling:
     """A store and those who ask it. Made within the event loop that its answers belong to."""
 
     def __init__(
-        self, store: GraphStore, limits: Limits, patience: Patience, metrics: Metrics, *, read_only: bool
+        self,
+        store: GraphStore,
+        limits: Limits,
+        patience: Patience,
+        metrics: Metrics,
+        *,
+        read_only: bool,
+        files: Places | None = None,
     ) -> None:
         self.store, self.limits, self.metrics, self.read_only = store, limits, metrics, read_only
+        self.places = files or Places()
         self._loop = asyncio.get_running_loop()
         self._apart = ExitStack()
         self._workers = self._apart.enter_context(store._queries_apart(Allowance(seconds=limits.query)))
@@ -187,6 +198,15 @@ class Calling:
         if turn.error is not None:
             raise turn.error
 
+    def _run(self, call: Call, reader: Reader, args: dict[str, Any], line: Store) -> Any:
+        """What a call gives; it reads and writes no files but those it may name. A Download where it wrote one for who asks."""
+        if call.files:
+            return places.run(self.places, lambda given: contract.run(call, reader, given, line), call, args)
+        if "." not in call.name:  # a room may read the files that its things name
+            return contract.run(call, reader, args, line)
+        with reach.held_to(*self.places.folders):
+            return contract.run(call, reader, args, line)
+
     async def write(self, call: Call, args: dict[str, Any], apart: Apart, kind: bytes) -> Response:
         """Do a call that writes."""
         if self.read_only:
@@ -198,11 +218,11 @@ class Calling:
         def work() -> bytes:
             line = store if apart.branch is None else store.on(apart.branch)
             if author is None or author == line._author:
-                return encode(contract.run(call, line, args, line))
+                return encode(self._run(call, line, args, line))
             with line._writer:
                 before, line._author = line._author, author
                 try:
-                    return encode(contract.run(call, line, args, line))
+                    return encode(self._run(call, line, args, line))
                 finally:
                     line._author = before
 
@@ -227,7 +247,7 @@ class Calling:
                 line.transaction(author=author, reason=reason) if apart.transaction is None else line._verb()
             )
             with block:
-                values = _each(line, prepared)
+                values = _each(self._run, line, prepared)
                 if ids:
                     return encode([_id_of(value) for value in values])
                 return b"[" + b",".join([encode(value) for value in values]) + b"]"
@@ -263,7 +283,12 @@ class Calling:
                 reader = line._pinned(valid, tx)  # exactly this coordinate, whatever is written meanwhile
             # the next write may have the present instant: the answer names one that no write can have any more
             tx = min(tx, line._last_tx)
-        body = encoder(kind)(contract.run(call, reader, args, line))
+        value = self._run(call, reader, args, line)
+        if isinstance(value, Download):
+            return Response(
+                200, value.body, (*_coordinate(valid, tx), (b"graphstore-answer", value.answer)), value.kind
+            )
+        body = encoder(kind)(value)
         return Response(200, body, _coordinate(valid, tx), kind)
 
     async def read(self, call: Call, args: dict[str, Any], apart: Apart, kind: bytes) -> Response:
@@ -471,10 +496,10 @@ def _prepared(number: int, each: Any) -> tuple[int, Call, dict[str, Any]]:
         raise type(error)(f"call {number}, {name}: {error}") from None
 
 
-def _each(line: Store, prepared: Prepared) -> Iterator[Any]:
+def _each(run: Callable[..., Any], line: Store, prepared: Prepared) -> Iterator[Any]:
     for number, call, args in prepared:
         try:
-            value = contract.run(call, line, args, line)
+            value = run(call, line, args, line)
         except GraphStoreError as error:
             raise type(error)(f"call {number}, {call.name}: {error} Nothing of the batch was kept.") from None
         yield value

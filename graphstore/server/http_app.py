@@ -34,8 +34,8 @@ from graphstore.server.group_commit import Patience
 from graphstore.server.metrics import KIND as METRICS
 from graphstore.server.metrics import Metrics, gauges_of
 from graphstore.server.openapi import described
+from graphstore.server.places import Places
 from graphstore.server.requests import (
-    LOOPBACK,
     Apart,
     ClientGone,
     Gate,
@@ -66,7 +66,6 @@ _PAGE = {
     "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
     "x-content-type-options": "nosniff",
 }
-_FORWARDED = frozenset({b"forwarded", b"x-forwarded-for", b"x-real-ip", b"via"})
 _OF_WRITES = ("branch", "author", "transaction")
 _CHUNK = 1 << 18
 _AT_ONCE = (
@@ -88,10 +87,12 @@ class Door:
         patience: Patience,
         gate: Gate,
         read_only: bool,
+        files: Places | None = None,
     ) -> None:
         self.inner = inner
         self._store, self._tokens = store, tokens
         self._limits, self._patience, self._gate, self._read_only = limits, patience, gate, read_only
+        self._files = files or Places()
         self._calls: dict[str, Call] = {path_of(call): call for call in calls.CALLS.values()}
         self._others: dict[tuple[str, str], Callable[..., Awaitable[Response | None]]] = {
             ("GET", "/health"): self._health,
@@ -116,7 +117,12 @@ class Door:
     async def open(self) -> AsyncIterator[Calling]:
         """Answers calls within the block. At its end nothing is being written any more; the store stays open."""
         self.calling = Calling(
-            self._store, self._limits, self._patience, self.metrics, read_only=self._read_only
+            self._store,
+            self._limits,
+            self._patience,
+            self.metrics,
+            read_only=self._read_only,
+            files=self._files,
         )
         self.calling.looks.append(self.heads.look)
         try:
@@ -228,7 +234,7 @@ class Door:
             return await self._posted(call, scoped, asked, headers, scope, receive)
         if method in ("GET", "HEAD") and call.scope == "read":
             args = calls.from_query(call, list(asked.others))
-            self._check_files(call, args, scoped, headers, scope)
+            self._files.check(call, args, scoped, get=True)
             return await self._calling().read(call, args, asked, kind_of(headers.get(b"accept", b"")))
         raise Refused(405, f"{method} {scope['path']}: ask by POST, with the arguments as a JSON object.")
 
@@ -248,7 +254,7 @@ class Door:
         if b"if-match" in headers:
             args = _expecting(call, args, headers[b"if-match"])
         if call.files:
-            self._check_files(call, args, scoped, headers, scope)
+            self._files.check(call, args, scoped)
         if asked.transaction is not None:
             self._holders[scope["client"]] = asked.transaction
         if call.scope == "read":
@@ -257,21 +263,6 @@ class Door:
         if request is None:
             return await calling.write(call, args, asked, kind)
         return await calling.once(request, lambda: calling.write(call, args, asked, kind))
-
-    def _check_files(
-        self, call: Call, args: dict[str, Any], scoped: str, headers: Headers, scope: Scope
-    ) -> None:
-        """A path is one on this machine: only who is on it, and may write, may name one. Rows instead of a path are the caller's own."""
-        named = sorted(name for name in call.files & args.keys() if isinstance(args[name], str))
-        if not named:
-            return
-        client = scope.get("client")
-        far = client is not None and client[0] not in LOOPBACK
-        if far or not _FORWARDED.isdisjoint(headers):  # a proxy on this machine asks for others
-            raise Refused(
-                403, f"{named[0]} names a file on the server's machine. Ask from there, or send the contents."
-            )
-        _want_write(scoped, f"{call.name}, which touches files here,")
 
     def _calling(self) -> Calling:
         assert self.calling is not None
@@ -321,7 +312,7 @@ class Door:
             raise InvalidError.choice("argument", min(unknown), ("calls", "author", "reason"))
         body["calls"] = prepared(body.get("calls"))
         for _, call, args in body["calls"]:
-            self._check_files(call, args, scoped, headers, scope)
+            self._files.check(call, args, scoped)
         kind = kind_of(headers.get(b"accept", b""))
         request = _request(scope["path"], headers)
         if request is None:
@@ -444,12 +435,13 @@ def app(
     hosts: Iterable[str] = (),
     origins: Iterable[str] = (),
     read_only: bool = False,
+    files: Path | None = None,
     started: Callable[[Calling], contextlib.AbstractAsyncContextManager[None]] | None = None,
 ) -> Door:
     """The ASGI app that serves a store: the `Door` before a Starlette app, `inner`. It does not close the store.
 
     `tokens=None` lets everybody do everything: for tests, and where something else keeps the door. `hosts` and `origins`: those let in beside this machine's own.
-    `started`: what goes on beside the answers while it serves.
+    `files`: the folder that paths of calls are below; without one no call names a file. `started`: what goes on beside the answers while it serves.
     """
 
     @contextlib.asynccontextmanager
@@ -478,6 +470,7 @@ def app(
         patience=patience or Patience(),
         gate=Gate(hosts, origins),
         read_only=read_only or store.read_only,
+        files=Places(files),
     )
     return door
 

@@ -80,7 +80,7 @@ def _operation(call: Call, method: str) -> dict[str, Any]:
         _in_query(name, {"type": "string", "description": ""}, _APART.get(name, "The author."), False)
         for name in names
     ]
-    operation = {
+    operation: dict[str, Any] = {
         "tags": [call.name.rpartition(".")[0] or call.on],
         "summary": _first_sentence(call.doc),
         "description": call.doc,
@@ -95,9 +95,11 @@ def _operation(call: Call, method: str) -> dict[str, Any]:
         "parameters": parameters,
         "security": [{"token": []}],
     }
+    if call.scope == "read" and call.files:
+        operation["responses"]["200"]["content"] |= {"application/*": {"schema": {}}}
     if method == "get":
         parameters += [
-            _in_query(name, _schema(call, name), "", name in call.required) for name in call.parameters
+            _in_query(name, _schema(call, name), "", name in call.needed) for name in call.parameters
         ]
         return operation
     body: dict[str, Any] = {
@@ -105,7 +107,7 @@ def _operation(call: Call, method: str) -> dict[str, Any]:
         "properties": {name: _schema(call, name) for name in call.parameters},
         "additionalProperties": call.any is not None,
     }
-    needed = [name for name in call.parameters if name in call.required]
+    needed = [name for name in call.parameters if name in call.needed]
     if needed:
         body["required"] = needed
     operation["requestBody"] = {"required": bool(needed), "content": {"application/json": {"schema": body}}}

@@ -40,7 +40,7 @@ _FOLLOW = 0.25  # seconds between two looks of a reader at the journal
 
 @dataclass(frozen=True, slots=True)
 class Listening:
-    """Where a server listens and who is let in."""
+    """Where a server listens, who is let in, and the folder that paths of calls are below."""
 
     host: str = "127.0.0.1"
     port: int = PORT
@@ -48,6 +48,7 @@ class Listening:
     origins: tuple[str, ...] = ()
     limits: Limits = field(default_factory=Limits)
     patience: Patience = field(default_factory=Patience)
+    files: Path | None = None
 
 
 def serve(
@@ -103,6 +104,7 @@ def serve(
             hosts=(*listening.hosts, listening.host),
             origins=listening.origins,
             read_only=read_only,
+            files=listening.files,
             started=beside,
         )
         gc.freeze()  # what was opened lives as long as the server: no need to look through it again and again

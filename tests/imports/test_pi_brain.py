@@ -527,7 +527,7 @@ def test_what_a_boundary_says_has_the_names_of_each_side(store, tmp_path):
 
 
 def test_no_folder_is_refused(store, tmp_path):
-    with pytest.raises(InvalidError, match="there is no folder"):
+    with pytest.raises(InvalidError, match=r"there is no (file or )?folder"):
         import_pi_brain(store, tmp_path / "none")
 
 

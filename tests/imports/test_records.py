@@ -436,7 +436,7 @@ def test_mapping_files_in_toml_and_json(clock, table, tmp_path):
         ("m.toml", "id = ", "no TOML"),
         ("m.json", "{", "no JSON"),
         ("m.json", "[]", "no table of settings"),
-        ("none.toml", None, "cannot be read"),
+        ("none.toml", None, "cannot be read|there is no file"),
     ],
 )
 def test_a_mapping_file_that_cannot_be_read_is_named(store, table, tmp_path, name, text, message):

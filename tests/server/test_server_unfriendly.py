@@ -6,7 +6,6 @@ import re
 import socket
 import time
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
@@ -177,33 +176,6 @@ def test_text_beyond_ascii_may_stand_in_an_address(disk_store, wire):
     disk_store.add_node("fact", {}, id="größe")
 
     assert "größe" == wire.get("/node?id=gr%C3%B6%C3%9Fe")["id"]
-
-
-# ---------------------------------------------------------------- files of the server's machine
-
-
-def asked_from(address: str, wire: Wire, path: str, body: Any) -> int:
-    """The status of what a proxy on this machine asks for somebody at an address."""
-    status, _, _ = wire.ask("POST", path, body, X_Forwarded_For=address)
-    return status
-
-
-def test_a_proxy_does_not_make_a_stranger_one_of_this_machine(wire, tmp_path):
-    rows = tmp_path / "rows.csv"
-    rows.write_text("name\nada\n")
-    told = {"path": str(rows), "mapping": {"id": "name"}}
-
-    assert 403 == asked_from("203.0.113.9", wire, "/imports/import_csv", told)
-    assert 403 == asked_from("203.0.113.9", wire, "/batch", {"calls": [["imports.import_csv", told]]})
-    assert 403 == asked_from("203.0.113.9", wire, "/otlp/export_otlp", {"path": str(tmp_path / "out.json")})
-    assert not (tmp_path / "out.json").exists()
-
-
-def test_a_batch_names_files_only_where_a_call_may(disk_store, tmp_path):
-    told = {"calls": [["otlp.export_otlp", {"path": str(tmp_path / "out.json")}]]}
-    with serve_in_thread(disk_store, limits=SMALL) as url:
-        assert 403 == asked_from("203.0.113.9", Wire(url), "/batch", told)
-        assert 200 == Wire(url).ask("POST", "/batch", told)[0]
 
 
 # ---------------------------------------------------------------- where there is no network

@@ -38,6 +38,7 @@ from graphstore.sessions.transcripts.lines import (
     format_of,
 )
 from graphstore.sessions.transcripts.steps import Answered, Call, Spending, Step, Took, steps
+from graphstore.values import reach
 from graphstore.values.models import Json, Value
 from graphstore.values.period import MICROSECOND, instant, moment
 
@@ -201,7 +202,7 @@ class Transcript:
 
     def _opened(self) -> BinaryIO:
         try:
-            return open(self.path, "rb", buffering=_NEAR)
+            return reach.opened(self.path, _NEAR)
         except OSError as error:
             raise EngineError(f"{self.path} was read and cannot be opened now: {error}") from None
 
@@ -262,10 +263,10 @@ def read(
 
 
 def _reading(path: Path, progress: Progress | None) -> tuple[Reading, Header, int]:
-    if not path.is_file():
+    if not reach.is_file(path):
         raise InvalidError(f"there is no session file at {str(path)!r}. Give a .jsonl file.")
     warnings = Warnings()
-    with open(path, "rb", buffering=BLOCK) as file:
+    with reach.opened(path, BLOCK) as file:
         reading = READINGS[format_of(file)](path, warnings)
         lines = Lines(file, os.fstat(file.fileno()).st_size, warnings, progress)
         take = reading.take
@@ -288,7 +289,7 @@ def _parent_of(path: Path, header: Header, given: str | Path | None) -> tuple[Re
     beside = path.parent / named.replace("\\", "/").rpartition("/")[2]
     for place in (Path(named), beside):
         try:
-            if place.is_file() and not place.samefile(path):
+            if reach.is_file(place) and not place.samefile(path):
                 found, header_of, _ = _reading(place, None)
                 return found, header_of
         except (OSError, ValueError):  # a name that no file can have

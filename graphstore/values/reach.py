@@ -1,0 +1,102 @@
+"""Which files may be read: any, unless reading is held to some folders, as it is for calls that come from another process.
+
+Below such a folder no symbolic link is followed, and only regular files are opened. Each part of a path is opened from the one before, so that nobody
+can put a link in its place between the look and the reading.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from io import BufferedReader
+from pathlib import Path
+from types import MappingProxyType
+from typing import cast
+
+_names: ContextVar[Mapping[Path, str]] = ContextVar("names", default={})  # noqa: B039 - never changed
+_folders: ContextVar[tuple[Path, ...] | None] = ContextVar("folders", default=None)
+_PLAIN = os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+
+
+@contextmanager
+def held_to(*folders: Path, names: Mapping[Path, str] = MappingProxyType({})) -> Iterator[None]:
+    """Within the block this thread reads only what is below these folders: of none, nothing. They are absolute, and without links themselves.
+
+    `names`: what copies are called, by their paths.
+    """
+    before, named = _folders.set(folders), _names.set(names)
+    try:
+        yield
+    finally:
+        _folders.reset(before)
+        _names.reset(named)
+
+
+def called(path: Path) -> str:
+    """What a file is known by: its path, and of a copy that of what was copied."""
+    for copy, name in _names.get().items():
+        if path == copy:
+            return name
+        if copy in path.parents:
+            return f"{name.rstrip('/')}/{path.relative_to(copy).as_posix()}"
+    return str(path)
+
+
+def is_file(path: Path) -> bool:
+    """Whether there is a file that may be read."""
+    if _folders.get() is None:
+        return path.is_file()
+    try:
+        with opened(path):
+            return True
+    except (OSError, ValueError):
+        return False
+
+
+def opened(path: Path, buffering: int = -1) -> BufferedReader:
+    """A file, opened to read. Raises OSError: PermissionError for one that is out of reach."""
+    folders = _folders.get()
+    if folders is None:
+        return cast(BufferedReader, open(path, "rb", buffering=buffering))
+    for folder in folders:
+        if (parts := parts_below(folder, path)) is not None:
+            fd = below(folder, parts)
+            try:
+                if not stat.S_ISREG(os.fstat(fd).st_mode):
+                    raise PermissionError(f"{path} is no regular file")
+                return cast(BufferedReader, os.fdopen(fd, "rb", buffering=buffering))
+            except BaseException:
+                os.close(fd)
+                raise
+    raise PermissionError(f"{path} is out of reach")
+
+
+def parts_below(folder: Path, path: Path) -> tuple[str, ...] | None:
+    """The names that lead from a folder to a path, which may be relative to it; None where it does not lie below by its name."""
+    try:
+        parts = path.relative_to(folder).parts if path.is_absolute() else path.parts
+    except ValueError:
+        return None
+    return None if ".." in parts or any("\0" in part for part in parts) else parts
+
+
+def below(folder: Path | int, parts: tuple[str, ...]) -> int:
+    """A descriptor of what these names lead to from a folder: a regular file or a folder, and no link on the way. Raises OSError."""
+    if isinstance(folder, int):
+        at = os.dup(folder)
+    else:
+        at = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for name in parts:
+            looked = os.stat(name, dir_fd=at, follow_symlinks=False).st_mode
+            if not (stat.S_ISREG(looked) or stat.S_ISDIR(looked)):  # to open a device may do something
+                raise PermissionError(f"{name} is neither a file nor a folder")
+            at, before = os.open(name, _PLAIN, dir_fd=at), at
+            os.close(before)
+        return at
+    except BaseException:
+        os.close(at)
+        raise
