@@ -502,6 +502,29 @@ def test_an_open_store_notices_on_verify_what_happened_to_its_journal(broken):
         assert [good.count(b"\n", 0, at) + 1] == [problem.line for problem in found.problems][:1]
 
 
+def test_a_journal_cut_off_under_an_open_store_is_an_error_of_what_needs_the_rest(tmp_path):
+    path = tmp_path / "memory.gs"
+    with graphstore.open(path) as store, store.transaction():
+        for number in range(3000):
+            store.add_node("fact", {"n": number, "pad": "x" * 700}, id=f"n{number}")
+    with graphstore.open(path) as store:
+        seen = store.as_of()
+        assert {"n": 2999, "pad": "x" * 700} == seen.node("n2999").content
+        os.truncate(journal(path), 500_000)
+
+        for ask in (
+            lambda: seen.node("n1500"),
+            lambda: store.node("n2400"),
+            lambda: store.add_node("fact", {"n": 0}, id="one-more"),
+            lambda: list(store.nodes()),
+        ):
+            with pytest.raises(DamageError, match=r"00000001.jsonl (ends after 500000 of .*cut it off|line \d+: it has no end)"):
+                ask()
+        assert 0 == store.node("n0").content["n"]
+        assert 500_000 == journal(path).stat().st_size
+        assert not store.verify().ok
+
+
 def test_a_missing_segment_is_not_an_empty_store(broken):
     """Copies without a journal are no store: opening must not begin a new history over them."""
     shutil.rmtree(broken / "journal")

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import mmap
 import os
 import threading
 import time
@@ -66,7 +65,9 @@ from graphstore.core.journal.positions import (
 from graphstore.errors import DamageError, EngineError
 
 SEGMENT_BYTES = 64 << 20
-_REMAP_BYTES = 1 << 20
+_BLOCK = 15  # the journal is kept in memory in blocks of 32 KiB
+_WITHIN = (1 << _BLOCK) - 1
+_BLOCKS = 2_048  # so many of them, 64 MiB
 _CHUNK = 1 << 22
 _CELL = 5  # bodies that begin in the same 32 bytes are checked together
 _AROUND = 1 << 12  # bytes read around a body, in which most lines end
@@ -103,7 +104,7 @@ class Journal:
         self._memory_lines: list[tuple[dict[str, Any], list[bytes], int]] = []
         self._files: list[IO[bytes]] = []
         self._generations: list[int] = []  # of the files that are open
-        self._maps: dict[int, tuple[mmap.mmap, int]] = {}
+        self._blocks: dict[int, bytes] = {}  # by place; not mapped: a file may be cut off under a map
         self._checked: dict[int, bytearray] = {}  # by segment and cell: bodies held against their hash
         self._broken: str | None = (
             None  # why nothing may be written any more before the store is opened again
@@ -274,6 +275,8 @@ class Journal:
             return
         segment, at = segment_of(place), place.pos
         data = read_at(self._file(segment).fileno(), place.pos & OFFSET, place.length)
+        if len(data) < place.length:
+            self._refuse_cut(segment, (place.pos & OFFSET) + place.length)
         for raw in data.split(b"\n")[:-1]:
             try:
                 head, _, spans = check(raw)
@@ -403,15 +406,16 @@ class Journal:
         return orjson.loads(self.raw(pos, length))  # type: ignore[no-any-return]
 
     def raw(self, pos: int, length: int) -> bytes:
-        """The bytes of the body at a place."""
+        """The bytes of the body at a place. Raises DamageError when the file ends before, or they do not match their hash."""
         segment, offset = pos >> SHIFT, pos & OFFSET
         if self.path is None:
             return self._memory[offset]
-        mapped = self._maps.get(segment)
-        if mapped is not None and offset + length <= mapped[1]:
-            found = mapped[0][offset : offset + length]
+        block = self._blocks.get(pos >> _BLOCK)
+        at = pos & _WITHIN
+        if block is not None and at + length <= len(block):
+            found = block[at : at + length]
         else:
-            found = self._unmapped(segment, offset, length)
+            found = self._unread(pos, segment, offset, length)
         try:
             if self._checked[segment][offset >> _CELL]:
                 return found
@@ -462,13 +466,32 @@ class Journal:
         for offset in offsets:
             marks[offset >> _CELL] = 1
 
-    def _unmapped(self, segment: int, offset: int, length: int) -> bytes:
+    def _unread(self, pos: int, segment: int, offset: int, length: int) -> bytes:
         fd = self._file(segment).fileno()
-        mapped = self._maps.get(segment)
-        limit = self.end.offset if segment == self.end.segment else os.fstat(fd).st_size
-        if limit - (mapped[1] if mapped else 0) >= _REMAP_BYTES and offset + length <= limit:
-            self._maps[segment] = (mmap.mmap(fd, limit, access=mmap.ACCESS_READ), limit)
-        return read_at(fd, offset, length)
+        at = offset & _WITHIN
+        if at + length <= 1 << _BLOCK and self._is_written(segment, (offset | _WITHIN) + 1):
+            block = read_at(fd, offset - at, 1 << _BLOCK)
+            if len(block) > _WITHIN:
+                if len(self._blocks) >= _BLOCKS:
+                    self._blocks = {}
+                self._blocks[pos >> _BLOCK] = block
+            found = block[at : at + length]
+        else:
+            found = read_at(fd, offset, length)
+        if len(found) < length:
+            self._refuse_cut(segment, offset + length)
+        return found
+
+    def _is_written(self, segment: int, offset: int) -> bool:
+        """Whether the bytes before this offset do not change any more."""
+        return segment < self.end.segment or offset <= self.end.offset
+
+    def _refuse_cut(self, segment: int, wanted: int) -> NoReturn:
+        size = os.fstat(self._file(segment).fileno()).st_size
+        raise DamageError(
+            f"{self._name(segment)} ends after {size} of at least {wanted} bytes: another process cut it off. Nothing was changed. "
+            "Restore a dump or a backup."
+        )
 
     # ------------------------------------------------------------------ writing
 
@@ -536,6 +559,8 @@ class Journal:
 
     def _commit(self, segment: int, offset: int, parts: list[bytes]) -> None:
         fd = self._file(segment).fileno()
+        if os.lseek(fd, 0, os.SEEK_END) < offset:
+            self._refuse_cut(segment, offset)
         try:
             pwrite_all(fd, b"".join(parts), offset)
         except BaseException as error:
@@ -672,7 +697,7 @@ class Journal:
 
     def _cut_to(self, end: Position) -> bool:
         """Durably remove what is after `end`. False, and the journal is broken, when the disk refuses."""
-        self._maps.clear()  # not closed: another thread may be reading one; the last reader frees it
+        self._blocks = {}
         self._checked.clear()
         try:
             later = range(self.segments() - 1, end.segment, -1)
@@ -728,9 +753,7 @@ class Journal:
             while at < stop:
                 data = os.pread(fd, min(_CHUNK, stop - at), at)
                 if not data:
-                    raise DamageError(
-                        f"{self._name(segment)} ends after {at} of {stop} bytes: another process cut it off. Restore a backup."
-                    )
+                    self._refuse_cut(segment, stop)
                 yield data
                 at += len(data)
 
@@ -759,7 +782,7 @@ class Journal:
                 os.fdatasync(self._file(self.end.segment).fileno())
             except OSError as error:
                 self._not_durable(error)
-        self._maps.clear()
+        self._blocks = {}
         self._let_go(0)
         if self._syncer is not None and self._broken:
             raise EngineError(self._broken, outcome="unknown")
@@ -808,10 +831,8 @@ class Journal:
         self._files[segment].close()
         self._files[segment] = fresh
         self._generations[segment] += 1
+        self._blocks = {}
         self._checked.pop(segment, None)
-        self._maps.pop(
-            segment, None
-        )  # not closed: another thread may be reading it; the last reader frees it
         try:
             sync_folder(name.parent)
         except (
@@ -888,7 +909,7 @@ class Journal:
 
     def reopen(self) -> None:
         """Close the files, so that the next read opens those that are there now."""
-        self._maps.clear()
+        self._blocks = {}
         self._checked.clear()
         self._let_go(0)
         self.start_at(Position(0, 0), GENESIS)
