@@ -26,7 +26,6 @@ class Index(Columns):
     def __init__(self) -> None:
         super().__init__()
         self._committed: Mark | None = None
-        self._undone = 0  # how often a pending change was rolled back
 
     # ------------------------------------------------------------------ state
 
@@ -38,11 +37,6 @@ class Index(Columns):
     def pending(self) -> bool:
         """Whether an open transaction has changed something."""
         return self._committed is not None and self._committed != self.lengths()
-
-    @property
-    def undone(self) -> int:
-        """How often a pending change was rolled back."""
-        return self._undone
 
     def begin(self) -> Mark:
         """Begin pending changes, until `keep` or `undo`."""
@@ -57,7 +51,6 @@ class Index(Columns):
     def undo(self, mark: Mark, *, open_still: bool = False) -> None:
         """Cut everything back to `mark`. With `open_still` the transaction goes on from there."""
         cut_back(self, mark)
-        self._undone += 1
         if not open_still:
             self._committed = None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from itertools import pairwise
 
 import pytest
 
@@ -441,3 +442,43 @@ def test_further_periods_are_the_same_through(tmp_path, clock: Clock, door: str)
     with graphstore.open(tmp_path / "s.gs", clock=clock) as again:
         assert expected == again.link_history("a", "uses", "b")
         assert again.verify().ok
+
+
+# ---------------------------------------------------------------------- what a search or a message must not miss
+
+
+def test_a_ladder_of_continuations_is_looked_through_once(store: GraphStore) -> None:
+    rungs = [[f"{side}-{at}" for side in ("left", "right")] for at in range(24)]
+    store.bulk_load(
+        nodes=[{"id": id, "kind": "fact"} for pair in rungs for id in pair],
+        versions=[{"node_id": id, "valid_from": "2026-01-01"} for pair in rungs for id in pair],
+        links=[
+            {"source": new, "kind": "continuation", "target": old}
+            for lower, upper in pairwise(rungs)
+            for new in upper
+            for old in lower
+        ],
+    )
+    with pytest.raises(ConflictError, match="would close a cycle"):
+        store.link("left-0", "continuation", "left-23")
+    store.add_node("fact", {}, id="aside", valid_from="2026-01-01")
+    store.add_node("fact", {}, id="top", valid_from="2026-01-01")
+    store.link("top", "continuation", "aside")
+    store.link("aside", "continuation", "right-23")
+
+
+def test_a_link_that_is_there_explicitly_is_not_said_as_inferred(facts: GraphStore) -> None:
+    one, two = (node.id for node in facts.nodes()[:2])
+    facts.link(one, "related_to", two)
+    with pytest.raises(ConflictError, match="confidence 'explicit', not 'inferred'"):
+        facts.link(one, "related_to", two, confidence="inferred")
+
+
+def test_what_was_corrected_does_not_come_back_with_what_superseded_it(store: GraphStore) -> None:
+    store.add_node("fact", {}, id="wrong", valid_from="2026-01-01")
+    store.add_node("fact", {}, id="next", valid_from="2026-01-15", supersedes="wrong")
+    store.add_node("fact", {}, id="right", valid_from="2026-01-01", corrects="wrong")
+    store.retract("next", reason="a slip")
+
+    for valid in ("2026-01-10", "2026-01-20"):
+        assert "retracted" == store.as_of(valid=valid).inspect("wrong").node.standing

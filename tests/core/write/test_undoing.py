@@ -129,3 +129,15 @@ def test_it_is_in_the_journal_like_all_else(tmp_path: Path, clock: Clock) -> Non
         with graphstore.open(path, clock=clock) as again:
             assert told == (again.node("one"), again.versions("one"))
             assert again.verify().ok
+
+
+def test_what_was_undone_is_not_what_was_written_last(store: GraphStore, clock: Clock) -> None:
+    store.add_node("fact", {"n": 1}, id="one", valid_from="2026-01-01", valid_to="2026-01-10")
+    clock.move(days=1)
+    store.revise("one", {"n": 2}, valid_from="2026-01-20", valid_to="2026-01-22")
+    store.undo(store.changes()[-1], reason="a slip")
+    clock.move(days=1)
+    store.retract("one", reason="never")
+
+    gone = store.inspect("one").node
+    assert ("retracted", 1, {"n": 1}) == (gone.standing, gone.number, gone.content)
