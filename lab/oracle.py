@@ -98,11 +98,11 @@ MACHINES: dict[str, type[Histories]] = {
 TURNS = ("index", "tables", "index", "branches", "http", "index", "ladybug", "merges")
 
 
-def batch(name: str, number: str, programs: int, steps: int) -> None:
-    """So many programs of a machine, drawn by a seed. Raises what the comparison raises, with the shortest program that shows it."""
+def batch(name: str, number: str, programs: int, steps: int, *, shrink: bool = False) -> None:
+    """So many programs of a machine, drawn by a seed. Raises what the comparison raises, with the program; `shrink`: the shortest one that shows it."""
     chosen = settings(
         max_examples=programs, stateful_step_count=steps, deadline=None, database=None, print_blob=False,
-        phases=(Phase.generate, Phase.shrink), suppress_health_check=list(HealthCheck),
+        phases=(Phase.generate, Phase.shrink) if shrink else (Phase.generate,), suppress_health_check=list(HealthCheck),
     )  # fmt: skip
     machine = type(MACHINES[name].__name__, (MACHINES[name],), {})  # the seed is kept on the class
     run_state_machine_as_test(seed(number)(machine), settings=chosen)
@@ -112,7 +112,7 @@ def main(arguments: list[str]) -> int:
     """Batches until so many operations were compared, or the time is over. Returns 1 when anything was found."""
     said = argparse.ArgumentParser(prog="python -m lab oracle")
     said.add_argument(
-        "--operations", type=int, default=1_000_000, help="verbs told and answers compared, together"
+        "--operations", type=float, default=float("inf"), help="verbs told and answers compared, together"
     )
     said.add_argument("--minutes", type=float, default=float("inf"))
     said.add_argument(
@@ -121,6 +121,7 @@ def main(arguments: list[str]) -> int:
     said.add_argument("--only", nargs="*", choices=list(MACHINES), default=None)
     said.add_argument("--programs", type=int, default=20, help="of a batch")
     said.add_argument("--steps", type=int, default=80, help="of a program, at most")
+    said.add_argument("--shrink", action="store_true", help="look for the shortest program that shows a find")
     told = said.parse_args(arguments)
     number = told.seed or str(secrets.randbelow(10**9))
     turns = told.only or [turn for turn in TURNS if turn != "ladybug" or importlib.util.find_spec("ladybug")]
@@ -128,11 +129,13 @@ def main(arguments: list[str]) -> int:
     while COUNTS.total() < told.operations and time.monotonic() - start < told.minutes * 60:
         one = number if number.count("-") == 2 else f"{turns[done % len(turns)]}-{number}-{done}"
         name = one.partition("-")[0]
-        before, began = COUNTS.total(), time.monotonic()
+        kept, before, began = COUNTS.copy(), COUNTS.total(), time.monotonic()
         try:
-            batch(name, one, told.programs, told.steps)
+            batch(name, one, told.programs, told.steps, shrink=told.shrink)
         except Exception:
             found += 1
+            COUNTS.clear()  # looking for the shortest program tells much the same again and again
+            COUNTS.update(kept)
             print(f"FOUND by --seed {one}:\n{traceback.format_exc()[-6000:]}", flush=True)
         done += 1
         took = time.monotonic() - began
