@@ -193,6 +193,7 @@ class Oracle:
         self.author = author  # of the present transaction
         self.nodes: dict[str, Row] = {}
         self.events: dict[str, Row] = {}
+        self.born: dict[str, datetime | None] = {}  # when each was told first
         for table in TABLES:
             setattr(self, table, [])
         self.stood: dict[tuple[Any, ...], Any] = {}  # standings that were asked for since the last verb
@@ -447,6 +448,7 @@ class Oracle:
         gives_way = (*supersedes, *corrects)
         span = (span[0], valid_to or self._next_value(held, span[0], gives_way))
         self.nodes[id] = slot
+        self.born[id] = self.block
         same = {"tags": tags, "trigger": "initial", "source": source, "text": text, "look": None}
         self._describe(self._description(id, 1, content, **same), span)
         made = []
@@ -988,6 +990,7 @@ class Oracle:
         if id in self.nodes or id in self.events:
             raise Undecided("an event id that is known")
         at = occurred_at or self.block
+        self.born[id] = self.block
         self.events[id] = {"id": id, "type": type, "description": description, "source": source}
         self._write(self.lives, {"id": id, "source": source, "author": self.author})
         self._write(self.occurrences, {"id": id, "at": at})
@@ -1060,9 +1063,7 @@ class Oracle:
             raise Refused(ConflictError)
         self._guard([*self._as_left("rows", tx), *self._as_left("lives", tx)])
         self._guard_links(self._as_left("links", tx))
-        stored = [*self.rows, *self.lives]
-        before = {row["id"] for row in stored if row["tx_from"] < tx}
-        born = {row["id"] for row in stored if row["tx_from"] == tx} - before
+        born = {id for id in (*self.nodes, *self.events) if self.born[id] == tx}
         for name in TABLES:
             table = getattr(self, name)
             closed = [row for row in table if row["tx_to"] == tx]
@@ -1119,7 +1120,7 @@ class Oracle:
         """The same beliefs once more; what is told to one from here on does not reach the other."""
         fresh = Oracle(self.clock, self.store_author)
         fresh._load(copy.deepcopy(self._save()))
-        fresh.numbers, fresh.undos = dict(self.numbers), list(self.undos)
+        fresh.numbers, fresh.undos, fresh.born = dict(self.numbers), list(self.undos), dict(self.born)
         fresh.last, fresh.handed, fresh.made = self.last, self.handed, self.made
         fresh.seq = fresh.forked = self.seq
         return fresh

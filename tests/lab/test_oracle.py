@@ -20,7 +20,7 @@ def test_a_batch_tells_and_compares(name):
     oracle.batch(name, f"{name}-1-0", 2, 15)
 
     assert oracle.COUNTS["verbs told"] > 5
-    assert oracle.COUNTS["answers compared"] > 500
+    assert oracle.COUNTS["answers compared"] > 100
 
 
 def test_a_batch_is_known_by_its_seed():
