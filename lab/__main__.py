@@ -1,7 +1,7 @@
 """`python -m lab --minutes 10 --seed 1 --only kill fault`: rounds until the time is over; prints what was done, and what was found with its seed.
 
-`python -m lab fuzz journal --minutes 1`: a fuzzer of journal, dump, imports, wire or mcp. `python -m lab oracle --operations 1000000`: random programs
-beside the oracle.
+`python -m lab fuzz journal --minutes 1`: a fuzzer of journal, dump, imports, wire, mcp or cypher. `python -m lab oracle --operations 1000000`: random
+programs beside the oracle.
 """
 
 from __future__ import annotations

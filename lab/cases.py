@@ -26,6 +26,7 @@ import graphstore
 from graphstore import GraphStoreError, events
 from graphstore.core.journal import journal
 from lab import end_with_parent
+from lab.cypher import text_of
 from lab.fuzz import changed
 
 Case = Callable[[str], tuple[str, str]]
@@ -383,6 +384,52 @@ def _exchanged(port: int, sent: bytes) -> bytes:
     return got
 
 
+def cypher_case(folder: Path) -> Case:
+    """A text of Cypher to a server, with the read token: it is answered or refused in its time, and the server goes on."""
+    store = folder / "memory.gs"
+    told(store)
+    server, port = _serving(store)
+    allowed = 2.0
+
+    def ask(call: str, cypher: str) -> tuple[int, Any]:
+        token = (store / "token-read").read_text().strip()
+        line = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+        with contextlib.closing(line):
+            body = json.dumps({"cypher": cypher})
+            line.request("POST", f"/{call}?seconds={allowed}", body, {"Authorization": f"Bearer {token}"})
+            answer = line.getresponse()
+            return answer.status, json.loads(answer.read())
+
+    def case(seed: str) -> tuple[str, str]:
+        nonlocal server, port
+        chance = random.Random(seed)
+        call = chance.choice(("query", "query", "query_tables"))
+        text = text_of(chance)
+        began = time.monotonic()
+        try:
+            status, value = ask(call, text)
+        except (OSError, http.client.HTTPException) as error:
+            what = f"{call} {text[:600]!r}: {error!r}; the server {'lives' if server.poll() is None else 'ended'}"
+            server.kill()
+            server.wait()
+            server, port = _serving(store)
+            return ("found", what)
+        took = time.monotonic() - began
+        if took > allowed + 15:  # a process may have to start, and its graph to be made
+            return ("found", f"{call} {text[:600]!r} took {took:.1f} s")
+        if status == 200:
+            return ("answered", "")
+        said = str(value.get("message") or value)
+        if status >= 500 or value.get("error") not in ("QueryError", "InvalidError"):
+            return ("found", f"{call} {text[:600]!r}: {status} {value}")
+        for sign, word in (("ended the engine", "ended a process"), ("stopped", "stopped"), ("allowed", "too much"), ("memory", "memory")):  # fmt: skip
+            if sign in said:
+                return (word, "")
+        return REFUSED
+
+    return case
+
+
 def mcp_case(folder: Path) -> Case:
     """Lines that an agent sends, changed: the process lives, and answers the next question."""
     store = folder / "agent.gs"
@@ -480,6 +527,7 @@ def main() -> None:
         "imports": imports_case,
         "wire": wire_case,
         "mcp": mcp_case,
+        "cypher": cypher_case,
     }[target](folder)
     for line in sys.stdin:
         try:

@@ -22,7 +22,7 @@ from pathlib import Path
 from lab import end_with_parent
 
 HERE = Path(__file__).parents[1]
-TARGETS = ("journal", "dump", "imports", "wire", "mcp")
+TARGETS = ("journal", "dump", "imports", "wire", "mcp", "cypher")
 PATIENCE = 60.0  # seconds a case may take
 
 

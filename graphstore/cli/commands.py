@@ -111,7 +111,7 @@ def _query(asked: Asked) -> Any:
     for warning in found.warnings:
         common.say(f"warning: {warning}", err=True)
     columns, rows = found.columns, found.tuples()
-    listed = [dict(zip(columns, row, strict=True)) for row in rows]
+    listed = found.legible()
 
     def show() -> None:
         from graphstore.cli import printing

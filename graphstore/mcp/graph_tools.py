@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from decimal import Decimal
 from functools import partial
 from operator import itemgetter
 from typing import Annotated, Any, Literal
@@ -14,6 +13,7 @@ from pydantic import Field
 from graphstore.core.read.view import View
 from graphstore.core.tables.engine import time_limit
 from graphstore.core.tables.guard import refuse_limits
+from graphstore.core.tables.result import legible
 from graphstore.core.tables.texts import text as query_text
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.events import report as log
@@ -55,7 +55,7 @@ from graphstore.mcp.read_tools import RESTS
 from graphstore.topics import topics
 from graphstore.values import content_diff as differences
 from graphstore.values.models import Event, Node, Version, words
-from graphstore.values.period import instant, iso, moment
+from graphstore.values.period import moment
 
 _CELL = 2_000  # characters of a text in a row
 _SAMPLE = 50
@@ -240,7 +240,7 @@ class Graph:
         with time_limit(self._desk.query_seconds):
             result = question.view.query(query, **(params or {}))
         shown = _Cells()
-        rows = [tuple(shown.cell(value) for value in row) for row in result.tuples()]
+        rows = [tuple(shown.cell(legible(value)) for value in row) for row in result.tuples()]
         if "order by" not in " ".join(query.lower().split()):
             rows.sort(
                 key=lambda row: orjson.dumps(row, default=str)
@@ -490,12 +490,8 @@ class _Cells:
                 self.cut += 1
                 return value[:_CELL] + "…"
             return value
-        if value is None or isinstance(value, (bool, int, float)):
-            return value
         if isinstance(value, dict):
-            return {str(name): self.cell(each) for name, each in value.items()}
-        if isinstance(value, (list, tuple, set)):
+            return {name: self.cell(each) for name, each in value.items()}
+        if isinstance(value, list):
             return [self.cell(each) for each in value]
-        if isinstance(value, Decimal):
-            return int(value) if value == int(value) else float(value)
-        return iso(instant(value)) if hasattr(value, "tzinfo") and value.tzinfo else str(value)
+        return value

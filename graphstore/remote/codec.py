@@ -46,7 +46,7 @@ def plain(value: Any) -> bytes:
 
 def _legible(value: Any) -> Any:
     if isinstance(value, Result):
-        return {"columns": value.columns, "rows": value.rows(), "warnings": value.warnings}
+        return {"columns": value.columns, "rows": value.legible(), "warnings": value.warnings}
     return value
 
 

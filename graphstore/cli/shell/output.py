@@ -47,7 +47,7 @@ class ShellAnswer:
     @property
     def document(self) -> Any:
         """What JSON is made of."""
-        return self.result.rows() if self.value is None else self.value
+        return self.result.legible() if self.value is None else self.value
 
 
 # ---------------------------------------------------------------- answers of values

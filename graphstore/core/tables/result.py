@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import importlib
+from base64 import b64encode
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from itertools import pairwise
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
+
+import orjson
 
 from graphstore.errors import NotFoundError, QueryError
 from graphstore.values.painter import painter
@@ -195,7 +199,8 @@ def _instant(microseconds: int) -> Any:
 def _far(days: int) -> str:
     import numpy as np
 
-    return str(np.datetime64(days, "D"))
+    year, month, day = str(np.datetime64(days, "D")).rsplit("-", 2)
+    return f"{int(year):0{5 if year.startswith('-') else 4}}-{month}-{day}"
 
 
 def _span(microseconds: int) -> Any:
@@ -233,6 +238,44 @@ def fits(rows: pyarrow.Table) -> bool:
             ):
                 return False
     return True
+
+
+# ------------------------------------------------------------------------------------------------- values as JSON has them
+
+_AS_THEY_ARE = frozenset({"STRING", "BOOL", "SERIAL", "INT64", "INT32", "INT16", "INT8", "UINT64", "UINT32", "UINT16", "UINT8"})  # fmt: skip
+
+
+def legible(value: Any) -> Any:
+    """A value of a row as JSON has it, the same at every door: what JSON has no form for is text, and a span of time is seconds.
+
+    NaN, Infinity and -Infinity, whole numbers beyond 64 bits and decimals are text; bytes are base64; keys of maps are text.
+    """
+    if value is None or value is True or value is False or isinstance(value, str):
+        return value
+    if isinstance(value, int):
+        return value if -(1 << 63) <= value < 1 << 64 else str(value)
+    if isinstance(value, float):
+        return (
+            value if isfinite(value) else "NaN" if value != value else f"{'-' if value < 0 else ''}Infinity"
+        )
+    if isinstance(value, datetime):
+        return value.isoformat().replace("+00:00", "Z")
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    if isinstance(value, dict):
+        return {_legible_key(key): legible(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [legible(item) for item in value]
+    if isinstance(value, bytes):
+        return b64encode(value).decode()
+    return str(value)
+
+
+def _legible_key(key: Any) -> str:
+    found = legible(key)
+    return found if isinstance(found, str) else orjson.dumps(found).decode()
 
 
 class Result:
@@ -273,6 +316,12 @@ class Result:
     def rows(self) -> list[dict[str, Any]]:
         """Every row as a dict."""
         return [dict(zip(self.columns, row, strict=True)) for row in self.tuples()]
+
+    def legible(self) -> list[dict[str, Any]]:
+        """Every row as a dict of values as JSON has them: see `legible`."""
+        if self._tuples is not None and all(kind in _AS_THEY_ARE for kind in self._types):
+            return self.rows()
+        return [{name: legible(value) for name, value in row.items()} for row in self.rows()]
 
     def single(self) -> dict[str, Any]:
         """The only row. Raises NotFoundError when there is none, QueryError when there are more."""
