@@ -29,8 +29,8 @@ def let_go(core: Core, work: Transaction, new: int, span: Period, trust: Trust, 
 
 def unlink_supersession(
     core: Core, work: Transaction, link: int, span: Period, op: int, *, pass_on: bool
-) -> list[Period]:
-    """Unlink a supersession and what was minted beside it over a period, and give back what it took. Returns the periods unlinked.
+) -> None:
+    """Unlink a supersession and what was minted beside it over a period, and give back what it took.
 
     `pass_on`: where another value of the slot holds what would come back, that value supersedes it from there on.
     """
@@ -44,7 +44,6 @@ def unlink_supersession(
                     work.take_link(other, part, op)
     for part in gone:
         _give_back(core, work, link, part, op, pass_on=pass_on)
-    return gone
 
 
 def _over(index: Index, link: int, span: Period, tx: int) -> list[int]:

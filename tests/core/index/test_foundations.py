@@ -664,3 +664,53 @@ def test_a_thousand_things_on_one_are_as_shaky_as_one(store: GraphStore, clock: 
 
     assert 1000 == len(store.shaky())
     assert [f"thing-{n}" for n in range(5)] == [found.node.id for found in store.shaky(limit=5)]
+
+
+# ---------------------------------------------------------------------- what was said when
+
+
+def test_a_link_said_after_a_revision_knows_of_it_from_its_first_instant(
+    store: GraphStore, clock: Clock
+) -> None:
+    store.add_node("fact", {"n": 1}, id="base", valid_from="2026-01-01")
+    store.add_node("fact", {}, id="conclusion", valid_from="2026-01-01")
+    store.link("conclusion", "derived_from", "base", valid_from="2026-01-01", valid_to="2026-01-20")
+    clock.move(days=1)
+    store.revise("base", {"n": 2})
+    clock.move(days=1)
+    store.link("conclusion", "derived_from", "base", valid_from="2026-01-20", valid_to="2026-01-25")
+
+    for valid, standing in (
+        ("2026-01-01", "shaky"),
+        ("2026-01-19T23:59:59.999999Z", "shaky"),
+        ("2026-01-20", "stands"),
+        ("2026-01-24T23:59:59.999999Z", "stands"),
+    ):
+        assert [standing] == standings(store.as_of(valid=valid), "conclusion")
+
+
+def test_a_revision_shakes_though_something_else_was_undone(rumour: GraphStore, clock: Clock) -> None:
+    rumour.revise("bystander", {"what": "else"})
+    rumour.undo(rumour.changes()[-1].tx, reason="a slip")
+    assert [] == rumour.shaky()
+    clock.move(days=1)
+    rumour.revise("rumour", {"what": "otherwise"})
+    assert ["conclusion"] == [id for id in shaky(rumour) if id == "conclusion"]
+    clock.move(days=1)
+    rumour.undo(rumour.changes()[-1].tx, reason="a slip")
+    assert [] == rumour.shaky()
+
+
+def test_what_happened_is_not_shaken_by_the_end_of_what_it_came_from(store: GraphStore, clock: Clock) -> None:
+    store.add_node("fact", {}, id="base", valid_from="2026-01-01")
+    store.add_node("fact", {}, id="between", valid_from="2026-01-01", derived_from="base")
+    store.record_event("deploy", "out", id="event", occurred_at="2026-01-02")
+    store.add_node("fact", {}, id="above", valid_from="2026-01-03")
+    for source, target in (("event", "between"), ("above", "event")):
+        store.link(source, "derived_from", target, valid_from="2026-01-03")
+    clock.move(days=1)
+    store.end("base", at="2026-01-10")
+
+    assert ["shaky", "stands"] == standings(store, "between", "event")
+    store.retract("base", reason="never")
+    assert ["shaky", "shaky"] == standings(store, "between", "event")

@@ -71,3 +71,13 @@ def test_no_name_has_no_rank_even_where_somebody_ranks_below_none(said: GraphSto
         said.retract("of-nobody", reason="a slip")
     with said.transaction(author="someone else"):
         said.retract("of-nobody", reason="a slip")
+
+
+def test_the_source_of_the_most_trusted_part_is_kept_of_what_was_said_first_too(store: GraphStore) -> None:
+    with store.transaction(author="ann"):
+        store.add_node("fact", {"n": 1}, id="one", valid_from="2026-01-01", valid_to="2026-01-10")
+    store.set_trust({"ann": 1})
+    store.revise("one", {"n": 2}, valid_from="2026-01-10", valid_to="2026-02-10", source="web")
+    with store.transaction(author="ann"):
+        told = store.revise("one", {"n": 3}, valid_from="2026-01-01", valid_to="2026-02-10")
+    assert told.source is None

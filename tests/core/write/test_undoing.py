@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -141,3 +142,153 @@ def test_what_was_undone_is_not_what_was_written_last(store: GraphStore, clock: 
 
     gone = store.inspect("one").node
     assert ("retracted", 1, {"n": 1}) == (gone.standing, gone.number, gone.content)
+
+
+# ---------------------------------------------------------------------- what stands in its way
+
+
+def _said(store: GraphStore) -> None:
+    for id in ("one", "two", "three"):
+        store.add_node("fact", {}, id=id, valid_from="2026-01-01")
+
+
+def _keyed(store: GraphStore, id: str) -> None:
+    store.add_node("fact", {"day": id}, id=id, key="day", valid_from="2026-01-01")
+
+
+def _superseded(store: GraphStore) -> None:
+    store.link("two", "supersedes", "one", valid_from="2026-01-05", id="link-1")
+
+
+def _linked(store: GraphStore) -> None:
+    store.link("one", "related_to", "two", valid_from="2026-01-05", id="link-1")
+
+
+BUILT_ON: dict[str, tuple[Callable[[GraphStore], object], ...]] = {
+    # name: what there was, what is to be undone, what was done since
+    "one": (_said, lambda s: s.revise("one", {"n": 1}), lambda s: s.revise("one", {"n": 2})),
+    "one: confirmed": (_said, lambda s: s.revise("one", {"n": 1}), lambda s: s.confirm("one", reason="so")),
+    "one: said again": (
+        _said,
+        lambda s: s.retract("one", reason="a slip"),
+        lambda s: s.revise("one", {"n": 2}, valid_from="2026-01-03"),
+    ),
+    "friday": (
+        lambda s: _keyed(s, "monday"),
+        lambda s: s.retract("monday", reason="a slip"),
+        lambda s: _keyed(s, "friday"),
+    ),
+    "link-1": (_said, _linked, lambda s: s.unlink("link-1")),
+    "link-1: what it took": (
+        _said,
+        _superseded,
+        lambda s: s.add_node("fact", {}, id="right", corrects="one", valid_from="2026-01-01"),
+    ),
+    "link-2": (
+        lambda s: (_said(s), _linked(s)),
+        lambda s: s.unlink("link-1"),
+        lambda s: s.link("one", "related_to", "two", valid_from="2026-01-07", id="link-2"),
+    ),
+    "link-1: a cycle": (
+        lambda s: (_said(s), _superseded(s)),
+        lambda s: s.unlink("link-1"),
+        lambda s: s.link("one", "supersedes", "two", valid_from="2026-01-08", valid_to="2026-01-09"),
+    ),
+    "trust": (_said, lambda s: s.set_trust({"user": 2}), lambda s: s.set_trust({"user": 3})),
+    "broke": (
+        _said,
+        lambda s: s.record_event("error", "it broke", id="broke", occurred_at="2026-01-01"),
+        lambda s: s.record_event("error", "it broke", occurred_at="2026-01-02"),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("named", BUILT_ON)
+def test_what_was_built_on_a_transaction_stands_in_the_way_of_its_undo(
+    store: GraphStore, clock: Clock, named: str
+) -> None:
+    before, done, since = BUILT_ON[named]
+    before(store)
+    clock.move(days=1)
+    done(store)
+    slip = store.changes()[-1].tx
+    clock.move(days=1)
+    since(store)
+    count = len(list(store.changes()))
+    with pytest.raises(ConflictError, match=f"by what concerns .*{named.partition(':')[0]!r}"):
+        store.undo(slip, reason="a slip")
+
+    assert count == len(list(store.changes()))
+    assert store.verify().ok
+
+
+def _shown(store: GraphStore) -> list[tuple[object, ...]]:
+    then = store.as_of(valid="2026-01-08")
+    nodes = {node.id: then.inspect(node.id).node for node in store.as_of(valid="2026-01-02").nodes()}
+    return [
+        (node.id, node.standing, node.number, node.content, node.valid_from, node.valid_to)
+        for node in nodes.values()
+    ]
+
+
+@pytest.mark.parametrize("named", [name for name in BUILT_ON if name not in ("broke", "one: confirmed")])
+def test_and_once_that_is_undone_no_more(store: GraphStore, clock: Clock, named: str) -> None:
+    before, done, since = BUILT_ON[named]
+    before(store)
+    clock.move(days=1)
+    told = _shown(store)
+    done(store)
+    slip = store.changes()[-1].tx
+    clock.move(days=1)
+    since(store)
+    clock.move(days=1)
+    store.undo(store.changes()[-1].tx, reason="too early")
+    clock.move(days=1)
+    store.undo(slip, reason="a slip")
+
+    assert told == _shown(store)
+    assert store.verify().ok
+
+
+def test_an_undo_that_was_undone_stands_in_the_way_again(store: GraphStore, clock: Clock) -> None:
+    _said(store)
+    for done in (lambda: store.revise("one", {"n": 1}), lambda: store.retract("one", reason="no")):
+        clock.move(days=1)
+        done()
+    told, back = store.changes()[-2].tx, store.undo(store.changes()[-1].tx, reason="yes")
+    store.undo(back, reason="no")
+    with pytest.raises(ConflictError, match="'one'"):
+        store.undo(told, reason="a slip")
+
+
+def test_what_happened_twice_in_one_transaction_is_undone_as_one(store: GraphStore) -> None:
+    with store.transaction():
+        store.record_event("error", "it broke", id="broke", occurred_at="2026-01-01")
+        store.record_event("error", "it broke", occurred_at="2026-01-02")
+    store.undo(store.changes()[-1].tx, reason="a slip")
+    assert [] == store.events()
+
+
+def test_a_supersession_of_another_transaction_keeps_what_it_took(store: GraphStore, clock: Clock) -> None:
+    _said(store)
+    store.add_node("fact", {}, id="four", valid_from="2026-01-01")
+    _superseded(store)
+    clock.move(days=1)
+    store.link("four", "supersedes", "three", valid_from="2026-01-05", id="link-2")
+    slip = store.undo(store.changes()[-1].tx, reason="a slip")
+    store.unlink("link-1")
+    assert ["one", "three"] == [id for id in ("one", "three") if store.inspect(id).node.standing == "stands"]
+    clock.move(days=1)
+    store.undo(slip, reason="it was none")
+    store.unlink("link-2")
+    assert "stands" == store.inspect("three").node.standing
+
+
+def test_who_ranks_lower_may_not_undo(store: GraphStore) -> None:
+    for done in (_said, _linked, lambda s: s.revise("three", {"n": 1})):
+        with store.transaction(author="ann"):
+            done(store)
+    store.set_trust({"ann": 1})
+    for told in {change.tx for change in store.changes() if change.verb in ("link", "revise")}:
+        with pytest.raises(ConflictError, match="trust"):
+            store.undo(told, reason="a slip")
