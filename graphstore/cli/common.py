@@ -172,16 +172,17 @@ _OBJECT = 'Give an object, such as \'{"text": "…"}\'.'
 
 
 def json_content(text: str) -> dict[str, Any]:
-    import orjson
+    from graphstore.errors import InvalidError
+    from graphstore.values.inputs import brief, json_read
 
     if text == "-":
         text = sys.stdin.read()
     elif text.startswith("@"):
         text = Path(text[1:]).read_text(encoding="utf-8")
     try:
-        content = orjson.loads(text)
-    except orjson.JSONDecodeError as error:
-        raise typer.BadParameter(f"{text!r} is no JSON ({error}). {_OBJECT}") from None
+        content = json_read(brief(text), text)
+    except InvalidError as error:
+        raise typer.BadParameter(f"{error} {_OBJECT}") from None
     if not isinstance(content, dict):
         raise typer.BadParameter(f"{text!r} is no JSON object. {_OBJECT}")
     return content
@@ -189,7 +190,8 @@ def json_content(text: str) -> dict[str, Any]:
 
 def parameters(pairs: Iterable[str]) -> dict[str, Any]:
     """Cypher parameters from `name=value`; a value is JSON where it parses, text otherwise."""
-    import orjson
+    from graphstore.errors import InvalidError
+    from graphstore.values.inputs import json_read
 
     params: dict[str, Any] = {}
     for pair in pairs:
@@ -197,8 +199,8 @@ def parameters(pairs: Iterable[str]) -> dict[str, Any]:
         if not equals or not name:
             raise typer.BadParameter(f"{pair!r} is no parameter. Give name=value.", param_hint="--param")
         try:
-            params[name] = orjson.loads(value)
-        except orjson.JSONDecodeError:
+            params[name] = json_read(name, value)
+        except InvalidError:
             params[name] = value
     return params
 

@@ -376,6 +376,8 @@ class Memory:
     @registry.of("memory", "read", lambda store: lent(store))
     def stats(self, view: Reader | None = None) -> MemoryStats:
         """What stands of each layer at a view's coordinate (default: now), and the cap."""
+        if view is not None and not isinstance(view, Reader):
+            raise InvalidError(f"view {view!r} is no view. Give one that as_of() gave.")
         reader = view or self._store
         layers = self.layers
         with reader.reading() as sight:

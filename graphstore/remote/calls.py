@@ -619,6 +619,15 @@ _FORMS: dict[str, tuple[Callable[[Any], bytes], Callable[[bytes], Any]]] = {
 
 def encode(value: Any, exact: bool = False) -> bytes:
     """An answer as JSON; `exact`: as `decode` reads it, which for a few kinds is no JSON."""
+    try:
+        return _encoded(value, exact)
+    except TypeError as error:  # what is only read while it is written may be refused
+        if isinstance(error.__cause__, GraphStoreError):
+            raise error.__cause__ from None
+        raise
+
+
+def _encoded(value: Any, exact: bool) -> bytes:
     if not exact:
         return codec.plain(value)
     form = _FORMS.get(type(value).__name__)

@@ -7,8 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-import orjson
-
 from graphstore.core.index.births import Birth, bear
 from graphstore.core.index.columns import Mark
 from graphstore.core.index.gc_pause import no_collecting
@@ -27,6 +25,7 @@ from graphstore.values.inputs import (
     event_of,
     ids,
     json_object,
+    json_read,
     text_of,
 )
 from graphstore.values.keys import slot_name
@@ -459,10 +458,7 @@ def _listed(tags: Any) -> Any:
 
 def _object(value: Any) -> Any:
     if isinstance(value, (str, bytes)):
-        try:
-            value, text = orjson.loads(value), value
-        except orjson.JSONDecodeError as error:
-            raise InvalidError(f"{value[:60]!r} is not JSON: {error}. Give a dict, or JSON text.") from None
+        value, text = json_read(repr(value[:60]), value, kept=True), value
         if not isinstance(value, dict):
             raise InvalidError(f"{text[:60]!r} is no JSON object. Give a dict, or the text of a JSON object.")
         return value

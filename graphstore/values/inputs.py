@@ -72,15 +72,24 @@ def json_object(what: str, value: Any) -> Json:
 _LONG_NUMBER = re.compile(rb"[0-9]{18}")  # no shorter one is beyond 64 bits
 
 
-def json_read(what: str, text: str | bytes) -> Any:
+def _within_64_bits(text: str) -> int:
+    found = int(text)
+    if not -(1 << 63) <= found < 1 << 64:
+        raise ValueError(f"the whole number {brief(text)} exceeds 64-bit range")
+    return found
+
+
+def json_read(what: str, text: str | bytes, *, kept: bool = False) -> Any:
     """What a JSON text says. Numbers are read as they are written: one beyond 64 bits is not rounded, and is refused where it would be kept.
 
-    Raises InvalidError for what is no JSON, with the place.
+    `kept`: refuse it here. Raises InvalidError for what is no JSON, with the place.
     """
     try:
         raw = text.encode() if isinstance(text, str) else text
         found = orjson.loads(raw)
-        return found if _LONG_NUMBER.search(raw) is None else json.loads(raw)
+        if _LONG_NUMBER.search(raw) is None:
+            return found
+        return json.loads(raw, parse_int=_within_64_bits if kept else int)
     except UnicodeEncodeError:
         raise InvalidError(f"{what} holds a lone surrogate, which is no character. Remove it.") from None
     except (ValueError, RecursionError) as error:  # orjson's errors are ValueErrors

@@ -1,0 +1,266 @@
+"""What the store refuses is refused at every door: the same class of error, and the same word in its message.
+
+The doors: Python, Python through a server, HTTP, a tool of an agent, the command line; and for the parameters of a query the shell.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+import graphstore
+from graphstore import GraphStore, InvalidError
+from graphstore.cli.command_line import app
+from graphstore.remote import calls as contract
+from graphstore.remote import remote
+from graphstore.values.inputs import json_read
+from tests.support.served import TOKENS, Wire, serve_in_thread
+
+mcp = pytest.importorskip("mcp")
+from graphstore import mcp as door  # noqa: E402
+from tests.support.agent import Agent, agent  # noqa: E402
+
+pytestmark = pytest.mark.in_process("has a server of its own")
+
+
+def nested(depth: int) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for _ in range(depth):
+        found = {"a": found}
+    return found
+
+
+VALUES: list[tuple[str, dict[str, Any], str]] = [
+    ("beyond 64 bits", {"content": {"n": 1 << 64}}, "64-bit"),
+    ("below 64 bits", {"content": {"n": -(1 << 63) - 1}}, "64-bit"),
+    ("beyond 64 bits, further within", {"content": {"a": [{"n": 10**30}]}}, "64-bit"),
+    ("NaN", {"content": {"n": math.nan}}, "not JSON"),
+    ("infinity", {"content": {"n": math.inf}}, "not JSON"),
+    ("minus infinity", {"content": {"n": [-math.inf]}}, "not JSON"),
+    ("a lone surrogate in the content", {"content": {"n": "\ud800"}}, "surrogate"),
+    ("a lone surrogate as a name", {"content": {"\udfff": 1}}, "surrogate"),
+    ("a lone surrogate in the id", {"id": "x\ud800"}, "surrogate"),
+    ("too deep", {"content": nested(300)}, "not JSON"),
+    ("much too deep", {"content": nested(900)}, "not JSON"),
+    ("NUL in the id", {"id": "x\0"}, "control characters"),
+    ("an empty id", {"id": ""}, "id is blank"),
+    ("a blank id", {"id": " "}, "id is blank"),
+    ("no time zone", {"valid_from": "2026-01-01T00:00:00"}, "no time zone"),
+    ("a year that is none", {"valid_from": "0000-01-01"}, "'0000-01-01'"),
+    ("a year beyond 9999", {"valid_from": "12000-01-01"}, "'12000-01-01'"),
+    ("an inverted period", {"valid_from": "2026-02-01", "valid_to": "2026-01-01"}, "inverted period"),
+    ("an empty period", {"valid_from": "2026-02-01", "valid_to": "2026-02-01"}, "empty period"),
+]
+WRONG_TYPES: list[tuple[str, dict[str, Any], str]] = [
+    ("content that is a list", {"content": [1]}, "no JSON object"),
+    ("content that is null", {"content": None}, "no JSON object"),
+    ("an id that is a number", {"id": 7}, "no text"),
+    ("tags that are text", {"tags": "x"}, "no list"),
+    ("tags that are numbers", {"tags": [7]}, "text"),
+    ("a time that is a number", {"valid_from": 7}, "valid_from 7"),
+]
+IDS = [name for name, *_ in VALUES + WRONG_TYPES]
+
+
+@pytest.fixture
+def served(disk_store: GraphStore) -> Iterator[str]:
+    with serve_in_thread(disk_store) as url:
+        yield url
+
+
+@pytest.fixture
+def there(served: str) -> Iterator[GraphStore]:
+    opened = remote.connect(served, TOKENS.write)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def ana(store: GraphStore) -> Iterator[Agent]:
+    with agent(door.server(store)) as opened:
+        yield opened
+
+
+def added(store: GraphStore, given: dict[str, Any]) -> None:
+    store.add_node(**{"kind": "fact", "content": {"n": 1}, **given})
+
+
+@pytest.mark.parametrize(("name", "given", "word"), VALUES + WRONG_TYPES, ids=IDS)
+def test_python_refuses_it_and_a_server_does_so_with_the_same_word(
+    disk_store, there, served, name, given, word
+):
+    for opened in (disk_store, there):
+        with pytest.raises(InvalidError) as raised:
+            added(opened, given)
+        assert word in str(raised.value)
+    body = json.dumps({"kind": "fact", "content": {"n": 1}, **given}).encode()
+    for path, sent in (("/add_node", body), ("/batch", b'{"calls": [["add_node", ' + body + b"]]}")):
+        status, told, _ = Wire(served).ask("POST", path, sent)
+        assert (422, "InvalidError") == (status, told["error"])
+        assert word in told["message"]
+    assert not disk_store.nodes()
+    assert not disk_store.changes()
+
+
+@pytest.mark.parametrize(("name", "given", "word"), VALUES, ids=IDS[: len(VALUES)])
+def test_a_tool_of_an_agent_refuses_it_with_the_same_word(ana, store, name, given, word):
+    if "surrogate" in name or "deep" in name or name in ("NaN", "infinity", "minus infinity"):
+        pytest.skip("the client of the protocol cannot say it")
+    told = ana.refused("remember", statement="releases go out on Tuesdays", **given)
+
+    assert word in told
+    assert not store.nodes()
+
+
+@pytest.mark.parametrize(("name", "given", "word"), VALUES, ids=IDS[: len(VALUES)])
+def test_the_command_line_refuses_it_with_the_same_word(tmp_path, name, given, word):
+    if name in ("NUL in the id", "a lone surrogate in the id"):
+        pytest.skip("an argument of a process cannot hold it")
+    place = tmp_path / "memory.gs"
+    with graphstore.open(place):
+        pass
+    content = json.dumps(given.get("content", {"n": 1}))
+    options = [
+        part
+        for key in ("id", "valid_from", "valid_to")
+        if key in given
+        for part in (f"--{key.replace('_', '-')}", given[key])
+    ]
+    result = CliRunner().invoke(
+        app, ["add-node", str(place), "fact", content, *options], env={"COLUMNS": "400"}
+    )
+
+    assert result.exit_code in (1, 2), result.output
+    assert word in " ".join(result.output.replace("│", " ").split())
+    with graphstore.open(place) as store:
+        assert not store.nodes()
+
+
+def in_python(store: GraphStore, place: Path, url: str, value: str) -> str:
+    with pytest.raises(InvalidError) as raised:
+        store.query("RETURN $n", n=json.loads(value))
+    return str(raised.value)
+
+
+def through_a_server(store: GraphStore, place: Path, url: str, value: str) -> str:
+    opened = remote.connect(url, TOKENS.read)
+    with pytest.raises(InvalidError) as raised:
+        opened.query("RETURN $n", n=json.loads(value))
+    opened.close()
+    return str(raised.value)
+
+
+def over_http(store: GraphStore, place: Path, url: str, value: str) -> str:
+    wire = Wire(url, TOKENS.read)
+    status, told, _ = wire.ask(
+        "POST", "/query", b'{"cypher": "RETURN $n", "params": {"n": %b}}' % value.encode()
+    )
+    assert (422, "InvalidError") == (status, told["error"])
+    assert told == wire.ask("GET", f"/query?cypher=RETURN%20$n&n={value}")[1]
+    return str(told["message"])
+
+
+def at_the_command_line(store: GraphStore, place: Path, url: str, value: str) -> str:
+    result = CliRunner().invoke(
+        app, ["query", str(place), "RETURN $n", "--param", f"n={value}"], env={"COLUMNS": "400"}
+    )
+    assert 1 == result.exit_code
+    return result.output
+
+
+def in_the_shell(store: GraphStore, place: Path, url: str, value: str) -> str:
+    lines = f":param n {value}\nRETURN $n;\n"
+    result = CliRunner().invoke(app, ["shell", str(place)], input=lines, env={"COLUMNS": "400"})
+    assert 1 == result.exit_code
+    return result.output
+
+
+@pytest.mark.parametrize("value", [str(1 << 64), str(-(1 << 63) - 1)])
+@pytest.mark.parametrize("door", [in_python, through_a_server, over_http, at_the_command_line, in_the_shell])
+def test_a_parameter_beyond_64_bits_is_refused_and_not_rounded(
+    disk_store: GraphStore, served: str, tmp_path: Path, door: Callable[..., str], value: str
+) -> None:
+    place = tmp_path / "other.gs"
+    with graphstore.open(place):
+        pass
+    assert "does not fit into 64 bits" in door(disk_store, place, served, value)
+
+
+# ---------------------------------------------------------------- what stands in an address
+
+
+@pytest.mark.parametrize(
+    ("query", "word"),
+    [
+        ("causes?id=a&depth=x", "no number"),
+        ("causes?id=a&depth=1.5", "no number"),
+        ("causes?id=a&depth=1&depth=2", "depth"),
+        (f"causes?id=a&depth={1 << 63}", "out of range"),
+        ("contradictions?settled=perhaps", "neither true nor false"),
+        ("consolidation/consolidate?similar=nan", "no number"),
+        ("consolidation/consolidate?similar=inf", "no number"),
+        ("consolidation/consolidate?similar=1e999", "no number"),
+        (f"causes?id=a&depth={'9' * 5000}", "no number"),
+        ("walk?ids=a&direction=up", "direction"),
+        ("query?cypher=RETURN%201&params=7", "no JSON object"),
+        ("node?id=a&id=b", "no text"),
+        ("events/patterns?share=1&share=2", "share"),
+    ],
+    ids=lambda value: value[:40],
+)
+def test_what_is_no_argument_is_refused_in_an_address(served, query, word):
+    status, told, _ = Wire(served, TOKENS.read).ask("GET", f"/{query}")
+
+    assert (422, "InvalidError") == (status, told["error"])
+    assert word in told["message"]
+
+
+def test_a_call_of_a_branch_without_one_is_refused(served):
+    for body in (("/pull", {}), ("/batch", {"calls": [["pull", {}]]})):
+        status, told, _ = Wire(served).ask("POST", *body)
+        assert (422, True) == (status, "branch=" in told["message"])
+
+
+WRONG: list[Any] = [
+    None,
+    True,
+    7,
+    -1,
+    1.5,
+    1 << 63,
+    "",
+    "x",
+    [],
+    [None],
+    [[]],
+    {},
+    {"a": None},
+    {"base64": 7},
+    {"name": "x", "base64": "!"},
+]
+
+
+@pytest.mark.parametrize("name", sorted(contract.CALLS))
+def test_no_argument_of_any_call_makes_it_fail(served, name):
+    """Each argument of each call with values of each type; the others are left out, or text."""
+    call, wire = contract.CALLS[name], Wire(served)
+    for argument in call.parameters:
+        for value in WRONG:
+            body = {**dict.fromkeys(call.needed, "x"), argument: value}
+            status, told, _ = wire.ask("POST", "/" + name.replace(".", "/"), body)
+            assert status < 500, (argument, value, told)
+
+
+def test_numbers_are_read_as_they_are_written():
+    assert {"n": 1 << 70, "m": 7, "f": 0.5} == json_read("x", f'{{"n": {1 << 70}, "m": 7, "f": 0.5}}')
+    assert {"n": "12345678901234567890123"} == json_read("x", '{"n": "12345678901234567890123"}')
+    with pytest.raises(InvalidError, match="64-bit"):
+        json_read("x", f"[{1 << 70}]", kept=True)
+    with pytest.raises(InvalidError, match="not JSON"):
+        json_read("x", "9" * 5000)
