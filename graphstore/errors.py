@@ -19,6 +19,7 @@ from typing import Literal
 
 _COMPARED = 500
 _BEGUN = 3  # characters that a name has to share at least
+_SHORT = 100  # characters of a name that is compared, or shown whole
 
 
 class GraphStoreError(Exception):
@@ -33,11 +34,14 @@ class NotFoundError(GraphStoreError, LookupError):
         """`no {what} 'got'`, with the closest known ids."""
         near = closest(got, known)
         hint = f" Nearest: {', '.join(map(repr, near))}." if near else ""
-        return cls(f"no {what} {got!r}.{hint}")
+        shown = repr(got) if len(got) <= _SHORT else f"{got[:_SHORT]!r}… ({len(got):,} characters)"
+        return cls(f"no {what} {shown}.{hint}")
 
 
 def closest(got: str, known: Iterable[str]) -> list[str]:
-    """At most three of the known names that are like what was got: those that begin so, then the most alike first."""
+    """At most three of the known names that are like what was got: those that begin so, then the most alike first. Of short names alone."""
+    if len(got) > _SHORT:
+        return []
     names = list(known)
     begun = sorted(name for name in names if name.startswith(got))[:3] if len(got) >= _BEGUN else []
     alike = difflib.get_close_matches(got, _alike(got, names), n=3, cutoff=0.6)
@@ -46,10 +50,10 @@ def closest(got: str, known: Iterable[str]) -> list[str]:
 
 def _alike(got: str, names: list[str]) -> list[str]:
     # comparing all ids of a large store takes seconds: those that begin alike, then some others
-    if len(names) <= _COMPARED:
-        return names
-    alike = [name for name in names if name[:3] == got[:3]][:_COMPARED]
-    return alike or names[:_COMPARED]
+    near = names
+    if len(names) > _COMPARED:
+        near = [name for name in names if name[:3] == got[:3]][:_COMPARED] or names[:_COMPARED]
+    return [name for name in near if len(name) <= _SHORT]
 
 
 class InvalidError(GraphStoreError, ValueError):

@@ -51,10 +51,9 @@ GROUPED = frozenset(
     }
     | {"record_event", "define_kind", "define_point", "promote_kind", "set_trust", "snapshot", "touch"}
 )
-# Answered from the index in microseconds: another thread would cost more than the answer.
-AT_ONCE = frozenset(
-    {"node", "event", "history", "versions", "diff", "links_from", "backlinks_to", "supersedes", "what_superseded", "at"}
-)  # fmt: skip
+# Answered from the index in microseconds where little is known of the id: another thread would cost more than the answer.
+AT_ONCE = frozenset({"node", "event", "history", "versions", "links_from", "backlinks_to", "supersedes"})
+LARGE = 64 << 10  # bytes of a body that is read by one of the readers: others are answered meanwhile
 _LAST_QUERIES = 2.0  # seconds that queries have to finish when the server ends
 _LOOK = 0.25  # seconds between two looks at what waits too long
 _OUTCOMES, _OUTCOME_BYTES = 4096, 32 << 20
@@ -62,12 +61,17 @@ _OUTCOMES, _OUTCOME_BYTES = 4096, 32 << 20
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much one request may ask for, and how many may wait. Times in seconds, sizes in bytes."""
+    """How much one request may ask for, and how many may wait. Times in seconds, sizes in bytes.
+
+    `stranger`: how long a connection without a token may be silent; `strangers`: how many of them one address may have.
+    """
 
     body: int = 32 << 20
     load: int = 2 << 30
     head: int = 64 << 10
     connections: int = 2_000
+    stranger: float = 10.0
+    strangers: int = 256
     upload: float = 60.0
     query: float = 30.0
     read: float = 60.0
@@ -303,7 +307,8 @@ class Calling:
             lock = self.store._lock
             if lock.acquire(blocking=False):
                 try:
-                    return work()
+                    if self.store._is_brief(args.get("id")):
+                        return work()
                 finally:
                     lock.release()
         return await self.aside(partial(self._in_time, work))  # type: ignore[no-any-return]
@@ -311,6 +316,10 @@ class Calling:
     def _in_time(self, work: Callable[[], Any]) -> Any:
         with engine.time_limit(self.limits.query):
             return work()
+
+    async def parsed(self, body: bytes, work: Callable[[bytes], Any]) -> Any:
+        """What some work makes of a body: of a large one by a reader. Raises what it raises; Refused when too many wait."""
+        return work(body) if len(body) <= LARGE else await self.aside(partial(work, body))
 
     async def aside(self, work: Callable[[], Any]) -> Any:
         """What some reading gives, done by one of the readers. Raises Refused when too many wait, or when it takes too long."""

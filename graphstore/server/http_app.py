@@ -106,7 +106,9 @@ class Door:
         self.metrics = Metrics()
         self.calling: Calling | None = None
         self.stopping = asyncio.Event()
-        self.heads = Heads(limits.upload, limits.head)
+        self.heads = Heads(
+            limits.upload, limits.head, stranger=limits.stranger, strangers=limits.strangers
+        )
         self._streams = self._active = self._connections = 0
         self._holders: dict[Any, str] = {}  # the connection that last used a transaction, and its token
         self._beginning: set[Any] = set()  # the connections that wait for one
@@ -168,6 +170,8 @@ class Door:
             headers: Headers = dict(scope["headers"])
             try:
                 scoped = self._let_in(path, headers)
+                if scoped:
+                    self.heads.know(scope.get("client"))
             except Refused:
                 if b"content-length" in headers or b"transfer-encoding" in headers:
                     await leave_unread(receive)
@@ -187,6 +191,7 @@ class Door:
             self._active -= 1
         if found is not None:
             await answer(send, found)
+        self.heads.rest(scope.get("client"))
         self.metrics.answered(name if call or status != 404 else "unknown", status, perf_counter() - start)
 
     def _let_in(self, path: str, headers: Headers) -> str:
@@ -250,7 +255,7 @@ class Door:
         else:
             body = await self._calling().bodies.read(headers, receive, limits.body)
             asked.only(*(_OF_WRITES if call.scope == "write" else Apart._fields))
-            args = calls.prepare(call, arguments(body))
+            args = await calling.parsed(body, lambda body: calls.prepare(call, arguments(body)))
         if b"if-match" in headers:
             args = _expecting(call, args, headers[b"if-match"])
         if call.files:
@@ -287,6 +292,7 @@ class Door:
             "reads_under_way": calling.reading,
             "requests_under_way": self._active,
             "connections": self._connections,
+            "connections_without_token": self.heads.strangers(),
             "streams": self._streams,
             "transaction_open": int(calling.serving.in_transaction),
             **gauges_of(stats),
@@ -306,11 +312,8 @@ class Door:
             )
         ids = bool(asked.others)
         asked = asked._replace(others=()).only("branch", "author", "transaction")
-        body = arguments(await self._calling().bodies.read(headers, receive, self._limits.body))
-        unknown = body.keys() - {"calls", "author", "reason"}
-        if unknown:
-            raise InvalidError.choice("argument", min(unknown), ("calls", "author", "reason"))
-        body["calls"] = prepared(body.get("calls"))
+        raw = await calling.bodies.read(headers, receive, self._limits.body)
+        body = await calling.parsed(raw, _batch_of)
         for _, call, args in body["calls"]:
             self._files.check(call, args, scoped)
         kind = kind_of(headers.get(b"accept", b""))
@@ -490,6 +493,15 @@ def _expecting(call: Call, args: dict[str, Any], match: bytes) -> dict[str, Any]
             f"If-Match and if_number= ({args['if_number']!r}) name two versions. Give one of them."
         )
     return {**args, "if_number": number}
+
+
+def _batch_of(raw: bytes) -> dict[str, Any]:
+    """The body of a batch, with its calls prepared."""
+    body = arguments(raw)
+    unknown = body.keys() - {"calls", "author", "reason"}
+    if unknown:
+        raise InvalidError.choice("argument", min(unknown), ("calls", "author", "reason"))
+    return {**body, "calls": prepared(body.get("calls"))}
 
 
 def _request(path: str, headers: Headers) -> bytes | None:

@@ -208,24 +208,79 @@ class Bodies:
 
 
 class Heads:
-    """Requests whose head has not come whole. A client that sends it slowly, or without an end, is disconnected: no token has been checked yet."""
+    """Requests whose head has not come whole, and connections of strangers: those that have shown no token yet.
 
-    def __init__(self, seconds: float, most: int) -> None:
-        self._seconds, self._most = seconds, most
-        self._awaited: dict[Any, list[float]] = {}  # by transport: until when, and how much has come of it
+    A client that sends a head slowly, or without an end, is disconnected. A stranger has only `stranger` seconds for a head and between two requests; of
+    more than so many `strangers` of one address the one that has waited longest is disconnected.
+    """
 
-    def begin(self, transport: Any) -> None:
+    def __init__(self, seconds: float, most: int, *, stranger: float, strangers: int) -> None:
+        self._seconds, self._most, self._stranger, self._strangers = seconds, most, stranger, strangers
+        # by transport: until when, and how much of the head has come
+        self._awaited: dict[Any, list[float]] = {}
+        self._strange: dict[Any, list[float]] = {}
+        self._transports: dict[Any, Any] = {}  # by the address and port of the other end
+        self._of_address: dict[str, dict[Any, None]] = {}  # strangers, in the order they came
+
+    def come(self, client: Any, transport: Any) -> None:
+        """A connection has begun: its first request is awaited."""
+        self._transports[client] = transport
+        strangers = self._of_address.setdefault(_address(client), {})
+        strangers[transport] = None
+        if len(strangers) > self._strangers:
+            self._drop(next(iter(strangers)))
+            strangers.pop(next(iter(strangers)))
+        self.begin(transport, client)
+
+    def gone(self, client: Any, transport: Any) -> None:
+        """A connection has ended."""
+        self.end(transport)
+        if self._transports.get(client) is transport:
+            del self._transports[client]
+        self._acquaint(client, transport)
+
+    def know(self, client: Any) -> None:
+        """Its token has been seen: it is no stranger any more."""
+        transport = self._transports.get(client)
+        if transport is not None:
+            self._acquaint(client, transport)
+
+    def rest(self, client: Any) -> None:
+        """A request was answered. A stranger has not long until its next one."""
+        transport = self._transports.get(client)
+        if transport is not None and self._is_strange(client, transport):
+            self.begin(transport, client)
+
+    def strangers(self) -> int:
+        """How many there are."""
+        return sum(map(len, self._of_address.values()))
+
+    def _is_strange(self, client: Any, transport: Any) -> bool:
+        return transport in self._of_address.get(_address(client), ())
+
+    def _acquaint(self, client: Any, transport: Any) -> None:
+        address = _address(client)
+        strangers = self._of_address.get(address)
+        if strangers is not None:
+            strangers.pop(transport, None)
+            if not strangers:
+                del self._of_address[address]
+
+    def begin(self, transport: Any, client: Any) -> None:
         """The first of a request is awaited, or there."""
-        if transport not in self._awaited:
-            self._awaited[transport] = [monotonic() + self._seconds, 0]
+        if self._is_strange(client, transport):
+            self._strange.setdefault(transport, [monotonic() + self._stranger, 0])
+        else:
+            self._awaited.setdefault(transport, [monotonic() + self._seconds, 0])
 
     def end(self, transport: Any) -> None:
         """The head is there, or its connection has gone."""
         self._awaited.pop(transport, None)
+        self._strange.pop(transport, None)
 
     def grow(self, transport: Any, size: int) -> None:
         """So much has come. What of it was not of the head has ended it before."""
-        awaited = self._awaited.get(transport)
+        awaited = self._awaited.get(transport) or self._strange.get(transport)
         if awaited is not None:
             awaited[1] += size
             if awaited[1] > self._most:
@@ -234,15 +289,19 @@ class Heads:
     def look(self) -> None:
         """Let go those that are late. To be called now and then."""
         now = monotonic()
-        while self._awaited:
-            transport, (until, size) = next(iter(self._awaited.items()))
-            if until > now:
-                break
-            if size:
-                self._refuse(transport, 408, f"the request did not come whole within {self._seconds:g} s.")
-            else:
-                self.end(transport)
-                transport.abort()
+        for awaited, seconds in ((self._awaited, self._seconds), (self._strange, self._stranger)):
+            while awaited:
+                transport, (until, size) = next(iter(awaited.items()))
+                if until > now:
+                    break
+                if size:
+                    self._refuse(transport, 408, f"the request did not come whole within {seconds:g} s.")
+                else:
+                    self._drop(transport)
+
+    def _drop(self, transport: Any) -> None:
+        self.end(transport)
+        transport.abort()
 
     def _refuse(self, transport: Any, status: int, message: str) -> None:
         self.end(transport)
@@ -250,6 +309,10 @@ class Heads:
         head = f"HTTP/1.1 {status} {_REASONS[status]}\r\ncontent-type: application/json\r\ncontent-length: {len(found.body)}\r\nconnection: close\r\n\r\n"
         transport.write(head.encode() + found.body)
         transport.close()
+
+
+def _address(client: Any) -> str:
+    return client[0] if client else ""
 
 
 _REASONS = {408: "Request Timeout", 431: "Request Header Fields Too Large"}

@@ -179,13 +179,13 @@ def _protocol(door: Any) -> Any:
         def connection_made(self, transport: Any) -> None:
             super().connection_made(_Whole(transport))  # type: ignore[arg-type]
             if door.come(self.client):
-                heads.begin(self.transport)
+                heads.come(self.client, self.transport)
             else:
                 transport.abort()
 
         def connection_lost(self, exc: Exception | None) -> None:
             super().connection_lost(exc)
-            heads.end(self.transport)
+            heads.gone(self.client, self.transport)
             door.gone(self.client)
 
         def data_received(self, data: bytes) -> None:
@@ -194,7 +194,7 @@ def _protocol(door: Any) -> Any:
 
         # called by httptools alone; h11 has a limit of its own for the size
         def on_message_begin(self) -> None:
-            heads.begin(self.transport)
+            heads.begin(self.transport, self.client)
             super().on_message_begin()
 
         def on_headers_complete(self) -> None:

@@ -52,6 +52,9 @@ if TYPE_CHECKING:
     from graphstore.core.tables.engine import Result
 
 
+_FEW, _SHORT = 64, 64 << 10  # rows and links, and bytes, that are read in microseconds
+
+
 class Reading:
     """The store's lock held for as long as something is read at one coordinate: `with view.reading() as sight`."""
 
@@ -107,6 +110,25 @@ class Reader(Painted):
     def _why_closed(self) -> str | None:
         """Why nothing can be read any more, None while it can."""
         return self._core.closed
+
+    def _is_brief(self, id: object) -> bool:
+        """Whether a point read of an id looks at little: few rows, links and bytes, and nothing that rests on what may have fallen."""
+        index = self._core.index
+        ent = index.ids.get(id) if isinstance(id, str) else None
+        if ent is None or ent in index.tainted:
+            return False
+        links = [*index.out.get(ent, ())[:_FEW], *index.into.get(ent, ())[:_FEW]]
+        if max(len(links), len(index.rows_of[ent]), len(index.seen_of.get(ent, ()))) >= _FEW:
+            return False
+        size = sum(index.v_len[version] for version in index.versions_of[ent])
+        size += sum(index.c_len[claim] for link in links for claim in index.claims_of[link])
+        if size > _SHORT:
+            return False
+        return not any(
+            end in index.tainted or len(index.rows_of[end]) >= _FEW
+            for link in links
+            for end in (index.l_src[link], index.l_tgt[link])
+        )
 
     def _pinned(self, valid: Instant, tx: Instant) -> View:
         """A view of the same trunk or branch at exactly this coordinate, which is not looked at again."""
