@@ -60,6 +60,14 @@ Files = Annotated[
         help="Calls may name files below it. [none]",
     ),
 ]
+TransactionSeconds = Annotated[
+    float,
+    typer.Option(
+        "--transaction-seconds",
+        min=0.1,
+        help="How long a transaction that a client holds open may wait for its next call. Others wait for it.",
+    ),
+]
 ShowToken = Annotated[bool, typer.Option("--show-token", help="Print the tokens, and end.")]
 
 
@@ -75,6 +83,7 @@ def serve(
     soul: Souls = None,
     embed: Embed = None,
     files: Files = None,
+    transaction_seconds: TransactionSeconds = 10.0,
     show_token: ShowToken = False,
 ) -> None:
     """Serve a store over HTTP: many processes read and write it. Its tokens are made when it is served first, in its folder."""
@@ -104,7 +113,14 @@ def serve(
 
     run.serve(
         store,
-        listening=run.Listening(host, port, tuple(allow_host or ()), tuple(allow_origin or ()), files=files),
+        listening=run.Listening(
+            host,
+            port,
+            tuple(allow_host or ()),
+            tuple(allow_origin or ()),
+            patience=run.Patience(idle=transaction_seconds),
+            files=files,
+        ),
         read_only=read_only,
         prepared=prepared,
         report=common.say,

@@ -26,7 +26,7 @@ from graphstore.server.places import Download, Places
 from graphstore.server.requests import Apart, Bodies, Refused, Response
 from graphstore.values import reach
 from graphstore.values.models import Recorded
-from graphstore.values.period import iso
+from graphstore.values.period import instant, iso
 
 if TYPE_CHECKING:
     from graphstore.core.read.view import Reader
@@ -55,6 +55,7 @@ GROUPED = frozenset(
 AT_ONCE = frozenset({"node", "event", "history", "versions", "links_from", "backlinks_to", "supersedes"})
 LARGE = 64 << 10  # bytes of a body that is read by one of the readers: others are answered meanwhile
 _LAST_QUERIES = 2.0  # seconds that queries have to finish when the server ends
+_READING = "read-"
 _LOOK = 0.25  # seconds between two looks at what waits too long
 _OUTCOMES, _OUTCOME_BYTES = 4096, 32 << 20
 
@@ -63,7 +64,8 @@ _OUTCOMES, _OUTCOME_BYTES = 4096, 32 << 20
 class Limits:
     """How much one request may ask for, and how many may wait. Times in seconds, sizes in bytes.
 
-    `stranger`: how long a connection without a token may be silent; `strangers`: how many of them one address may have.
+    `stranger`: how long a connection without a token may be silent; `strangers`: how many of them one address may have. `streams` and `exports` are by
+    token; `export`: how long one may take, `stalled`: how long its client may read nothing, `room`: what it leaves free on the disk.
     """
 
     body: int = 32 << 20
@@ -80,6 +82,10 @@ class Limits:
     waiting_reads: int = 256
     waiting_writes: int = 10_000
     streams: int = 64
+    exports: int = 2
+    export: float = 3_600.0
+    stalled: float = 30.0
+    room: int = 64 << 20
 
 
 class Calling:
@@ -173,9 +179,12 @@ class Calling:
 
     async def begin(self, asked: Mapping[str, Any], apart: Apart) -> tuple[str, str]:
         """Begin a transaction that its client ends. Gives its token and its instant."""
-        unknown = asked.keys() - {"at", "author", "reason"}
-        if unknown:
-            raise InvalidError.choice("argument", min(unknown), ("at", "author", "reason"))
+        unknown = asked.keys() - {"at", "author", "reason", "read_only"}
+        if unknown or asked.get("read_only"):
+            raise InvalidError.choice(
+                "argument", min(unknown or {"read_only"}), ("at", "author", "reason", "read_only")
+            )
+        asked = {name: value for name, value in asked.items() if name != "read_only"}
         done = self._loop.create_future()
 
         def opening() -> Any:
@@ -193,6 +202,12 @@ class Calling:
         if turn.error is not None:
             raise turn.error
         return turn.value  # type: ignore[no-any-return]
+
+    def pinned(self, apart: Apart) -> tuple[str, str]:
+        """The token and the tx of a transaction that only reads: it is its coordinate, holds no lock, and needs no end."""
+        at = self.line(apart).as_of().at
+        valid, tx = iso(instant(at.valid)), iso(instant(at.tx))
+        return f"{_READING}{valid},{tx}", tx
 
     async def end(self, token: str, *, commit: bool) -> None:
         """Commit a transaction, or abort it. Raises what the commit raises; ConflictError when it is over."""
@@ -297,6 +312,11 @@ class Calling:
 
     async def read(self, call: Call, args: dict[str, Any], apart: Apart, kind: bytes) -> Response:
         """Answer a call that reads, with the coordinate it was answered at."""
+        pinned = pinned_at(apart.transaction)
+        if pinned is not None:
+            if apart.tx is not None or apart.as_of is not None:
+                raise InvalidError("the transaction has its tx. Leave tx and as_of out.")
+            apart = apart._replace(transaction=None, valid=apart.valid or pinned[0], tx=pinned[1])
         work = _timed(partial(self._read, call, args, apart, kind), apart.seconds, self.limits.query)
         if apart.transaction is not None:
             within: Response = await self.turn(
@@ -397,6 +417,14 @@ class Calling:
         self.serving.stop(seconds)
         self._pool.shutdown(wait=False, cancel_futures=True)
         self._apart.close()
+
+
+def pinned_at(token: str | None) -> tuple[str, str] | None:
+    """The coordinate of a transaction that only reads; None for another, which the writer holds."""
+    if token is None or not token.startswith(_READING):
+        return None
+    valid, _, tx = token.removeprefix(_READING).partition(",")
+    return valid, tx
 
 
 def _refuse_trunk(call: Call, apart: Apart) -> None:

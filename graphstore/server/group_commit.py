@@ -78,7 +78,7 @@ class Groups:
 class Patience:
     """How long a transaction over the network may take, in seconds: without a call, after its client has gone, and in all."""
 
-    idle: float = 30.0
+    idle: float = 10.0
     gone: float = 3.0
     whole: float = 300.0
 
@@ -192,6 +192,8 @@ class Serving:
         if held is not None and held.token == token:
             return held
         why = self._over.get(token)
+        if token.startswith("read-"):
+            raise ConflictError("that transaction only reads. Begin one without read_only to write.")
         if why is None:
             raise ConflictError("no transaction by that token. Begin one: POST /transaction.")
         raise ConflictError(f"the transaction is over: {why}")

@@ -8,8 +8,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import shutil
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, MutableMapping
 from functools import cache, partial
 from pathlib import Path
 from time import monotonic, perf_counter
@@ -28,7 +30,7 @@ from graphstore.remote import calls
 from graphstore.remote.calls import Call
 from graphstore.server.agents import PATH as AGENTS
 from graphstore.server.agents import Agents
-from graphstore.server.dispatch import ARROW, Calling, Limits, encoder, kind_of, prepared
+from graphstore.server.dispatch import ARROW, Calling, Limits, encoder, kind_of, pinned_at, prepared
 from graphstore.server.docs_page import page
 from graphstore.server.group_commit import Patience
 from graphstore.server.metrics import KIND as METRICS
@@ -106,10 +108,10 @@ class Door:
         self.metrics = Metrics()
         self.calling: Calling | None = None
         self.stopping = asyncio.Event()
-        self.heads = Heads(
-            limits.upload, limits.head, stranger=limits.stranger, strangers=limits.strangers
-        )
-        self._streams = self._active = self._connections = 0
+        self.heads = Heads(limits.upload, limits.head, stranger=limits.stranger, strangers=limits.strangers)
+        self._active = self._connections = 0
+        self._streams: Counter[str] = Counter()  # by what their token may do
+        self._exports: Counter[str] = Counter()
         self._holders: dict[Any, str] = {}  # the connection that last used a transaction, and its token
         self._beginning: set[Any] = set()  # the connections that wait for one
 
@@ -162,6 +164,7 @@ class Door:
             await self.inner(scope, receive, send)
             return
         start = perf_counter()
+        self.heads.came(scope.get("client"))
         path: str = scope["path"]
         call = self._calls.get(path)
         name, found = (call.name if call else "other"), None
@@ -293,7 +296,8 @@ class Door:
             "requests_under_way": self._active,
             "connections": self._connections,
             "connections_without_token": self.heads.strangers(),
-            "streams": self._streams,
+            "streams": self._streams.total(),
+            "exports": self._exports.total(),
             "transaction_open": int(calling.serving.in_transaction),
             **gauges_of(stats),
         }
@@ -325,11 +329,16 @@ class Door:
     async def _begin(
         self, scoped: str, headers: Headers, scope: Scope, receive: Receive, _: Send
     ) -> Response:
+        calling, asked = self._calling(), apart(scope["query_string"]).only("branch", "author")
+        body = arguments(await calling.bodies.read(headers, receive, self._limits.body))
+        if body.get("read_only") is True:
+            if len(body) > 1:
+                raise InvalidError.choice("argument", min(body.keys() - {"read_only"}), ("read_only",))
+            token, tx = await calling.aside(partial(calling.pinned, asked))
+            return Response(200, orjson.dumps({"transaction": token, "tx": tx}))
         _want_write(scoped, "transaction")
         if self._read_only:
             raise Refused(403, "the server is read only.")
-        asked = apart(scope["query_string"]).only("branch", "author")
-        body = arguments(await self._calling().bodies.read(headers, receive, self._limits.body))
         client = scope["client"]
         self._beginning.add(client)
         token, tx = await self._calling().begin(body, asked)
@@ -341,11 +350,13 @@ class Door:
         return Response(200, orjson.dumps({"transaction": token, "tx": tx}))
 
     async def _end_of(self, path: str, scoped: str, headers: Headers, receive: Receive) -> Response:
-        _want_write(scoped, "transaction")
         await self._calling().bodies.read(headers, receive, self._limits.body)
         token, _, word = path.removeprefix("/transaction/").partition("/")
         if word not in ("commit", "abort"):
             raise InvalidError.choice("end of a transaction", word, ("commit", "abort"))
+        if pinned_at(token) is not None:
+            return Response(200, b"null")
+        _want_write(scoped, "transaction")
 
         async def end() -> Response:
             await self._calling().end(token, commit=word == "commit")
@@ -359,17 +370,37 @@ class Door:
     async def _export(
         self, scoped: str, headers: Headers, scope: Scope, receive: Receive, send: Send
     ) -> None:
-        calling = self._calling()
-        with tempfile.TemporaryDirectory(prefix="graphstore-") as folder:
-            dump = Path(folder) / "dump.jsonl"
-            await calling.aside(partial(self._store.export, dump))
-            with open(dump, "rb") as source:
-                size = dump.stat().st_size
-                head = [(b"content-type", b"application/jsonl"), (b"content-length", b"%d" % size)]
-                await send({"type": "http.response.start", "status": 200, "headers": head})
-                while data := source.read(_CHUNK):
-                    await send({"type": "http.response.body", "body": data, "more_body": True})
-                await send({"type": "http.response.body", "body": b""})
+        calling, limits = self._calling(), self._limits
+        if self._exports[scoped] >= limits.exports:
+            raise Refused(
+                429, f"{limits.exports} exports by this token are under way. Wait for one to end.", after=10
+            )
+        self._exports[scoped] += 1
+        try:
+            with tempfile.TemporaryDirectory(prefix="graphstore-") as folder:
+                dump = Path(folder) / "dump.jsonl"
+                needed = await calling.aside(lambda: self._store.stats()["journal_bytes"])
+                free = shutil.disk_usage(folder).free
+                if needed > free - limits.room:
+                    raise Refused(
+                        503, f"a dump needs {needed:,} bytes in {tempfile.gettempdir()}, where {free:,} are free.", after=60
+                    )  # fmt: skip
+                await calling.aside(partial(self._store.export, dump))
+                await self._send_file(dump, b"application/jsonl", self._paced(scope, send))
+        finally:
+            self._exports[scoped] -= 1
+
+    async def _send_file(self, file: Path, kind: bytes, send: Send) -> None:
+        """A file as an answer; it takes as long as its client reads, up to a limit. Raises ClientGone."""
+        until = monotonic() + self._limits.export
+        with open(file, "rb") as source:
+            head = [(b"content-type", kind), (b"content-length", b"%d" % file.stat().st_size)]
+            await send({"type": "http.response.start", "status": 200, "headers": head})
+            while data := await self._calling().aside(partial(source.read, _CHUNK)):
+                if monotonic() > until:
+                    raise ClientGone
+                await send({"type": "http.response.body", "body": data, "more_body": True})
+            await send({"type": "http.response.body", "body": b""})
 
     async def _changes(
         self, scoped: str, headers: Headers, scope: Scope, receive: Receive, send: Send
@@ -382,8 +413,8 @@ class Door:
         unknown = dict(asked.others).keys() - {"since"}
         if unknown:
             raise InvalidError.choice("argument", min(unknown), ("since",))
-        if self._streams >= self._limits.streams:
-            raise Refused(503, "too many streams are open.", after=30)
+        if self._streams[scoped] >= self._limits.streams:
+            raise Refused(429, f"{self._limits.streams} streams are open by this token. End one.", after=30)
         since: str | None = headers.get(b"last-event-id", b"").decode("latin-1") or dict(asked.others).get(
             "since"
         )
@@ -392,12 +423,25 @@ class Door:
             if since.strip().lower() == "now":  # what is being written now may have an earlier instant
                 at = min(self._store._coordinate()[1], self._store._last_tx)
             since = iso(at)
-        self._streams += 1
+        self._streams[scoped] += 1
         try:
-            await self._stream(since, asked, receive, send)
+            await self._stream(since, asked, receive, self._paced(scope, send))
         finally:
-            self._streams -= 1
+            self._streams[scoped] -= 1
         return None
+
+    def _paced(self, scope: Scope, send: Send) -> Send:
+        """Sends to a client that reads: one that takes nothing for a while is cut off. Raises ClientGone then."""
+
+        async def sent(message: MutableMapping[str, Any]) -> None:
+            try:
+                async with asyncio.timeout(self._limits.stalled):
+                    await send(message)
+            except TimeoutError:
+                self.heads.cut(scope.get("client"))
+                raise ClientGone from None
+
+        return sent
 
     async def _stream(self, since: TimeLike | None, asked: Apart, receive: Receive, send: Send) -> None:
         """Server-sent events: one for each transaction, with its tx for an id, so that a client can go on where it was."""

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
+import re
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from functools import lru_cache
+from math import isfinite
 from time import monotonic
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
@@ -108,6 +111,7 @@ def apart(query: bytes) -> Apart:
     return _apart(query) if len(query) <= _REMEMBERED else _apart.__wrapped__(query)
 
 
+_FIELDS = 200  # parameters of a query
 _REMEMBERED = 512  # bytes of a query that is worth while to be known again
 
 
@@ -116,9 +120,14 @@ def _apart(query: bytes) -> Apart:
     named: dict[str, str] = {}
     others: list[tuple[str, str]] = []
     try:
-        pairs = parse_qsl(query.decode(), keep_blank_values=True, errors="strict")
+        pairs = parse_qsl(query.decode(), keep_blank_values=True, errors="strict", max_num_fields=_FIELDS)
     except UnicodeDecodeError:
         raise Refused(422, "the query is no UTF-8. Write what is not ASCII as %XX of its UTF-8.") from None
+    except ValueError:
+        raise Refused(
+            422,
+            f"the query has more than {_FIELDS} parameters. Ask by POST, with the arguments as a JSON object.",
+        ) from None
     for name, value in pairs:
         if name not in _APART:
             others.append((name, value))
@@ -215,7 +224,12 @@ class Heads:
     """
 
     def __init__(self, seconds: float, most: int, *, stranger: float, strangers: int) -> None:
-        self._seconds, self._most, self._stranger, self._strangers = seconds, most, stranger, strangers
+        self._seconds, self._most, self._stranger, self._strangers = (
+            seconds,
+            most,
+            min(stranger, seconds),
+            strangers,
+        )
         # by transport: until when, and how much of the head has come
         self._awaited: dict[Any, list[float]] = {}
         self._strange: dict[Any, list[float]] = {}
@@ -239,6 +253,10 @@ class Heads:
             del self._transports[client]
         self._acquaint(client, transport)
 
+    def came(self, client: Any) -> None:
+        """The head of a request is there."""
+        self.end(self._transports.get(client))
+
     def know(self, client: Any) -> None:
         """Its token has been seen: it is no stranger any more."""
         transport = self._transports.get(client)
@@ -250,6 +268,12 @@ class Heads:
         transport = self._transports.get(client)
         if transport is not None and self._is_strange(client, transport):
             self.begin(transport, client)
+
+    def cut(self, client: Any) -> None:
+        """End a connection at once."""
+        transport = self._transports.get(client)
+        if transport is not None:
+            self._drop(transport)
 
     def strangers(self) -> int:
         """How many there are."""
@@ -315,6 +339,7 @@ def _address(client: Any) -> str:
     return client[0] if client else ""
 
 
+_PIECE = 1 << 18  # bytes of an answer that are sent at once
 _REASONS = {408: "Request Timeout", 431: "Request Header Fields Too Large"}
 
 
@@ -356,10 +381,48 @@ def arguments(body: bytes) -> dict[str, Any]:
     """The JSON object of a body; nothing is an empty one. Raises InvalidError, Refused (422)."""
     if not body:
         return {}
-    found = json_read("the body", body)
+    found = json_read("the body", body) if len(body) <= _WHOLE else _read_in_turns(body)
     if not isinstance(found, dict):
         raise Refused(422, "the body is no JSON object. Give the arguments by name.")
     return found
+
+
+def _read_in_turns(body: bytes) -> Any:
+    """As `json_read`, slower, and with other threads running meanwhile: orjson lets nobody run before it has read all. Raises InvalidError."""
+    if _SURROGATE.search(body) is not None:
+        return json_read("the body", body)
+    try:
+        return json.loads(
+            body.decode(),
+            object_pairs_hook=_object,
+            parse_int=_whole,
+            parse_float=_real,
+            parse_constant=_refuse,
+        )
+    except (ValueError, RecursionError) as error:
+        raise InvalidError(f"the body is not JSON: {error}.") from None
+
+
+# Written in Python, so that the interpreter may turn to another thread in between.
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    return dict(pairs)
+
+
+def _whole(text: str) -> int:
+    return int(text)
+
+
+def _real(text: str) -> float:
+    found = float(text)
+    return found if isfinite(found) else _refuse(text)
+
+
+def _refuse(name: str) -> Any:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+_WHOLE = 1 << 19  # bytes of a body that is read at once
+_SURROGATE = re.compile(rb"\\u[dD]")
 
 
 def version_number(match: bytes) -> int:
@@ -373,7 +436,8 @@ def version_number(match: bytes) -> int:
 
 async def answer(send: Send, found: Response) -> None:
     """Send an answer."""
-    status, body, headers, kind = found
+    status, headers, kind = found.status, found.headers, found.kind
+    body: bytes | memoryview = found.body
     await send(
         {
             "type": "http.response.start",
@@ -381,4 +445,8 @@ async def answer(send: Send, found: Response) -> None:
             "headers": [(b"content-type", kind), (b"content-length", b"%d" % len(body)), *headers],
         }
     )
-    await send({"type": "http.response.body", "body": body})
+    while len(body) > _PIECE:
+        piece, body = body[:_PIECE], memoryview(body)[_PIECE:]
+        await send({"type": "http.response.body", "body": bytes(piece), "more_body": True})
+        await asyncio.sleep(0)  # others have their turn
+    await send({"type": "http.response.body", "body": bytes(body)})

@@ -714,7 +714,7 @@ def test_a_long_past_comes_in_parts_and_whole_transactions(disk_store, url, monk
 def test_there_are_only_so_many_streams(url):
     first = Stream(url)
 
-    assert 503 == Stream(url).response.status
+    assert 429 == Stream(url).response.status
     first.close()
 
 

@@ -518,7 +518,10 @@ def test_a_journal_cut_off_under_an_open_store_is_an_error_of_what_needs_the_res
             lambda: store.add_node("fact", {"n": 0}, id="one-more"),
             lambda: list(store.nodes()),
         ):
-            with pytest.raises(DamageError, match=r"00000001.jsonl (ends after 500000 of .*cut it off|line \d+: it has no end)"):
+            with pytest.raises(
+                DamageError,
+                match=r"00000001.jsonl (ends after 500000 of .*cut it off|line \d+: it has no end)",
+            ):
                 ask()
         assert 0 == store.node("n0").content["n"]
         assert 500_000 == journal(path).stat().st_size

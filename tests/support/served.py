@@ -30,10 +30,14 @@ def fact(id: str, **more: Any) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def serve_in_thread(store: GraphStore, *, tokens: Tokens | None = TOKENS, **options: Any) -> Iterator[str]:
+def serve_in_thread(
+    store: GraphStore, *, tokens: Tokens | None = TOKENS, loop: str = "auto", **options: Any
+) -> Iterator[str]:
     """The URL of a server of this store in a thread of this process. The store stays open."""
     made = app(store, tokens=tokens, **options)
-    server = uvicorn.Server(run.config(made))
+    config = run.config(made)
+    config.loop = loop
+    server = uvicorn.Server(config)
     listening = run._listen(run.Listening(port=0))
     thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
     thread.start()
