@@ -1,11 +1,14 @@
-"""Transactions: at which instants one may be."""
+"""Transactions: at which instants one may be, and what the journal holds of one."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
+import graphstore
 from graphstore import GraphStore
 from graphstore.errors import InvalidError
 from tests.conftest import Clock, day
@@ -49,3 +52,113 @@ def test_without_an_instant_it_is_the_clock_or_just_after_what_was(store: GraphS
     for expected in (clock.now, clock.now + TICK, clock.now + 2 * TICK):
         store.add_node("fact", {})
         assert expected == store.changes()[-1].tx
+
+
+# ---------------------------------------------------------------------- what is in the line of a transaction
+
+
+def base(s: GraphStore) -> None:
+    for id in "abc":
+        s.add_node("fact", {"says": id}, id=id, valid_from="2026-01-01")
+    s.add_node("fact", {"day": "mon"}, id="mon", key="day", valid_from="2026-01-01")
+    s.link("a", "supports", "b", id="link-1", valid_from="2026-01-01", strength=2)
+    s.add_node("fact", {}, id="on-a", derived_from="a", valid_from="2026-01-01")
+
+
+def first_said(s: GraphStore) -> None:
+    s.add_node("fact", {"n": 1}, id="new", valid_from="2026-01-05")
+    s.revise("new", {"n": 2}, valid_from="2026-01-07", valid_to="2026-01-09")
+    s.revise("new", {"n": 3}, valid_from="2026-01-04", valid_to="2026-01-08")
+
+
+def link_said_twice(s: GraphStore) -> None:
+    s.link("c", "supports", "a", id="link-2", confidence="inferred", valid_from="2026-01-01")
+    s.unlink("link-2", valid_from="2026-01-05", valid_to="2026-01-10")
+    s.link(
+        "c", "supports", "a", valid_from="2026-01-03", valid_to="2026-01-08", reason="said again", strength=3
+    )
+    s.unlink("link-1", valid_from="2026-01-10")
+    s.link("a", "supports", "b", valid_from="2026-01-12", strength=4)
+
+
+def taken_in_turns(s: GraphStore) -> None:
+    s.add_node("fact", {}, id="d", supersedes="a", valid_from="2026-01-10")
+    s.add_node("fact", {}, id="e", supersedes="d", valid_from="2026-01-15")
+    s.retract("d", reason="a slip")
+    s.add_node("fact", {}, id="f", corrects="b", valid_from="2026-01-01")
+
+
+def slot_in_turns(s: GraphStore) -> None:
+    for day, at in (("tue", "10"), ("wed", "15"), ("thu", "12")):
+        s.add_node("fact", {"day": day}, id=day, key="day", valid_from=f"2026-01-{at}", reason=day)
+    s.retract("wed", reason="a slip")
+
+
+def added_and_retracted(s: GraphStore) -> None:
+    s.add_node("fact", {}, id="never", valid_from="2026-01-01")
+    s.link("never", "supports", "a", id="link-3")
+    s.retract("never", reason="a slip")
+    s.revise("a", {"says": "x"})
+    s.revise("a", {"says": "a"})
+    s.confirm("b", reason="seen")
+
+
+def events_and_kinds(s: GraphStore) -> None:
+    s.record_event("error", "it broke", id="broke", occurred_at="2026-01-03", related_to=["a"])
+    s.record_event("error", "it broke", occurred_at="2026-01-04")
+    s.define_kind("rests_on", rests=("retracted",))
+    s.link("c", "rests_on", "a", valid_from="2026-01-05")
+    s.retract("a", valid_from="2026-01-08", valid_to="2026-01-09", reason="a gap")
+
+
+def revised_and_ended(s: GraphStore) -> None:
+    s.revise("b", {"says": "y"}, valid_from="2026-01-10", valid_to="2026-01-20")
+    s.amend("b", {"more": 1}, valid_from="2026-01-15")
+    s.end("b", at="2026-01-25")
+    s.retract("b", valid_from="2026-01-12", valid_to="2026-01-13", reason="a gap")
+
+
+PROGRAMS = [first_said, link_said_twice, taken_in_turns, slot_in_turns, added_and_retracted, events_and_kinds, revised_and_ended]  # fmt: skip
+
+
+def everything(store: GraphStore) -> list[object]:
+    """What each view says of each thing: standings, versions, links, what is shaky."""
+    found: list[object] = [list(store.changes()), store.stats()["transactions"]]
+    ids = sorted({node.id for change in store.changes() for node in store.as_of(tx=change.tx).nodes()})
+    for tx in sorted({change.tx for change in store.changes()}):
+        for valid in ("2026-01-04", "2026-01-08", "2026-01-12", "2026-01-28"):
+            view = store.as_of(valid=valid, tx=tx)
+            found += [view.nodes(), sorted(shaky.node.id for shaky in view.shaky()), view.events()]
+            known = {node.id for node in view.nodes()}
+            found += [view.links_from(id) for id in ids if id in known]
+    for id in ids:
+        found += [store.inspect(id).node, store.versions(id), store.history(id)]
+    return found
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_what_a_transaction_opened_and_closed_reads_the_same_from_the_journal(
+    tmp_path: Path, clock: Clock, program: Callable[[GraphStore], None]
+) -> None:
+    reason = "all at once" if program in PROGRAMS[::2] else None
+    path = tmp_path / "memory.gs"
+    with graphstore.open(path, clock=clock, author="ann") as store:
+        base(store)
+        clock.move(days=1)
+        with store.transaction(reason=reason, author="bob"):
+            program(store)
+        told = store.changes()[-1].tx
+        clock.move(days=1)
+        store.revise("c", {"says": "z"})
+        after = everything(store)
+    for saved in (True, False):
+        if not saved:
+            (path / "index.bin").unlink()
+        with graphstore.open(path, clock=clock) as again:
+            assert after == everything(again)
+            assert again.verify().ok
+    with graphstore.open(path, clock=clock) as again:
+        if program not in (events_and_kinds, added_and_retracted):
+            clock.move(days=1)
+            again.undo(told, reason="a slip")
+            assert ["a", "b", "c", "mon", "on-a"] == sorted(node.id for node in again.nodes())
