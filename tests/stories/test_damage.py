@@ -504,9 +504,11 @@ def test_an_open_store_notices_on_verify_what_happened_to_its_journal(broken):
 
 def test_a_journal_cut_off_under_an_open_store_is_an_error_of_what_needs_the_rest(tmp_path):
     path = tmp_path / "memory.gs"
-    with graphstore.open(path) as store, store.transaction():
-        for number in range(3000):
-            store.add_node("fact", {"n": number, "pad": "x" * 700}, id=f"n{number}")
+    with graphstore.open(path) as store:
+        store.add_node("fact", {"n": 0}, id="n0")
+        with store.transaction():
+            for number in range(1, 3000):
+                store.add_node("fact", {"n": number, "pad": "x" * 700}, id=f"n{number}")
     with graphstore.open(path) as store:
         seen = store.as_of()
         assert {"n": 2999, "pad": "x" * 700} == seen.node("n2999").content
