@@ -44,7 +44,8 @@ def open(
     store, see `set_retention`: each opening for writing evicts the events that are older. `token` is the server's access token (default: the
     environment's GRAPHSTORE_TOKEN), `timeout` how many seconds it has to answer. Clock and durability of a store that is served are its server's.
 
-    Raises LockedError when another writer holds it, DamageError (with file and line) for a damaged journal, EngineError for a newer schema,
+    Raises LockedError when another writer holds it, DamageError (with file and line) for a damaged journal, EngineError for a newer schema or
+    what the system refuses (with the file and the way out; nothing stays open or locked then),
     InvalidError for a path that is no store, NotFoundError when there is none and none is made.
     """
     if driver not in _DRIVERS:
@@ -52,21 +53,22 @@ def open(
     options = _options(read_only, clock, durability, author, token, timeout, retention_days, retention_bytes)
     if isinstance(path, str) and path.startswith(("http://", "https://")):
         return options.at(path)
-    place = folder.locate(path, read_only=read_only, create=create)
-    try:
-        place.hold()
-    except LockedError:
-        found = None if place.path is None or place.held_here() else folder.serving(place.path)
-        if found is None:
+    with folder.opening(path):
+        place = folder.locate(path, read_only=read_only, create=create)
+        try:
+            place.hold()
+        except LockedError:
+            found = None if place.path is None or place.held_here() else folder.serving(place.path)
+            if found is None:
+                raise
+            return options.at(found[0], token=found[1])
+        try:
+            store = GraphStore(place, clock=clock, driver=driver, durability=durability, author=author)
+        except BaseException:
+            place.release()
             raise
-        return options.at(found[0], token=found[1])
-    try:
-        store = GraphStore(place, clock=clock, driver=driver, durability=durability, author=author)
-    except BaseException:
-        place.release()
-        raise
-    options.keep(store)
-    return store
+        options.keep(store)
+        return store
 
 
 def served(path: str | os.PathLike[str], *, author: str | None = None) -> GraphStore | None:

@@ -17,7 +17,7 @@ import os
 import shutil
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 from pathlib import Path
@@ -85,24 +85,31 @@ class Folder:
             raise LockedError(
                 f"{self.path} is open for writing in this process already (pid {os.getpid()}). Share that store, or close it first."
             )
+        fd = open_plain(self.path / _LOCK, os.O_RDWR | os.O_CREAT, alone=True)
         try:
-            fd = open_plain(self.path / _LOCK, os.O_RDWR | os.O_CREAT, alone=True)
-        except OSError as error:
-            raise EngineError(f"cannot open {self.path / _LOCK}: {error.strerror}.") from error
+            self._take(fd)
+        except BaseException:
+            os.close(fd)
+            raise
+        self._lock, self._real = fd, real
+        _open_here.add(real)
+        try:
+            self._mend()
+        except BaseException:
+            self.release()
+            raise
+
+    def _take(self, fd: int) -> None:
         try:
             _lock(fd)
-        except OSError:
+        except BlockingIOError:
             holder = os.pread(fd, 200, 0).decode(errors="replace").strip() or "unknown"
-            os.close(fd)
             raise LockedError(
                 f"{self.path} is held by another writer ({holder}). Wait until it closes, open with read_only=True to follow it, "
                 f"or let it be served, so that many can write: graphstore serve {self.path}"
             ) from None
         os.ftruncate(fd, 0)
         os.pwrite(fd, f"pid {os.getpid()} on {socket.gethostname()}\n".encode(), 0)
-        self._lock, self._real = fd, real
-        _open_here.add(real)
-        self._mend()
 
     def held_here(self) -> bool:
         """Whether this process holds it for writing."""
@@ -463,6 +470,8 @@ def locate(path: str | os.PathLike[str], *, read_only: bool, create: bool) -> Fo
             )
         file = place.exists() and not place.is_dir()
     except OSError as error:
+        if error.errno not in (errno.ENAMETOOLONG, errno.ELOOP, errno.EINVAL, errno.ENOTDIR):
+            raise
         raise InvalidError(f"{place} cannot be a folder: {error.strerror}.") from None
     if file:
         raise InvalidError(
@@ -480,6 +489,34 @@ def locate(path: str | os.PathLike[str], *, read_only: bool, create: bool) -> Fo
         except OSError as error:
             raise EngineError(f"cannot make {place}: {error.strerror}.") from error
     return Folder(place, read_only=read_only)
+
+
+_WAYS_OUT = {
+    errno.ENOSPC: "Free some space, and open it again.",
+    errno.EDQUOT: "Free some space, and open it again.",
+    errno.EMFILE: "Too many files are open in this process: close some or raise its limit (ulimit -n), and open it again.",
+    errno.ENFILE: "Too many files are open on this machine: close some, and open it again.",
+    errno.EACCES: "Give this user the right to it, and open it again.",
+    errno.EPERM: "Give this user the right to it, and open it again.",
+}
+
+
+@contextlib.contextmanager
+def opening(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Turn what the system refuses while a store is opened into an EngineError, with the path and the way out."""
+    try:
+        yield
+    except OSError as error:
+        way = _WAYS_OUT.get(error.errno or 0, "Mend that, and open it again.")
+        raise EngineError(
+            f"cannot open {_named(path, error)}: {error.strerror or error}. Nothing is lost. {way}"
+        ) from error
+
+
+def _named(path: str | os.PathLike[str], error: OSError) -> str:
+    """The file of an error, and the store where that does not show in it."""
+    file = error.filename if isinstance(error.filename, str) else ""
+    return f"{file} of {path}" if file and not file.startswith(os.fspath(path)) else file or os.fspath(path)
 
 
 def _half_way(place: Path, read_only: bool) -> bool:
@@ -718,7 +755,11 @@ def _where(message: str) -> tuple[str, int | None]:
 
 def verify(path: str | os.PathLike[str]) -> Verification:
     """Read a store's whole journal without opening the store: for one that refuses to open. Changes nothing."""
-    place = locate(path, read_only=True, create=False)
+    with opening(path):
+        return _verified(locate(path, read_only=True, create=False))
+
+
+def _verified(place: Folder) -> Verification:
     assert place.path is not None
     reach = known_reach(place.path, index_file.read(place.path / _INDEX))
     index, problems = read_anew(place)

@@ -149,22 +149,27 @@ class Journal:
             path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise EngineError(f"cannot make {path}: {error.strerror}. Nothing was made.") from error
-        if not os.path.lexists(self._name(0)):
-            try:
-                self._new_segment(0)
-            except OSError as error:
-                with contextlib.suppress(OSError):
-                    self._name(0).unlink(missing_ok=True)
-                raise EngineError(
-                    f"cannot make {self._name(0)}: {error.strerror}. Nothing was made."
-                ) from error
+        try:  # exclusively: not even a folder that cannot be read may cost a journal that is there
+            fd = open_plain(self._name(0), os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+        except FileExistsError:
+            return
+        except OSError as error:
+            raise EngineError(f"cannot make {self._name(0)}: {error.strerror}. Nothing was made.") from error
+        try:
+            self._begin(fd, 0)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                self._name(0).unlink()
+            raise EngineError(f"cannot make {self._name(0)}: {error.strerror}. Nothing was made.") from error
 
     def _name(self, segment: int) -> Path:
         assert self.path is not None
         return self.path / f"{segment + 1:08}.jsonl"
 
     def _new_segment(self, segment: int) -> None:
-        fd = open_plain(self._name(segment), os.O_WRONLY | os.O_CREAT, alone=True)
+        self._begin(open_plain(self._name(segment), os.O_WRONLY | os.O_CREAT, alone=True), segment)
+
+    def _begin(self, fd: int, segment: int) -> None:
         try:
             os.ftruncate(fd, 0)  # what an append that failed left
             write_all(fd, header(segment + 1))
@@ -195,7 +200,9 @@ class Journal:
         """How many segment files there are. Raises DamageError when one between them is missing."""
         if self.path is None:
             return 1
-        numbers = sorted(int(name.stem) for name in self.path.glob("*.jsonl") if name.stem.isdigit())
+        # not glob(), which takes a folder that cannot be read for an empty one
+        files = [name for name in self.path.iterdir() if name.suffix == ".jsonl"]
+        numbers = sorted(int(name.stem) for name in files if name.stem.isdigit())
         for number, found in enumerate(numbers, 1):
             if number != found:
                 raise DamageError(

@@ -76,7 +76,8 @@ class Writer(Reader):
                 place.tables, index, journal, vocabulary, driver=driver, notify=self.notices.append
             )
         except BaseException:
-            journal.close()
+            with contextlib.suppress(EngineError):  # why it failed is told by the first error
+                journal.close()
             raise
         self._core = Core(index, journal, vocabulary, graphs)
         _opened.add(self)
