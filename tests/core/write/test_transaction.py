@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -10,7 +12,7 @@ import pytest
 
 import graphstore
 from graphstore import GraphStore
-from graphstore.errors import InvalidError
+from graphstore.errors import ConflictError, InvalidError
 from tests.conftest import Clock, day
 
 pytestmark = pytest.mark.served
@@ -89,8 +91,8 @@ def taken_in_turns(s: GraphStore) -> None:
 
 
 def slot_in_turns(s: GraphStore) -> None:
-    for day, at in (("tue", "10"), ("wed", "15"), ("thu", "12")):
-        s.add_node("fact", {"day": day}, id=day, key="day", valid_from=f"2026-01-{at}", reason=day)
+    for id, at in (("tue", "10"), ("wed", "15"), ("thu", "12")):
+        s.add_node("fact", {"day": id}, id=id, key="day", valid_from=f"2026-01-{at}", reason=id)
     s.retract("wed", reason="a slip")
 
 
@@ -162,3 +164,46 @@ def test_what_a_transaction_opened_and_closed_reads_the_same_from_the_journal(
             clock.move(days=1)
             again.undo(told, reason="a slip")
             assert ["a", "b", "c", "mon", "on-a"] == sorted(node.id for node in again.nodes())
+
+
+def without_ids(value: object) -> object:
+    """The same without the ids of links, which are random."""
+    if isinstance(value, list):
+        return sorted(map(without_ids, value), key=repr)
+    return re.sub("lnk_[0-9a-f]+", "lnk", repr(value))
+
+
+def refused_late(s: GraphStore) -> None:
+    """A verb that is refused after it has changed the index."""
+    with pytest.raises(ConflictError, match="number"):
+        s.revise("one", {"n": 1}, valid_from="2026-01-16", reason="too late")
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_what_failed_leaves_nothing(clock: Clock, program: Callable[[GraphStore], None]) -> None:
+    told = []
+    for fails in (False, True):
+        clock.set("2026-02-01")
+        with graphstore.open(":memory:", clock=clock) as store:
+            base(store)
+            for id, at in (("one", "01"), ("two", "15")):
+                store.add_node("fact", {"n": id}, id=id, key="number", valid_from=f"2026-01-{at}")
+            for again in (True, False) if fails else (False,):
+                clock.set("2026-02-02")
+                with contextlib.suppress(RuntimeError), store.transaction():
+                    if fails:
+                        refused_late(store)
+                    program(store)
+                    if fails:
+                        refused_late(store)
+                        everything(store)
+                    if again:
+                        raise RuntimeError
+            clock.set("2026-02-03")
+            if fails:
+                refused_late(store)
+            for id in ("a", "b", "c"):
+                store.revise(id, {"last": id}, valid_from="2026-01-01")
+            told.append([without_ids(value) for value in everything(store)])
+            assert store.verify().ok
+    assert told[0] == told[1]
