@@ -283,3 +283,29 @@ def test_an_amendment_keeps_the_source_or_has_its_own(store: GraphStore) -> None
     store.add_node("fact", {"a": 1}, id="fact", source="ann")
     assert "ann" == store.amend("fact", {"a": 2}).source
     assert "bob" == store.amend("fact", {"a": 3}, source="bob").source
+
+
+def test_what_is_written_is_shown_as_written_where_something_else_holds_now(salary: GraphStore) -> None:
+    then = salary.revise("salary", {"pay": 1}, valid_from="2020-02-01", valid_to="2020-03-01", source="ann")
+    assert (3, "2020-02-01", "2020-03-01") == (
+        then.number,
+        *(f"{at:%Y-%m-%d}" for at in (then.valid_from, then.valid_to)),
+    )
+    salary.revise("salary", {"pay": 2}, valid_from="2026-01-01")
+    then = salary.revise("salary", {"pay": 3}, valid_from="2020-02-01", valid_to="2020-03-01")
+    assert ("2020-02-01", {"pay": 3}) == (f"{then.valid_from:%Y-%m-%d}", then.content)
+    assert salary.as_of(valid="2020-02-15").node("salary") == then
+
+
+def test_the_first_thing_of_a_store_is_expected_as_any_other(store: GraphStore, clock: Clock) -> None:
+    store.add_node("fact", {}, id="first", valid_from="2026-01-01")
+    with pytest.raises(ConflictError, match="version 1 holds now"):
+        store.revise("first", {"n": 1}, if_number=2)
+    with store.transaction():
+        store.revise("first", {"n": 1})
+        store.retract("first", reason="a slip")
+        store.revise("first", {"n": 2}, valid_from="2026-01-01", if_number=1)
+    clock.move(days=1)
+    store.retract("first", reason="a slip")
+    with pytest.raises(ConflictError, match="is its last, and nothing holds now"):
+        store.revise("first", {"n": 3}, valid_from="2026-01-01", if_number=9)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -292,3 +293,29 @@ def test_who_ranks_lower_may_not_undo(store: GraphStore) -> None:
     for told in {change.tx for change in store.changes() if change.verb in ("link", "revise")}:
         with pytest.raises(ConflictError, match="trust"):
             store.undo(told, reason="a slip")
+
+
+# ---------------------------------------------------------------------- which transaction is meant
+
+
+def test_a_second_names_the_only_transaction_within_it(store: GraphStore, clock: Clock) -> None:
+    noon = clock.now.replace(hour=12)
+    for seconds in (0.5, 1.0, 1.25, 2.999999, 4.25, 4.75):
+        clock.set(noon + timedelta(seconds=seconds))
+        store.add_node("fact", {}, id=f"at-{seconds}")
+    clock.set(noon + timedelta(hours=1))
+    for named in (3, 4.5, -1, 5, 3600):
+        with pytest.raises(NotFoundError, match="no transaction at"):
+            store.undo(noon + timedelta(seconds=named), reason="a slip")
+    with pytest.raises(ConflictError, match=r"2 transactions lie in the second of .*12:00:04.25Z, .*04.75Z"):
+        store.undo(noon + timedelta(seconds=4), reason="a slip")
+    for named in (0, 1, 1.25, 2, 4.75, 4.25):
+        store.undo(noon + timedelta(seconds=named), reason="a slip")
+        clock.move(hours=1)
+    assert [] == store.nodes()
+
+
+def test_a_link_id_is_text(store: GraphStore) -> None:
+    for id in (5, ["lnk"]):
+        with pytest.raises(InvalidError, match="link_id .* is no text"):
+            store.unlink(id)
