@@ -197,8 +197,13 @@ class Graphs:
         """Rebuild the tables from the index."""
         self.projection.rebuild(progress)
 
+    @property
+    def thrown_away(self) -> int:
+        """How often the tables in use held something else than was written, and were made anew."""
+        return 0 if self._projection is None else self._projection.thrown_away
+
     def verify(self) -> list[Problem]:
-        """What of the tables differs from the index."""
+        """What of the tables differs from the index and the journal."""
         return self.projection.verify()
 
     def view(self, valid: Instant, tx: Instant, pending: Sequence[bytes] = ()) -> ViewGraph:

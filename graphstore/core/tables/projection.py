@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from importlib.metadata import version
 from pathlib import Path
+from random import Random
+from time import monotonic
 from typing import Any
 
 import pyarrow as pa
@@ -40,6 +42,7 @@ from graphstore.core.tables.arrow_tables import (
     told_columns,
 )
 from graphstore.core.tables.engine import Engine
+from graphstore.core.tables.readback import MOST, Readback
 from graphstore.core.tables.table_file import NOTE, GraphFile, Unusable
 from graphstore.core.tables.texts import schema, text
 from graphstore.core.tables.workers import AnyEngine, ProcessEngine, Workers
@@ -58,23 +61,17 @@ CHECKPOINT_AFTER = 2_000
 """Vectors that closings may hold in memory until a checkpoint, some 64 KB each."""
 POOL = 256 << 20
 """The engine's memory for tables on disk."""
+READ_BACK_SHARE = 0.1
+"""Of the time that writing takes, what reading it back may take."""
+READ_BACK_EVERY = 60.0
+"""Seconds of use after which everything written is read back, and some rows of any age."""
+_SCANNED, _COMPARED = 0.7e-6, 8e-6
+"""Seconds that reading back takes for each row there is, and for each that is compared."""
+_chance = Random()
 GENERIC = "LINK"
 """The table of the kinds of link that have none of their own."""
 TAKEN = frozenset(
     {"NODE", "EVENT", "ABSENT", "VERSION", "HAS_VERSION", "OCCURRENCE", "HAS_OCCURRENCE", "OP", GENERIC}
-)
-
-_LINK_PERIODS = (
-    "author",
-    "told",
-    "told_by",
-    "remainder",
-    "valid_from",
-    "valid_to",
-    "tx_from",
-    "tx_to",
-    "opened_by",
-    "closed_by",
 )
 
 Progress = Callable[[int, int], None]
@@ -141,6 +138,10 @@ class Projection:
         self._shared: set[str] = set()  # kinds that have rows in LINK
         self._clean = False  # the file on disk is as `graph.json` says
         self._held = 0  # vectors that closings hold since the last checkpoint
+        self._read = Mark()  # what was written up to here has been read back
+        self._allowed = 0.0  # seconds that reading back may take
+        self._due = monotonic() + READ_BACK_EVERY
+        self.thrown_away = 0  # how often they held something else than was written
 
     # ------------------------------------------------------------------ the four verbs of the store
 
@@ -151,7 +152,10 @@ class Projection:
         if self._engine is None:
             self._open(progress)
         if self._index.mark() != self._done:
+            begun = monotonic()
             self._catch_up(progress)
+            self._allowed += READ_BACK_SHARE * (monotonic() - begun)
+        self._read_back(progress)
         assert self._engine is not None
         return self._engine
 
@@ -160,6 +164,7 @@ class Projection:
         self._let_go()
         self._remove()
         self._done, self._tables, self._shared, self._held = Mark(), set(), set(), 0
+        self._read = Mark()
         self._mark_dirty()
         try:
             self._engine = self._made()
@@ -183,6 +188,7 @@ class Projection:
             return
         try:
             if self._file is not None:
+                self._due = 0.0  # what was written is read back before it is noted as well closed
                 engine = self.engine()
                 if not self._clean:
                     engine.checkpoint()
@@ -215,7 +221,7 @@ class Projection:
         if self._engine is None and self._path is not None and not self._path.exists():
             return []
         engine = self.engine()
-        found = [*self._verify_things(engine), *self._verify_versions(engine), *self._verify_links(engine)]
+        found = list(Readback(self, engine, self._index).all(self._done, sorted(self._tables)))
         name = str(self._path or "graph tables")
         return [Problem(file=name, line=None, message=message) for message in found]
 
@@ -283,6 +289,7 @@ class Projection:
         if fault := self._file.fault(note):
             return fault
         self._done, self._tables, self._shared, self._clean = done, tables, shared, True
+        self._read = done
         return None
 
     def _belongs(self, done: Mark, state: dict[str, Any]) -> bool:
@@ -343,6 +350,65 @@ class Projection:
         engine, self._engine = self._engine, None
         if engine is not None:
             engine.close()
+
+    # ------------------------------------------------------------------ read back
+
+    def _read_back(self, progress: Progress | None) -> None:
+        """Compare what was written last, and now and then some of the rest, with the index and the journal.
+
+        What was written waits until reading it back takes at most `READ_BACK_SHARE` of the time its writing took, together with what was
+        written before; and `READ_BACK_EVERY` seconds of use at most. On a difference the tables are made anew, and it is told.
+        """
+        begun = monotonic()
+        due = begun >= self._due
+        found: list[str] = []
+        if self._read != self._done and (due or self._cost() <= self._allowed):
+            found = self._differing(self._read)
+            self._read = self._done
+            self._allowed = max(0.0, self._allowed - (monotonic() - begun))
+        if due and not found:
+            found = self._differing(None)
+        if due:
+            self._due = monotonic() + READ_BACK_EVERY
+        if found:
+            self._throw_away(found, progress)
+
+    def _cost(self) -> float:
+        """About how many seconds it takes to read back what was written last."""
+        there = sum(self._done)
+        fresh = sum(min(hi - lo, MOST) for lo, hi in zip(self._read, self._done, strict=True))
+        return 0.02 + _SCANNED * there + _COMPARED * fresh
+
+    def _throw_away(self, found: list[str], progress: Progress | None) -> None:
+        self.thrown_away += 1
+        self.rebuild(progress)
+        self._notify(
+            f"graph tables thrown away and made anew: they held something else than was written ({found[0]})"
+        )
+        again = self._differing(Mark())
+        self._read = self._done
+        if again:
+            self._let_go()
+            self._remove()
+            raise EngineError(
+                f"the graph tables hold something else than was written, also when they are made anew ({again[0]}). The journal is not "
+                f"concerned. Open the store with another driver than {self._driver!r}, and report this."
+            )
+
+    def _differing(self, since: Mark | None) -> list[str]:
+        """What was written since a mark and reads back otherwise; with None, of some rows of any age."""
+        assert self._engine is not None
+        reading, names = Readback(self, self._engine, self._index), sorted(self._tables)
+        try:
+            if since is None:
+                return list(reading.some(self._done, names, _chance))
+            return list(reading.written(since, self._done, names)) if since.ops < self._done.ops else []
+        except DamageError:
+            raise
+        except (EngineError, QueryError) as error:
+            if self._engine.gone:
+                raise
+            return [f"they cannot be read back: {_first_line(error)}."]
 
     # ------------------------------------------------------------------ following the index
 
@@ -406,9 +472,10 @@ class Projection:
         if nodes:
             pen.write(self._write, "Node", node_table(self._index, nodes))
         if events:
-            pen.write(self._write, "Event", self._event_table(events))
+            pen.write(self._write, "Event", self.event_table(events))
 
-    def _event_table(self, events: list[int]) -> pa.Table:
+    def event_table(self, events: list[int]) -> pa.Table:
+        """The rows of Event for these things."""
         return event_table(self._index, self._journal.raw, events, self._pending)
 
     def _add_occurrences(self, pen: Pen, lo: int, hi: int) -> None:
@@ -422,36 +489,30 @@ class Projection:
         )
 
     def _add_ops(self, pen: Pen, lo: int, hi: int) -> None:
+        pen.write(self._write, "Op", self.op_table(lo, hi))
+
+    def op_table(self, lo: int, hi: int) -> pa.Table:
+        """The rows [lo, hi) of Op."""
         index = self._index
         places = list(zip(index.o_pos[lo:hi], index.o_len[lo:hi], strict=True))
         distinct = list(dict.fromkeys(places))
-        reasons = dict(
-            zip(
-                distinct,
-                (body.get("reason") for body in read_bodies(self._journal.raw, distinct)),
-                strict=True,
-            )
-        )
-        pen.write(
-            self._write,
-            "Op",
-            pa.table(
-                {
-                    "id": names_of(range(lo, hi)),
-                    "tx": instants(index.o_tx[lo:hi]),
-                    "verb": texts(index.o_verb[lo:hi]),
-                    "subject": texts(index.o_subject[lo:hi]),
-                    "author": texts(index.o_author[lo:hi]),
-                    "reason": texts(reasons.get(place) for place in places),
-                }
-            ),
+        bodies = read_bodies(self._journal.raw, distinct)
+        reasons = dict(zip(distinct, (body.get("reason") for body in bodies), strict=True))
+        return pa.table(
+            {
+                "id": names_of(range(lo, hi)),
+                "tx": instants(index.o_tx[lo:hi]),
+                "verb": texts(index.o_verb[lo:hi]),
+                "subject": texts(index.o_subject[lo:hi]),
+                "author": texts(index.o_author[lo:hi]),
+                "reason": texts(reasons.get(place) for place in places),
+            }
         )
 
     def _add_versions(self, pen: Pen, lo: int, hi: int) -> None:
-        columns = self._row_columns(lo, hi)
-        if not len(columns["row"]):
+        table = self.version_table(lo, hi)
+        if not len(table):
             return
-        table = pa.table(columns)
         pen.write(self._write, "Version", table)
         pen.write(
             self._write,
@@ -460,7 +521,8 @@ class Projection:
             ("Node", "Version"),
         )
 
-    def _row_columns(self, lo: int, hi: int, *, contents: bool = True) -> dict[str, pa.Array]:
+    def version_table(self, lo: int, hi: int) -> pa.Table:
+        """Those of the rows [lo, hi) that are rows of Version."""
         index = self._index
         ends, closes = index.r_end[lo:hi], index.r_close[lo:hi]
         for row in self._pending:
@@ -473,12 +535,12 @@ class Projection:
         node_id = texts([index.names[ent] for ent in ents])
         number = pa.array([index.v_num[v] for v in versions], pa.int64())
 
-        return {
+        columns = {
             "row": pc.cast(pc.add(chosen, lo), pa.string()),
             "node_id": node_id,
             "ref": pc.binary_join_element_wise(node_id, pc.cast(number, pa.string()), "-v"),
             "number": number,
-            **(self._descriptions(versions) if contents else {}),
+            **self._descriptions(versions),
             **told_columns(
                 index, [index.v_op[ver] for ver in versions], [index.r_tx[lo + at] for at in keep]
             ),
@@ -489,6 +551,7 @@ class Projection:
             "opened_by": names_of(index.r_op[lo:hi]).take(chosen),
             "closed_by": names_of(closes).take(chosen),
         }
+        return pa.table(columns)
 
     def _descriptions(self, versions: list[int]) -> dict[str, pa.Array]:
         index = self._index
@@ -499,6 +562,13 @@ class Projection:
         return {"content": contents, **description_columns(rests)}
 
     def _add_links(self, pen: Pen, lo: int, hi: int) -> None:
+        for kind in {self._index.l_kind[link] for link in self._index.k_link[lo:hi]}:
+            self._table(kind)
+        for table, ends, part in self.link_tables(lo, hi):
+            pen.write(self._write, table, part, ends)
+
+    def link_tables(self, lo: int, hi: int) -> Iterator[tuple[str, tuple[str, str], pa.Table]]:
+        """The rows [lo, hi) of links, by table and the labels of their ends."""
         index = self._index
         groups: dict[tuple[str, bool, bool], list[int]] = {}
         for at, link in enumerate(index.k_link[lo:hi]):
@@ -511,10 +581,10 @@ class Projection:
         whole = pa.table(self._link_columns(lo, hi))
         by_table: dict[tuple[str, bool, bool], list[int]] = {}
         for (kind, source, target), rows in groups.items():
-            by_table.setdefault((self._table(kind), source, target), []).extend(rows)
+            by_table.setdefault((self.table_of(kind), source, target), []).extend(rows)
         for (table, source, target), rows in by_table.items():
             part = whole if len(rows) == len(whole) else whole.take(pa.array(rows, pa.int64()))
-            pen.write(self._write, table, part, (_label(source), _label(target)))
+            yield table, (_label(source), _label(target)), part
 
     def _link_columns(self, lo: int, hi: int) -> dict[str, pa.Array]:
         index = self._index
@@ -539,11 +609,15 @@ class Projection:
             "closed_by": names_of(closes),
         }
 
+    def table_of(self, kind: str) -> str:
+        """The name of the table of a kind of link."""
+        own = kind in self._index.promoted or (kind in KINDS and KINDS[kind].table)
+        return link_table(kind) if own else GENERIC
+
     def _table(self, kind: str) -> str:
         """The table of a kind of link, made when it is not there yet."""
-        own = kind in self._index.promoted or (kind in KINDS and KINDS[kind].table)
-        name = link_table(kind) if own else GENERIC
-        if not own:
+        name = self.table_of(kind)
+        if name == GENERIC:
             self._shared.add(kind)
         if name not in self._tables:
             assert self._engine is not None
@@ -632,47 +706,6 @@ class Projection:
             self._engine.checkpoint()
             self._held = 0
 
-    # ------------------------------------------------------------------ checking
-
-    def _verify_things(self, engine: AnyEngine) -> Iterator[str]:
-        index, count = self._index, self._done.entities
-        events = [ent for ent in range(count) if index.is_event[ent]]
-        nodes = [ent for ent in range(count) if not index.is_event[ent]]
-        yield from _differences(
-            "Node", engine.arrow(text("all_nodes", driver=self._driver)), node_table(index, nodes), "id"
-        )
-        columns = ["id", "type", "occurred_at", "tx_from", "tx_to", "opened_by", "closed_by"]
-        yield from _differences(
-            "Event",
-            engine.arrow(text("all_events", driver=self._driver)),
-            self._event_table(events).select(columns),
-            "id",
-        )
-        yield from _differences(
-            "Occurrence",
-            engine.arrow(text("all_occurrences", driver=self._driver)),
-            occurrence_table(self._index, 0, self._done.seen),
-            "row",
-        )
-
-    def _verify_versions(self, engine: AnyEngine) -> Iterator[str]:
-        columns = self._row_columns(0, self._done.rows, contents=False)
-        yield from _differences(
-            "Version", engine.arrow(text("all_versions", driver=self._driver)), pa.table(columns), "row"
-        )
-
-    def _verify_links(self, engine: AnyEngine) -> Iterator[str]:
-        columns = self._link_columns(0, self._done.link_rows)
-        expected = pa.table(
-            {name: columns[name] for name in ("row", "id", "source", "target", *_LINK_PERIODS)}
-        )
-        names = pa.array([self._table(kind) for kind in columns["kind"].to_pylist()], pa.string())
-        for name in sorted(self._tables):
-            part = expected.filter(pc.equal(names, name))
-            yield from _differences(
-                name, engine.arrow(text("all_links", driver=self._driver, KIND=name)), part, "row"
-            )
-
 
 # --------------------------------------------------------------------------------------------- tables, filled
 
@@ -732,24 +765,3 @@ def _line_ends(journal: Journal, end: Any, digest: str) -> bool:
 
 def _first_line(error: Exception) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0]
-
-
-def _differences(name: str, found: pa.Table, expected: pa.Table, key: str) -> Iterator[str]:
-    """Sentences about what a table has that it should not, or the other way round."""
-    if found.num_rows != expected.num_rows:
-        yield f"table {name} has {found.num_rows} rows, the index {expected.num_rows}."
-        return
-    found, expected = found.sort_by(key), expected.sort_by(key)
-    for column in expected.column_names:
-        here, there = _plain(found[column]), _plain(expected[column])
-        if here.equals(there):
-            continue
-        at = next(i for i, (a, b) in enumerate(zip(here, there, strict=True)) if not a.equals(b))
-        yield f"table {name}, {key} {found[key][at].as_py()!r}: {column} is {here[at]}, the index says {there[at]}."
-
-
-def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    # an open end is read as null
-    if pa.types.is_timestamp(column.type):
-        return pc.fill_null(column.cast(pa.timestamp("us")), pa.scalar(OPEN, pa.timestamp("us")))
-    return column

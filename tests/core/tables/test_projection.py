@@ -528,4 +528,4 @@ def test_verify_names_a_row_that_differs(lived: GraphStore) -> None:
     problems = lived._core.graphs.verify()
 
     assert len(problems) == 1
-    assert "Version, row '0': closed_by is nobody" in problems[0].message
+    assert "Version, row '0': closed_by is 'nobody'" in problems[0].message
