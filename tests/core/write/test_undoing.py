@@ -317,5 +317,5 @@ def test_a_second_names_the_only_transaction_within_it(store: GraphStore, clock:
 
 def test_a_link_id_is_text(store: GraphStore) -> None:
     for id in (5, ["lnk"]):
-        with pytest.raises(InvalidError, match="link_id .* is no text"):
+        with pytest.raises(InvalidError, match=r"link_id .* is no text"):
             store.unlink(id)
