@@ -316,3 +316,23 @@ def test_what_is_sent_is_what_was_read(tmp_path):
     given = arguments.arguments(contract.CALLS["memobrain.import_messages"], (tmp_path / "a",), {})
     assert (str(tmp_path / "a"), b"\0\xff") == (given["path"]["name"], b64decode(given["path"]["base64"]))
     assert fact("a")["id"] == "a"
+
+
+@pytest.mark.rest
+def test_reads_by_get_and_head_write_nothing(url, disk_store, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    disk_store.add_node("fact", {"n": 1}, id="n1")
+    wire = Wire(url, TOKENS.read)
+    journal = {file: file.read_bytes() for file in (disk_store.path / "journal").iterdir()}
+    before = sorted(each for each in tmp_path.rglob("*") if disk_store.path not in each.parents)
+    for name, call in contract.CALLS.items():
+        if call.scope == "read":
+            query = "&".join(
+                f"{each}=RETURN%201" if each == "cypher" else f"{each}=n1" for each in sorted(call.required)
+            )
+            for method in ("GET", "HEAD"):
+                assert wire.ask(method, f"/{name.replace('.', '/')}?{query}")[0] < 500
+        else:
+            assert 403 == wire.ask("GET", f"/{name.replace('.', '/')}")[0]
+    assert journal == {file: file.read_bytes() for file in (disk_store.path / "journal").iterdir()}
+    assert before == sorted(each for each in tmp_path.rglob("*") if disk_store.path not in each.parents)
