@@ -109,6 +109,7 @@ class _Serving:
         if engine is not None:
             engine.close()
         self._engine = Engine(path, **options)
+        _ = self._engine.capabilities  # its self-test opens another database: before memory is limited
 
     def _query(self, cypher: str, params: Any, limits: Any, most: Any) -> Any:
         from graphstore.errors import QueryError
