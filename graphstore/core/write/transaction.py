@@ -412,6 +412,7 @@ class Transaction:
 
     def rebuild_index(self, lines: list[Line], placed: list[list[Place]]) -> None:
         """Rebuild the index from the lines, which omit the rows closed in this transaction."""
+        self._untake(0)
         self.index.undo(self.mark)
         del self.index.kinds[self._kinds :]
         del self.index.promoted[self._promoted :]

@@ -42,6 +42,20 @@ def test_what_was_closed_is_open_again_as_it_was(plan: GraphStore, clock: Clock)
     assert ["friday"] == [thing.id for thing in plan.what_superseded("monday").current]
 
 
+def test_what_a_supersession_took_is_given_back_after_an_undo_of_several_verbs(
+    plan: GraphStore, clock: Clock
+) -> None:
+    clock.move(days=20)
+    with plan.transaction():
+        plan.revise("friday", {"day": "FRIDAY"})  # its row comes and goes in this transaction
+        plan.retract("friday", reason="a slip")
+    plan.undo(plan.changes()[-1].tx, reason="it was right")
+    plan.retract("friday", valid_from="2026-01-12", valid_to="2026-01-14", reason="not then")
+
+    assert ["monday"] == [node.id for node in plan.as_of(valid="2026-01-13").nodes(key="day")]
+    assert ["friday"] == [node.id for node in plan.as_of(valid="2026-01-15").nodes(key="day")]
+
+
 def test_what_it_introduced_stays_known_as_retracted(plan: GraphStore) -> None:
     past = plan.as_of()
     plan.undo(plan.changes()[-1].tx, reason="a slip")
