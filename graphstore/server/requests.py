@@ -224,15 +224,10 @@ class Heads:
     """
 
     def __init__(self, seconds: float, most: int, *, stranger: float, strangers: int) -> None:
-        self._seconds, self._most, self._stranger, self._strangers = (
-            seconds,
-            most,
-            min(stranger, seconds),
-            strangers,
-        )
-        # by transport: until when, and how much of the head has come
-        self._awaited: dict[Any, list[float]] = {}
-        self._strange: dict[Any, list[float]] = {}
+        self._seconds, self._most, self._stranger, self._strangers = seconds, most, stranger, strangers
+        self.blind = False  # whether no `end` tells of a head
+        # by how long is waited, and by transport: until when, and how much of the head has come
+        self._awaited: dict[float, dict[Any, list[float]]] = {}
         self._transports: dict[Any, Any] = {}  # by the address and port of the other end
         self._of_address: dict[str, dict[Any, None]] = {}  # strangers, in the order they came
 
@@ -254,8 +249,9 @@ class Heads:
         self._acquaint(client, transport)
 
     def came(self, client: Any) -> None:
-        """The head of a request is there."""
-        self.end(self._transports.get(client))
+        """The head of a request is there, where nothing else says so."""
+        if self.blind:
+            self.end(self._transports.get(client))
 
     def know(self, client: Any) -> None:
         """Its token has been seen: it is no stranger any more."""
@@ -266,8 +262,10 @@ class Heads:
     def rest(self, client: Any) -> None:
         """A request was answered. A stranger has not long until its next one."""
         transport = self._transports.get(client)
-        if transport is not None and self._is_strange(client, transport):
-            self.begin(transport, client)
+        if transport is None or not self._is_strange(client, transport):
+            return
+        if not self._waits(transport):
+            self._await(transport, self._stranger)
 
     def cut(self, client: Any) -> None:
         """End a connection at once."""
@@ -292,20 +290,26 @@ class Heads:
 
     def begin(self, transport: Any, client: Any) -> None:
         """The first of a request is awaited, or there."""
-        if self._is_strange(client, transport):
-            self._strange.setdefault(transport, [monotonic() + self._stranger, 0])
-        else:
-            self._awaited.setdefault(transport, [monotonic() + self._seconds, 0])
+        if any(size for _, size in self._waits(transport)):
+            return
+        self.end(transport)
+        strange = self._is_strange(client, transport)
+        self._await(transport, min(self._seconds, self._stranger) if strange else self._seconds)
+
+    def _await(self, transport: Any, seconds: float) -> None:
+        self._awaited.setdefault(seconds, {})[transport] = [monotonic() + seconds, 0]
+
+    def _waits(self, transport: Any) -> list[list[float]]:
+        return [awaited[transport] for awaited in self._awaited.values() if transport in awaited]
 
     def end(self, transport: Any) -> None:
         """The head is there, or its connection has gone."""
-        self._awaited.pop(transport, None)
-        self._strange.pop(transport, None)
+        for awaited in self._awaited.values():
+            awaited.pop(transport, None)
 
     def grow(self, transport: Any, size: int) -> None:
         """So much has come. What of it was not of the head has ended it before."""
-        awaited = self._awaited.get(transport) or self._strange.get(transport)
-        if awaited is not None:
+        for awaited in self._waits(transport):
             awaited[1] += size
             if awaited[1] > self._most:
                 self._refuse(transport, 431, f"the head of the request is larger than {self._most:,} bytes.")
@@ -313,7 +317,7 @@ class Heads:
     def look(self) -> None:
         """Let go those that are late. To be called now and then."""
         now = monotonic()
-        for awaited, seconds in ((self._awaited, self._seconds), (self._strange, self._stranger)):
+        for seconds, awaited in list(self._awaited.items()):
             while awaited:
                 transport, (until, size) = next(iter(awaited.items()))
                 if until > now:

@@ -168,12 +168,13 @@ def config(made: Any) -> uvicorn.Config:
 
 def _protocol(door: Any) -> Any:
     """uvicorn's protocol that informs the door of connections that begin and end, and limits the time and size of a request's head."""
+    heads = door.heads
     try:
         from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol as Protocol
     except ImportError:
         from uvicorn.protocols.http.h11_impl import H11Protocol as Protocol  # type: ignore[assignment]
 
-    heads = door.heads
+        heads.blind = True
 
     class Informing(Protocol):
         def connection_made(self, transport: Any) -> None:
