@@ -188,14 +188,14 @@ UNREADABLE = [
 def raw(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
     """A process that was greeted, to send lines to."""
     with subprocess.Popen(
-        command(folder / "raw.gs"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT,
+        command(folder / "raw.gs", "--query-seconds", 120), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT,
     ) as served:  # fmt: skip
         ask(served, json.dumps(HELLO).encode())
         yield served
         send(served, query(99, ENDLESS))
         time.sleep(0.3)
-        served.stdin.close()  # while a query runs that would take ten seconds
-        assert (0, b"") == (served.wait(7), served.stderr.read())
+        served.stdin.close()  # while a query runs that would take two minutes
+        assert (0, b"") == (served.wait(60), served.stderr.read())
 
 
 def ask(served: subprocess.Popen[bytes], line: bytes, end: bytes = b"\n") -> dict[str, Any]:
@@ -237,28 +237,26 @@ def test_a_query_that_is_cancelled_holds_nobody_up(raw):
     began = time.monotonic()
 
     assert 21 == ask(raw, query(21, "RETURN 1 AS one"))["id"]
-    assert time.monotonic() - began < 5, "the other query went on to its limit of 10 s"
+    assert time.monotonic() - began < 60, "the other query went on to its limit of 120 s"
 
 
 @pytest.mark.parametrize("how", ["it is stopped", "the client reads no more"])
 def test_a_query_that_runs_does_not_keep_the_door_open(folder, how):
     path = folder / "leaving.gs"
-    with process(path) as served:
+    with process(path, "--query-seconds", 120) as served:
         served.stdin.write(json.dumps(HELLO) + "\n")
         served.stdin.flush()
         served.stdout.readline()
         served.stdin.write(query(2, ENDLESS).decode() + "\n")
         served.stdin.flush()
         time.sleep(0.5)
-        began = time.monotonic()
         if how == "it is stopped":
             served.send_signal(signal.SIGTERM)
         else:
             served.stdout.close()
             served.stdin.write('{"jsonrpc":"2.0","id":3,"method":"ping"}\n')
             served.stdin.flush()
-        assert (130 if how == "it is stopped" else 0) == served.wait(20)
-        assert time.monotonic() - began < 5, "it waited for the query"
+        assert (130 if how == "it is stopped" else 0) == served.wait(60)  # not for the query
         assert "Traceback" not in served.stderr.read()
 
     assert graphstore.verify(path).ok
