@@ -20,7 +20,7 @@ test: $(VENV)/dev  ## tests of every module, on all cores: a few minutes
 	$(BIN)/python -m pytest -n logical --dist loadfile -m "not rest" $(ARGS)
 
 test-rest: $(VENV)/dev test-ladybug test-http  ## all others: random histories, kills, processes, the other driver, through a server
-	$(BIN)/python -m pytest -m rest $(ARGS)
+	$(BIN)/python -m pytest -n logical --dist loadfile -m rest $(ARGS)
 
 test-ladybug: $(VENV)/dev  ## the tests of the graph tables on the other driver
 	GRAPHSTORE_DRIVER=ladybug HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -m driver $(ARGS)
