@@ -38,12 +38,15 @@ from types import CodeType, FunctionType
 from typing import Any
 
 import pytest
-from hypothesis import Phase, settings
+from hypothesis import settings
+from hypothesis.internal.conjecture.engine import ConjectureRunner
 
 ROOT = Path(__file__).resolve().parents[1]
 KEPT = Path(os.environ.get("MUTANTS", ROOT / ".mutants"))
 MEASURED = ["graphstore/core/*", "graphstore/values/period.py"]
 TESTS = [f"tests/{name}" for name in ("core", "values", "store", "stories", "change", "topics", "memory")]
+AT_RANDOM = ("test_model.py", "test_branch_model.py", "test_properties.py")
+"""Of the tests left out of `make test`, those that run in this process: random histories. What lives meets them last."""
 PLAIN = ["-p", "no:cacheprovider", "-p", "no:xdist"]
 COMPARED = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
@@ -231,6 +234,11 @@ class Run:
         if report.failed:
             self.failed.add(report.nodeid)
 
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        items[:] = [
+            item for item in items if not item.get_closest_marker("rest") or item.path.name in AT_RANDOM
+        ]
+
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         self.session = session
         self.items = {item.nodeid: item for item in session.items}
@@ -244,14 +252,9 @@ class Run:
             kept.write_bytes(pickle.dumps(self.map))
         self.took = dict(self.map["took"])
         gc.freeze()  # so that a fork does not copy what it only counts
-        settings.register_profile(
-            "mutants",
-            settings.default,
-            phases=[Phase.explicit, Phase.generate],
-            database=None,
-            derandomize=True,
-        )
-        settings.load_profile("mutants")  # nothing is kept, no failure is made small
+        ConjectureRunner.shrink_interesting_examples = lambda _: None  # no failure is made small
+        settings.register_profile("mutants", settings.default, database=None, derandomize=True)
+        settings.load_profile("mutants")
         may_live = tomllib.loads((ROOT / "tests/mutants.toml").read_text())
         for path in self.chosen.modules:
             self.module(path, may_live.get(path, {}))
@@ -357,8 +360,8 @@ class Run:
             made = random.Random(self.chosen.seed).sample(made, self.chosen.sample)
             made.sort(key=lambda one: one.lines.start)
         self.killers = {}
-        for seconds in (self.chosen.seconds / 8, self.chosen.seconds):  # few tests first, more for what lives
-            self.round([one for one in made if not one.verdict], tree, seconds)
+        for seconds, last in ((self.chosen.seconds / 8, False), (self.chosen.seconds, True)):
+            self.round([one for one in made if not one.verdict], tree, seconds, last)
         self.check(made)
         if self.chosen.verbose:
             print("\n".join(f"  {one.verdict or '-':60} {one.lines.start} {one.name}" for one in made))
@@ -374,8 +377,8 @@ class Run:
             flush=True,
         )
 
-    def round(self, made: list[Mutant], tree: ast.Module, seconds: float) -> None:
-        """Run each of the mutants against so many seconds of tests, without those that it was run against before."""
+    def round(self, made: list[Mutant], tree: ast.Module, seconds: float, last: bool) -> None:
+        """Run each of the mutants against so many seconds of tests, without those that it was run against before; at last against random histories too."""
         running: dict[int, tuple[Mutant, int, float]] = {}
         for number, mutant in enumerate(made):
             while len(running) >= self.chosen.workers:
@@ -393,6 +396,9 @@ class Run:
                 if spent > seconds:
                     break
                 tests.append(test)
+            random_ones = [test for test in covering if last and self.items[test].get_closest_marker("rest")]
+            tests += [test for test in random_ones if test not in tests]
+            spent += sum(self.took[test] for test in random_ones)
             mutant.tests += tests
             code = mutant.code(tree)
             if mutant.function:
@@ -503,7 +509,7 @@ def main(words: Iterable[str] | None = None) -> int:
     for left in KEPT.glob("coverage*"):
         left.unlink()
     run = Run(chosen)
-    pytest.main(["-m", "not rest", "-s", "-q", "--no-summary", *PLAIN, *chosen.tests], plugins=[run])
+    pytest.main(["-s", "-q", "--no-summary", *PLAIN, *chosen.tests], plugins=[run])
     return 1 if run.alive else 0
 
 
