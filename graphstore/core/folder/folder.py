@@ -217,8 +217,8 @@ class Folder:
                 journal.reopen()
                 self._swap()
         except OSError as error:
-            if (
-                not self.journal.exists()
+            if not os.path.lexists(
+                self.journal
             ):  # both are kept: which of them counts is decided when it is opened again
                 raise self._half_swapped(journal, error, tx) from error
             raise EngineError(
@@ -226,7 +226,7 @@ class Folder:
                 outcome="not kept",
             ) from error
         finally:
-            if self.journal.exists():
+            if os.path.lexists(self.journal):
                 shutil.rmtree(self._fresh, ignore_errors=True)
         self._leave_old(journal, tx)
 
@@ -743,6 +743,9 @@ def read_anew(place: Folder, upto: int | None = None) -> tuple[Index | None, lis
     except DamageError as error:
         file, line = _where(str(error))
         return None, [Problem(file=file, line=line, message=str(error))]
+    except (OSError, EngineError) as error:
+        file = str(getattr(error, "filename", None) or place.journal)
+        return None, [Problem(file=file, line=None, message=f"it cannot be read: {error}")]
     finally:
         journal.close()
 

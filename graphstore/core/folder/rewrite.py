@@ -288,8 +288,11 @@ def write(transactions: Iterable[list[bytes]], folder: Path, generation: int) ->
             sink.writelines(lines)
         _close(sink)
         sync_folder(folder)
-    except OSError as error:
+    except (OSError, EngineError) as error:
         shutil.rmtree(folder, ignore_errors=True)
+        if isinstance(error, EngineError):
+            error.outcome = "not kept"
+            raise
         raise EngineError(
             f"cannot write {folder}: {error.strerror}. Nothing was evicted.", outcome="not kept"
         ) from error

@@ -281,7 +281,7 @@ class Journal:
                 yield in_memory(*self._memory_lines[number], number)
             return
         segment, at = segment_of(place), place.pos
-        data = read_at(self._file(segment).fileno(), place.pos & OFFSET, place.length)
+        data = self._bytes(segment, place.pos & OFFSET, place.length)
         if len(data) < place.length:
             self._refuse_cut(segment, (place.pos & OFFSET) + place.length)
         for raw in data.split(b"\n")[:-1]:
@@ -306,12 +306,21 @@ class Journal:
     def _load(self, segment: int, offset: int) -> bytes:
         fd = self._file(segment).fileno()
         size = os.fstat(fd).st_size
-        return read_at(fd, offset, size - offset)
+        return self._bytes(segment, offset, size - offset)
+
+    def _bytes(self, segment: int, offset: int, length: int) -> bytes:
+        fd = self._file(segment).fileno()
+        try:
+            return read_at(fd, offset, length)
+        except OSError as error:
+            raise EngineError(
+                f"cannot read {self._name(segment)}: {error.strerror}. Nothing was changed; where it stays so, restore a dump or a backup."
+            ) from error
 
     def _line_number(self, segment: int, offset: int) -> int:
         if offset == 0:
             return 1
-        return read_at(self._file(segment).fileno(), 0, offset).count(b"\n") + 1
+        return self._bytes(segment, 0, offset).count(b"\n") + 1
 
     def _check_header(self, segment: int, data: bytes, last_segment: bool) -> int:
         stop = data.find(b"\n")
@@ -405,7 +414,7 @@ class Journal:
         if last is None or self.path is None:
             return True
         segment, offset, length = last
-        raw = read_at(self._file(segment).fileno(), offset, length)
+        raw = self._bytes(segment, offset, length)
         return raw.find(b'"digest":"%b"' % self.digest.encode()) >= 0
 
     def body(self, pos: int, length: int) -> dict[str, Any]:
@@ -433,7 +442,7 @@ class Journal:
 
     def _check_body(self, segment: int, offset: int, body: bytes) -> None:
         """Hold a body that is read for the first time against its hash, which its line has after it. Raises DamageError."""
-        around = read_at(self._file(segment).fileno(), offset - len(BODY), len(body) + _AROUND)
+        around = self._bytes(segment, offset - len(BODY), len(body) + _AROUND)
         tail = around[len(BODY) + len(body) :]
         stop = tail.find(b"\n")
         alone = around.startswith(BODY) and tail.startswith(b"]") and stop >= 0
@@ -443,15 +452,14 @@ class Journal:
             self._check_line(segment, offset)
 
     def _check_line(self, segment: int, offset: int) -> None:
-        fd = self._file(segment).fileno()
         start, size, head = offset, _AROUND, b""
         while start > 0 and b"\n" not in head:
             start = max(0, offset - size)
-            head, size = read_at(fd, start, offset - start), 4 * size
+            head, size = self._bytes(segment, start, offset - start), 4 * size
         start += head.rfind(b"\n") + 1
         line, size = b"", offset - start + _AROUND
         while b"\n" not in line and len(line) < (size := 4 * size):
-            line = read_at(fd, start, size)
+            line = self._bytes(segment, start, size)
             if len(line) < size:
                 break
         raw, end, _ = line.partition(b"\n")
@@ -474,17 +482,16 @@ class Journal:
             marks[offset >> _CELL] = 1
 
     def _unread(self, pos: int, segment: int, offset: int, length: int) -> bytes:
-        fd = self._file(segment).fileno()
         at = offset & _WITHIN
         if at + length <= 1 << _BLOCK and self._is_written(segment, (offset | _WITHIN) + 1):
-            block = read_at(fd, offset - at, 1 << _BLOCK)
+            block = self._bytes(segment, offset - at, 1 << _BLOCK)
             if len(block) > _WITHIN:
                 if len(self._blocks) >= _BLOCKS:
                     self._blocks = {}
                 self._blocks[pos >> _BLOCK] = block
             found = block[at : at + length]
         else:
-            found = read_at(fd, offset, length)
+            found = self._bytes(segment, offset, length)
         if len(found) < length:
             self._refuse_cut(segment, offset + length)
         return found
@@ -758,7 +765,7 @@ class Journal:
             stop = end.offset if segment == end.segment else os.fstat(fd).st_size
             at = len(header(segment + 1, self._generations[segment]))
             while at < stop:
-                data = os.pread(fd, min(_CHUNK, stop - at), at)
+                data = self._bytes(segment, at, min(_CHUNK, stop - at))
                 if not data:
                     self._refuse_cut(segment, stop)
                 yield data
@@ -810,7 +817,7 @@ class Journal:
             stop = self.end.offset if segment == self.end.segment else os.fstat(file.fileno()).st_size
             old = header(segment + 1, self._generations[segment])
             fresh = header(segment + 1, self._generations[segment] + 1)
-            data = memoryview(read_at(file.fileno(), 0, stop))
+            data = memoryview(self._bytes(segment, 0, stop))
             parts: list[Any] = [fresh]
             at, shift = len(old), len(fresh) - len(old)
             moves = Moves([], [shift])

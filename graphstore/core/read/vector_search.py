@@ -6,6 +6,7 @@ out first, and then what is left is ranked. numpy does the work, and is imported
 
 from __future__ import annotations
 
+import os
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
@@ -134,7 +135,7 @@ class Shelf:
         """Write rows into the file. If there is none, `others` gives the rows that memory already has. When the disk refuses, that is only reported."""
         if self._path is None or self._notify is None:
             return
-        if self._header is None or not self._path.exists():
+        if self._header is None or not os.path.lexists(self._path):
             self._write([*others(), *rows])
             return
         try:

@@ -218,7 +218,7 @@ class Projection:
 
     def verify(self) -> list[Problem]:
         """Every row of every table held against the index. Tables that are not there yet have no problems."""
-        if self._engine is None and self._path is not None and not self._path.exists():
+        if self._engine is None and self._path is not None and not os.path.lexists(self._path):
             return []
         engine = self.engine()
         found = list(Readback(self, engine, self._index).all(self._done, sorted(self._tables)))
@@ -275,19 +275,21 @@ class Projection:
 
     def _fault(self) -> str | None:
         """Why the tables on disk cannot be used; None when they can, empty when there are none to use."""
-        if self._file is None or self._file.absent:
-            return ""
         try:
+            if self._file is None or self._file.absent:
+                return ""
             note = self._file.note(self._version(), SCHEMA)
             done, tables, shared = _mark(note), set(map(str, note["tables"])), set(map(str, note["shared"]))
+            if not self._belongs(done, note):
+                return "they do not belong to this journal"
+            if fault := self._file.fault(note):
+                return fault
         except Unusable as error:
             return str(error)
+        except OSError as error:
+            return f"they cannot be read ({error.strerror})"
         except (KeyError, TypeError, ValueError, AttributeError):
             return f"{NOTE} is damaged"
-        if not self._belongs(done, note):
-            return "they do not belong to this journal"
-        if fault := self._file.fault(note):
-            return fault
         self._done, self._tables, self._shared, self._clean = done, tables, shared, True
         self._read = done
         return None

@@ -421,7 +421,7 @@ class Writer(Reader):
                 self._read_anew()
             except BaseException as error:
                 core.closed, core.stuck = (
-                    f"the store could not read its journal again ({error}). Close it and open it again.",
+                    f"{self.path}: its journal could not be read again ({error}). Close the store and open it again.",
                     True,
                 )
                 if isinstance(error, OSError):
@@ -521,7 +521,11 @@ class Writer(Reader):
             except BaseException:
                 self._rebuild_index()
                 raise
-            self._rebuild_index()
+            try:
+                self._rebuild_index()
+            except EngineError as error:
+                error.outcome = "kept"
+                raise
 
     def _keep_small(self) -> None:
         """Evict the oldest events once the journal has outgrown the size the store keeps."""

@@ -1,0 +1,113 @@
+"""Whatever call of the system fails beneath a public call: what is raised is an error of the package, which names the file."""
+
+from __future__ import annotations
+
+import builtins
+import errno
+import io
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+import graphstore
+from graphstore import EngineError, GraphStoreError
+from graphstore.core.folder import access_tokens, server_file
+from graphstore.interchange import formats
+from graphstore.memory import Memory
+from tests.support.embedding import Concepts
+
+pytestmark = [pytest.mark.in_process("the disk fails beneath it"), pytest.mark.rest]
+
+USES = {
+    "add": lambda store, out: store.add_node("fact", {"k": 1}),
+    "load": lambda store, out: store.bulk_load(versions=[{"node_id": "bulk", "content": {}}]),
+    "tables": lambda store, out: store.query_tables("MATCH (n:Node) RETURN count(*)"),
+    "query": lambda store, out: store.query("MATCH (n:Node) RETURN count(*)"),
+    "rebuild": lambda store, out: store.rebuild(),
+    "export": lambda store, out: store.export(out),
+    "verify": lambda store, out: store.verify(),
+    "changes": lambda store, out: store.changes(),
+    "evict": lambda store, out: store.evict(ids=["event-1"]),
+    "purge": lambda store, out: store.evict(ids=["event-2"], keep_audit=False),
+    "erase": lambda store, out: store.erase("fact-a", reason="asked for"),
+    "branch": lambda store, out: store.branch("draft").add_node("fact", {}),
+    "merge": lambda store, out: store.merge("work"),
+    "undo": lambda store, out: store.undo(store.changes()[-1], reason="wrong"),
+    "vectors": lambda store, out: (
+        Memory(store, Concepts()).remember("a dog barks", layer="soul", source="SOUL.md"),
+        Memory(store, Concepts()).recall("cat", 1),
+    ),
+    "tokens": lambda store, out: access_tokens.kept(store.path),
+    "server": lambda store, out: (server_file.announce(store.path, "http://x"), server_file.withdraw(store.path)),
+    "arrow": lambda store, out: store.to_arrow(),
+    "close": lambda store, out: store.close(),
+    "graphml": lambda store, out: formats.export(store, out, format="graphml"),
+    "parquet": lambda store, out: formats.export(store, out, format="parquet"),
+    "neo4j": lambda store, out: formats.export(store, out, format="neo4j-csv"),
+}  # fmt: skip
+CALLS = (
+    "open", "fsync", "fdatasync", "replace", "rename", "unlink", "write", "pwrite", "pread", "ftruncate", "truncate", "mkdir", "rmdir",
+    "builtins.open",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("template") / "memory.gs"
+    with graphstore.open(path) as store:
+        memory = Memory(store, Concepts())
+        memory.remember("the car is red", layer="soul", source="SOUL.md")
+        memory.recall("truck", 1)
+        for number in range(10):
+            store.record_event("deploy", f"event {number}", id=f"event-{number}")
+        for name in ("fact-a", "fact-b"):
+            store.add_node("fact", {"n": 1}, id=name)
+        store.link("fact-a", "uses", "fact-b")
+        store.branch("work").add_node("fact", {}, id="on-branch")
+        store.query_tables("MATCH (n:Node) RETURN count(*)")
+    return path
+
+
+def failing(patched: pytest.MonkeyPatch, function: str, number: int) -> list[int]:
+    """Makes one call of a function fail, by its number. The list gets an entry for each call."""
+    owner, name = (builtins, "open") if function == "builtins.open" else (os, function)
+    real, calls = getattr(owner, name), []
+
+    def call(*args, **kwargs):
+        calls.append(1)
+        if len(calls) == number:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return real(*args, **kwargs)
+
+    patched.setattr(owner, name, call)
+    if owner is builtins:
+        patched.setattr(io, "open", call)
+    return calls
+
+
+@pytest.mark.parametrize("use", USES)
+def test_a_call_that_fails_is_an_error_of_the_package(template, tmp_path, use):
+    path = tmp_path / "memory.gs"
+    for function in CALLS:
+        for number in range(1, 60):
+            shutil.rmtree(path, ignore_errors=True)
+            shutil.copytree(template, path)
+            store = graphstore.open(path)
+            with pytest.MonkeyPatch.context() as patched:
+                calls = failing(patched, function, number)
+                try:
+                    USES[use](store, tmp_path / f"out-{function}-{number}")
+                except EngineError as error:
+                    assert str(tmp_path) in str(error), error
+                except GraphStoreError:
+                    pass
+            try:
+                store.close()
+            except EngineError as error:
+                assert str(path) in str(error)
+            with graphstore.open(path) as again:
+                assert again.verify().ok
+            if len(calls) < number:
+                break
