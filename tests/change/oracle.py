@@ -1059,6 +1059,8 @@ class Oracle:
             raise Undecided("a transaction inside itself")
         if not any(tx in (row["tx_from"], row["tx_to"]) for name in TABLES for row in getattr(self, name)):
             raise Refused(NotFoundError)
+        if self._begun_again(tx):
+            raise Undecided("the begin of an event that was moved again since")
         if self._is_undone(tx) or self.built_on(tx):
             raise Refused(ConflictError)
         self._guard([*self._as_left("rows", tx), *self._as_left("lives", tx)])
@@ -1074,6 +1076,15 @@ class Oracle:
         for id in sorted(born):
             self._write(self.gone, {"id": id, "why": "undo"}, ALWAYS)
         self.undos.append((self.block, tx))
+
+    def _begun_again(self, tx: datetime) -> bool:
+        """Whether a transaction told an occurrence before all others, and a later one told one that is earlier still."""
+        for one in [one for one in self.occurrences if one["made"] == tx]:
+            others = [other for other in self.occurrences if other["id"] == one["id"]]
+            before = [other["at"] for other in others if other["made"] < tx]
+            if before and one["at"] < min(before) and any(other["at"] < one["at"] for other in others):
+                return True
+        return False
 
     def _is_undone(self, tx: datetime) -> bool:
         """Whether a transaction is taken back by one that is not taken back itself."""
