@@ -116,7 +116,7 @@ def elsewhere(number: str, told: argparse.Namespace) -> None:
     more = ["--programs", told.programs, "--steps", told.steps, *(["--shrink"] if told.shrink else [])]
     command = [sys.executable, "-m", "lab", "oracle", "--seed", number, *map(str, more)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+    assert done.returncode == 0, done.stdout[-20000:] + done.stderr[-2000:]
     COUNTS.update(json.loads(done.stdout.rpartition("counted ")[2]))
 
 
@@ -151,7 +151,7 @@ def main(arguments: list[str]) -> int:
             found += 1
             COUNTS.clear()  # looking for the shortest program tells much the same again and again
             COUNTS.update(kept)
-            print(f"FOUND by --seed {one}:\n{traceback.format_exc()[-6000:]}", flush=True)
+            print(f"FOUND by --seed {one}:\n{traceback.format_exc()[-20000:]}", flush=True)
         done += 1
         took = time.monotonic() - began
         print(f"{one}: {COUNTS.total() - before:,} in {took:.0f} s; in all {COUNTS.total():,}", flush=True)
