@@ -1,0 +1,48 @@
+"""What became of a thing: each step in order, its end at the very instant, and only revisions of what a version had lost."""
+
+from __future__ import annotations
+
+import pytest
+
+from graphstore import GraphStore
+from tests.conftest import Clock
+
+pytestmark = pytest.mark.served
+
+
+def test_an_end_counts_from_its_instant_on(store: GraphStore) -> None:
+    store.add_node("fact", {}, id="one", valid_from="2026-01-01")
+    store.end("one", at="2026-01-10")
+
+    before = store.as_of(valid="2026-01-09T23:59:59.999999Z").what_superseded("one")
+    assert ([], ["one"]) == ([*before.chain], [node.id for node in before.current])
+    (step,) = store.as_of(valid="2026-01-10").what_superseded("one").chain
+    assert ("ended", "2026-01-10") == (step.how, f"{step.since:%Y-%m-%d}")
+
+
+def test_only_what_was_written_over_lost_time_revised_a_version(store: GraphStore, clock: Clock) -> None:
+    store.add_node("fact", {"n": 1}, id="one", valid_from="2026-01-05", valid_to="2026-01-20")
+    for number, (start, stop) in enumerate((("10", "20"), ("20", "25"), ("01", "05"), ("04", "06")), 2):
+        clock.move(days=1)
+        store.revise("one", {"n": number}, valid_from=f"2026-01-{start}", valid_to=f"2026-01-{stop}")
+
+    found = store.as_of(valid="2026-01-12").what_superseded("one-v1")
+    assert [("revised", 2), ("revised", 5)] == [
+        (step.how, step.node and step.node.number) for step in found.chain
+    ]
+
+
+@pytest.mark.parametrize("first", ["d", "e"])
+def test_the_steps_of_one_depth_are_in_the_order_of_their_links(
+    store: GraphStore, clock: Clock, first: str
+) -> None:
+    for id in "abcde":
+        store.add_node("fact", {}, id=id, valid_from="2026-01-01")
+    clock.move(days=1)
+    second = "d" if first == "e" else "e"
+    for new, old, at in (("b", "a", "02"), ("c", "a", "03"), (first, "b" if first == "d" else "c", "05"),
+                         (second, "b" if second == "d" else "c", "06")):  # fmt: skip
+        store.link(new, "supersedes", old, valid_from=f"2026-01-{at}")
+
+    chain = store.what_superseded("a").chain
+    assert ["b", "c", first, second] == [step.node.id for step in chain if step.node]
