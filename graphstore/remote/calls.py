@@ -399,7 +399,7 @@ def prepare(call: Call, args: Mapping[str, Any]) -> dict[str, Any]:
     checked = dict(args)
     names = call.parameters.keys()
     if call.any == "params" and "tagged" in checked:
-        checked["params"] = codec.untagged(checked.pop("tagged"))
+        checked["params"] = _untagged(checked.pop("tagged"))
     if call.any != "unknown" and not checked.keys() <= names:
         raise InvalidError.choice(f"argument of {call.name}", min(checked.keys() - names), names)
     if not call.needed <= checked.keys():
@@ -417,6 +417,18 @@ def prepare(call: Call, args: Mapping[str, Any]) -> dict[str, Any]:
                 why = _in_short(error) if isinstance(error, ValidationError) else repr(error)
                 raise InvalidError(f"{name} of {call.name} cannot be read: {why}.") from None
     return checked
+
+
+def _untagged(message: Any) -> Any:
+    """The parameters of a query as a client of ours writes them. Raises InvalidError for what it does not."""
+    try:
+        found = codec.untagged(message)
+        parameter_types.an_object("params", found)
+        return found
+    except InvalidError:
+        raise
+    except (LookupError, TypeError, ValueError, ArithmeticError, AssertionError, RecursionError) as error:
+        raise InvalidError(f"tagged is not as a client writes it: {error!r:.200}. Give params.") from None
 
 
 def _in_short(error: ValidationError) -> str:

@@ -257,6 +257,27 @@ def test_no_argument_of_any_call_makes_it_fail(served, name):
             assert status < 500, (argument, value, told)
 
 
+TAGGED: list[Any] = [
+    None, 7, "x", [], {}, {"tag": "t"}, {"tag": "t", "value": 7}, {"tag": [], "value": {"a": 1}}, {"tag": None, "value": 7},
+    *({"tag": "t", "value": {"n": {"t": word}}} for word in (
+        7, [], ["nope"], ["entity"], ["entity", {}, None, None, None], ["int", "x"], ["int", "9" * 5000], ["Decimal", "x"], ["UUID", "x"],
+        ["timedelta", 10**12, 0, 0], ["datetime", "x"], ["set", [[1]]], ["dict", [1]], ["tuple", 7], ["time", "25:00"], ["int", str(1 << 70)],
+    )),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("call", ["query", "query_tables"])
+def test_what_is_no_parameter_of_a_query_is_refused(served, call):
+    wire = Wire(served, TOKENS.read)
+    for tagged in TAGGED:
+        status, told, _ = wire.ask("POST", f"/{call}", {"cypher": "RETURN $n AS n", "tagged": tagged})
+        assert (422, "InvalidError") == (status, told["error"]), (tagged, told)
+    for name in ("self", "cypher", "limits"):
+        for way in ({"params": {name: None}}, {"tagged": {"tag": None, "value": {name: None}}}):
+            status, told, _ = wire.ask("POST", f"/{call}", {"cypher": "RETURN 1", **way})
+            assert (400, "QueryError") == (status, told["error"]), (name, told)
+
+
 def test_numbers_are_read_as_they_are_written():
     assert {"n": 1 << 70, "m": 7, "f": 0.5} == json_read("x", f'{{"n": {1 << 70}, "m": 7, "f": 0.5}}')
     assert {"n": "12345678901234567890123"} == json_read("x", '{"n": "12345678901234567890123"}')

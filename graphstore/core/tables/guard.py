@@ -159,9 +159,9 @@ def parse(cypher: str, limits: Limits | None = LIMITS) -> Statement:
 
 
 def refuse_limits(params: Mapping[str, Any]) -> None:
-    """Refuse the name among the parameters that others send: it would be taken for the limits of the query. Raises QueryError."""
-    if "limits" in params or "cypher" in params:
-        raise QueryError("no parameter of a query can be named limits or cypher. Call it something else.")
+    """Refuse names among the parameters that others send: they would be taken for arguments of the query. Raises QueryError."""
+    if taken := {"limits", "cypher", "self"} & params.keys():
+        raise QueryError(f"no parameter of a query can be named {min(taken)}. Call it something else.")
 
 
 def _check_size(tokens: list[tuple[str, str]], limits: Limits) -> None:
