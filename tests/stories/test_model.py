@@ -833,9 +833,10 @@ def sorted_rows(rows: list[dict[str, Any]]) -> list[tuple[tuple[str, str], ...]]
 
 
 def occurrences(oracle: Oracle) -> dict[str, list[dict[str, Any]]]:
-    """What was told of each event, first what was told first, and of that the earliest."""
+    """What was told of each event, first what was told first, and of that the earliest. What an undo gave back was told before."""
     found: dict[str, list[dict[str, Any]]] = {id: [] for id in oracle.events}
-    for one in sorted(oracle.occurrences, key=lambda one: (one["tx_from"], one["at"])):
+    told = [one for one in oracle.occurrences if one["made"] == one["tx_from"]]
+    for one in sorted(told, key=lambda one: (one["tx_from"], one["at"])):
         found[one["id"]].append(picked(one, ("id", "at", "tx_from")))
     return found
 
