@@ -9,8 +9,8 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 import anyio
@@ -102,6 +102,15 @@ def asgi(
     )
     if token is not None:
         app.add_middleware(_Token, token=token)
+    inner = app.router.lifespan_context
+
+    @asynccontextmanager
+    async def life(running: Any) -> AsyncIterator[Any]:
+        with _apart(store, how):
+            async with inner(running) as state:
+                yield state
+
+    app.router.lifespan_context = life
     return app
 
 
