@@ -491,8 +491,8 @@ class Engine:
 
     @property
     def gone(self) -> bool:
-        """Never: an engine of this process stays until it is closed."""
-        return False
+        """Whether it was closed."""
+        return self._connection is None
 
     def _usable(self) -> None:
         if self._connection is None:

@@ -7,7 +7,7 @@ from array import array
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from graphstore.core.index.index import Index
 from graphstore.core.journal.journal import Journal
 from graphstore.core.tables import libraries
+from graphstore.errors import EngineError
 from graphstore.values.period import OPEN, Instant
 from graphstore.values.vocabulary import Vocabulary
 
@@ -112,24 +113,21 @@ class Graphs:
         limits: Limits | None,
     ) -> Result:
         """The answer of a text over the tables. `lock`, that of the index, is free while it runs; `ready` looks whether the store is open."""
-        from graphstore.core.tables.workers import Gone, ProcessEngine
+        from graphstore.core.tables.workers import ProcessEngine
 
         if self._workers is not None:
             _refuse(cypher, params, limits)
         with self.turn(lock):
-            for again in (True, False):
+            while True:
                 with lock:
                     ready()
                     engine = self.tables()
-                if not isinstance(engine, ProcessEngine):
-                    break
                 try:
-                    with engine.worker.claimed:
+                    with engine.worker.claimed if isinstance(engine, ProcessEngine) else nullcontext():
                         return engine.query(cypher, params, limits=limits)
-                except Gone:
-                    if not again:
+                except EngineError:
+                    if not engine.gone:  # else it was closed meanwhile: something was erased
                         raise
-            return engine.query(cypher, params, limits=limits)
 
     def query(
         self,
