@@ -299,7 +299,7 @@ class Door:
             "streams": self._streams.total(),
             "exports": self._exports.total(),
             "transaction_open": int(calling.serving.in_transaction),
-            "tables_thrown_away": self._store._core.graphs.thrown_away,
+            "tables_thrown_away": self._store._tables_thrown_away(),
             **gauges_of(stats),
         }
         return Response(200, self.metrics.text(calling.serving.groups, gauges), (), METRICS)

@@ -149,8 +149,12 @@ class WholeStore(Writer):
                 "custom_kinds": [kind["name"] for kind in index.kinds],
             }
 
+    def _tables_thrown_away(self) -> int:
+        """How often the graph tables in use held something else than was written, and were made anew."""
+        return self._core.graphs.thrown_away
+
     def verify(self) -> Verification:
-        """Read the whole journal again, compare the index with it and the graph tables with the index. Changes nothing."""
+        """Read the whole journal again, compare the index with it, and every value of the graph tables with both. Changes nothing."""
         with self._writer, self._core.graphs.turn(self._core.lock), self._core.lock:
             self._usable()
             if self._open is not None:
