@@ -138,14 +138,14 @@ store.close()
 """
 
 
-@pytest.mark.parametrize("call", ["fsync", "fdatasync", "rename", "unlink", "unlinkat"])
+@pytest.mark.parametrize("call", ["fsync", "rename", "unlink", "unlinkat"])
 @pytest.mark.parametrize("how", HOWS)
 def test_where_the_system_itself_fails_the_answer_is_true(path, tmp_path, how, call):
     from shutil import copytree
 
     if which("strace") is None:
         pytest.skip("no strace here")
-    for number in range(1, 9):
+    for number in range(1, 5):
         copy = tmp_path / f"{number}.gs"
         copytree(path, copy)
         run = subprocess.run(
