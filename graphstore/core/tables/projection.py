@@ -188,8 +188,10 @@ class Projection:
             return
         try:
             if self._file is not None:
-                self._due = 0.0  # what was written is read back before it is noted as well closed
                 engine = self.engine()
+                if self._read != self._done:
+                    self._due = 0.0  # what was written is read back before it is noted as well closed
+                    engine = self.engine()
                 if not self._clean:
                     engine.checkpoint()
                 self._let_go()
