@@ -442,6 +442,8 @@ class Journal:
 
     def _check_body(self, segment: int, offset: int, body: bytes) -> None:
         """Hold a body that is read for the first time against its hash, which its line has after it. Raises DamageError."""
+        if not body:  # it was forgotten
+            return
         around = self._bytes(segment, offset - len(BODY), len(body) + _AROUND)
         tail = around[len(BODY) + len(body) :]
         stop = tail.find(b"\n")
