@@ -28,6 +28,8 @@ TYPED = ("README.md", "docs/guide.md", "docs/agents.md", "docs/command-line.md",
 PAGES = (
     *TYPED,
     "docs/server.md",
+    "docs/reliability.md",
+    "docs/threat-model.md",
     "docs/commands.md",
     "docs/tools.md",
     "docs/calls.md",
