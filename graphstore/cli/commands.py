@@ -254,8 +254,12 @@ def _end(word: str) -> Callable[[Asked], Any]:
 def _undo(asked: Asked) -> Any:
     from graphstore.values.period import exactly, instant
 
+    many = "since" in asked.values
     done = asked.call()
-    asked.words = f"took back the transaction of {exactly(instant(done.subject))}; undo {exactly(done.tx)} to have it again."
+    what = "what was written since the transaction" if many else "the transaction"
+    asked.words = (
+        f"took back {what} of {exactly(instant(done.subject))}; undo {exactly(done.tx)} to have it again."
+    )
     return done
 
 
@@ -566,8 +570,8 @@ _LISTED = (
     Command("end", WRITE, "It was true until then.", "end", _end("ended")),
     Command("retract", WRITE, "It was never true, over all or part of its time.", "retract", _end("retracted"), words={
         "reason": Word("Why it should not have been recorded.", "WHY")}),
-    Command("undo", WRITE, "Take back one transaction.", "undo", _undo, without="author", words={
-        "tx": Word("Its tx, as changes shows it.", "TX"), "reason": Word("Why it should not have been written.", "WHY")}),
+    Command("undo", WRITE, "Take back one transaction, or all since one.", "undo", _undo, places="tx", without="author", words={
+        "tx": Word("Its tx, as changes shows it.", "TX"), "since": Word("Instead: this transaction and all later ones, as after a wrong clock.", "TX"), "reason": Word("Why it should not have been written.", "WHY")}),
     Command("confirm", WRITE, "It still holds, whatever it rests on.", "confirm", _confirm, words={"reason": Word("What was looked at.", "WHY")}),
     Command("fold", WRITE, "Sum up several things in one.", "fold", _fold, _node("folded into")),
     Command("consolidate", WRITE, "Propose what to sum up in one, or do it.", "consolidation.consolidate", _consolidate, without="summarise", words={

@@ -72,7 +72,7 @@ SIGNATURES: dict[str, tuple[str, str, str]] = {
     "topics.memorize": ("write", "store", "messages!:many session kind=evidence"),
     "topics.topic": ("read", "view", "topic! kind scope"),
     "trust": ("read", "store", ""),
-    "undo": ("write", "store", "tx!:time --reason! author"),
+    "undo": ("write", "store", "tx:time since:time --reason! author"),
     "unlink": ("write", "store", "link_id source kind target valid_from:time valid_to:time reason"),
     "walk": ("read", "view", "ids!:many kinds:many hops:int=2 direction:out|in|both=both"),
     "what_superseded": ("read", "view", "id!"),

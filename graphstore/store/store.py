@@ -30,7 +30,7 @@ from graphstore.core.write.resolving import resolve
 from graphstore.core.write.retention import Content
 from graphstore.core.write.slots import confirm
 from graphstore.core.write.trust import TRUST
-from graphstore.core.write.undoing import Undoing
+from graphstore.core.write.undoing import Undoing, undo_since
 from graphstore.core.write.writer import Clock, Progress
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
 from graphstore.store import bulk, sweeping
@@ -256,19 +256,35 @@ class Store(WholeStore):
             row = now if now >= 0 else index.now_of[ent][-1]
             confirm(act, row, reason, optional_text("source", source))
 
-    def undo(self, tx: TimeLike | Change, *, reason: str, author: str | None = None) -> Change:
+    def undo(
+        self,
+        tx: TimeLike | Change | None = None,
+        *,
+        since: TimeLike | Change | None = None,
+        reason: str,
+        author: str | None = None,
+    ) -> Change:
         """Take back one transaction, by its instant or one of its changes: what it opened is closed, and what it closed is open again. Returns the
-        operation, itself a transaction; undone in turn, it counts again. `author`: as of `transaction`.
+        operation, itself a transaction; undone in turn, it counts again. `since`: instead, that and every later one (such as all that was written
+        under a wrong clock), the newest first, in one transaction; the last operation is returned. `author`: as of `transaction`.
 
         What the transaction introduced stays known, as retracted. Raises NotFoundError where there is no such transaction; ConflictError, with the
-        ids, when something was built on it since or a more trusted source would be taken back; InvalidError inside a transaction.
+        ids, when something was built on it since or a more trusted source would be taken back; InvalidError inside a transaction. Nothing is written then.
         """
         text_of("reason", reason)
+        if (tx is None) == (since is None):
+            raise InvalidError(
+                "undo takes tx, for one transaction, or since, for that and every later one. Give one of the two."
+            )
         with self._by_itself("undo()"), self._transact(None, author, None) as work, self._core.lock:
             core = self._core
-            wanted = tx.tx if isinstance(tx, Change) else tx
-            at = Act(core, work).transaction(wanted)
-            Undoing(core, work, at).write(reason)
+            if since is not None:
+                wanted = since.tx if isinstance(since, Change) else since
+                undo_since(core, work, Act(core, work).time(wanted, "since"), reason)
+            else:
+                assert tx is not None
+                at = Act(core, work).transaction(tx.tx if isinstance(tx, Change) else tx)
+                Undoing(core, work, at).write(reason)
             op = len(core.index.o_tx) - 1
             return Sight(core, work.tx, work.tx).change(op)
 

@@ -216,6 +216,10 @@ class Journal:
             return sum(map(len, self._memory))
         return sum(self._name(i).stat().st_size for i in range(self.end.segment)) + self.end.offset
 
+    def changed(self) -> int:
+        """When the last segment was written to, in microseconds, by the clock of that time: a dump is restored long after its transactions."""
+        return os.fstat(self._file(self.end.segment).fileno()).st_mtime_ns // 1000
+
     # ------------------------------------------------------------------ reading
 
     def read(self, progress: Callable[[int, int], None] | None = None) -> Iterator[list[Line]]:

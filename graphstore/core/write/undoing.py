@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from graphstore.core.index.columns import UNDO
-from graphstore.core.journal.line import FORGETTING
+from graphstore.core.journal.line import FORGETTING, TOUCH
 from graphstore.core.read.sight import Core
 from graphstore.core.write.linking import Ends, Linking
 from graphstore.core.write.transaction import Taken, Transaction
@@ -32,6 +32,25 @@ class _Done(NamedTuple):
     link_rows: list[int]
     unlinked: list[int]
     taken: dict[int, tuple[list[Taken], list[Taken]]]
+
+
+def undo_since(core: Core, work: Transaction, since: Instant, reason: str) -> None:
+    """Take back every transaction from an instant on that still counts, the newest first. Raises as `Undoing.write`."""
+    index = core.index
+    instants = sorted(
+        {tx for tx in index.o_tx[bisect_left(index.o_tx, since) :] if tx < work.tx}, reverse=True
+    )
+    done = 0
+    for of in instants:
+        ops = range(bisect_left(index.o_tx, of), bisect_right(index.o_tx, of))
+        if all(index.o_verb[op] == TOUCH or not index.believed_op(op, work.tx) for op in ops):
+            continue  # it says nothing, or is taken back already
+        Undoing(core, work, of).write(reason)
+        done += 1
+    if not done:
+        raise NotFoundError(
+            f"there is no transaction since {exactly(since)} that counts. changes() lists them, each with its tx."
+        )
 
 
 class Undoing:
@@ -145,8 +164,10 @@ class Undoing:
         for at in self._undone_at(index.r_end[row]):
             for other in index.rows_of[index.r_ent[row]]:
                 same = (index.r_ver[other], index.r_from[other], index.r_to[other])
-                if index.r_tx[other] == at and same == (index.r_ver[row], index.r_from[row], index.r_to[row]):
-                    return self._row_now(other)
+                if index.r_tx[other] != at or same != (index.r_ver[row], index.r_from[row], index.r_to[row]):
+                    continue
+                if (now := self._row_now(other)) >= 0:  # one transaction may have opened it more than once
+                    return now
         return -1
 
     def _link_row_now(self, row: int) -> int:
@@ -156,12 +177,11 @@ class Undoing:
         for at in self._undone_at(index.k_end[row]):
             for other in index.rows_of_link[index.k_link[row]]:
                 same = (index.k_claim[other], index.k_from[other], index.k_to[other])
-                if index.k_tx[other] == at and same == (
-                    index.k_claim[row],
-                    index.k_from[row],
-                    index.k_to[row],
-                ):
-                    return self._link_row_now(other)
+                wanted = (index.k_claim[row], index.k_from[row], index.k_to[row])
+                if index.k_tx[other] != at or same != wanted:
+                    continue
+                if (now := self._link_row_now(other)) >= 0:
+                    return now
         return -1
 
     def _undone_at(self, tx: Instant) -> Iterator[Instant]:

@@ -38,6 +38,10 @@ from graphstore.values.vocabulary import Vocabulary
 
 Clock = Callable[[], datetime]
 Progress = Callable[[int, int], None]
+_BEHIND, _AHEAD = (
+    3_600_000_000,
+    7 * 86_400_000_000,
+)  # microseconds between clock and last transaction that are told
 _LOOKS = 5  # so often a reader looks at what seems broken, 20 ms apart
 
 
@@ -75,11 +79,12 @@ class Writer(Reader):
             graphs = Graphs(
                 place.tables, index, journal, vocabulary, driver=driver, notify=self.notices.append
             )
+            self._core = Core(index, journal, vocabulary, graphs)
+            self._compare_clock()
         except BaseException:
             with contextlib.suppress(EngineError):  # why it failed is told by the first error
                 journal.close()
             raise
-        self._core = Core(index, journal, vocabulary, graphs)
         _opened.add(self)
 
     # ------------------------------------------------------------------ opening and closing
@@ -143,6 +148,26 @@ class Writer(Reader):
         else:
             clock = instant(self._clock(), "the clock's time")
         return max(clock, self._last_tx)
+
+    def _told_time(self) -> Instant:
+        return time.time_ns() // 1000 if self._clock is None else instant(self._clock(), "the clock's time")
+
+    def _compare_clock(self) -> None:
+        """Note a clock that is far from the last transaction: one of the two was told a wrong time."""
+        if not self._core.index.transactions:
+            return
+        last = self._last_tx
+        ahead = self._told_time() - last
+        if ahead < -_BEHIND:
+            self.notices.append(
+                f"the clock is {_span(-ahead)} behind the last transaction, of {exactly(last)}: it is wrong now, or was then. Now is that "
+                "transaction here, and what is written follows it by microseconds. undo(since=TX) takes back what a wrong clock wrote."
+            )
+        elif not self.read_only and min(ahead, self._told_time() - self._core.journal.changed()) > _AHEAD:
+            self.notices.append(
+                f"the clock is {_span(ahead)} ahead of the last transaction, of {exactly(last)}. If nothing was written for so long, it is right; "
+                "else set it right before you write: no later transaction can have an earlier instant."
+            )
 
     @property
     def _last_tx(self) -> Instant:
@@ -333,7 +358,7 @@ class Writer(Reader):
         last = max(self._last_tx, self._handed)
         if at is None:
             return max(self._now(), last + 1)
-        clock = time.time_ns() // 1000 if self._clock is None else instant(self._clock(), "the clock's time")
+        clock = self._told_time()
         if self._core.index.transactions and at <= self._last_tx:
             raise InvalidError(
                 f"at {exactly(at)} runs backwards: the last transaction was at {exactly(self._last_tx)}. Give a later instant."
@@ -645,6 +670,11 @@ class Writer(Reader):
                 raise
             return False
         return True
+
+
+def _span(microseconds: int) -> str:
+    days, hours = divmod(microseconds // 3_600_000_000, 24)
+    return f"{days} days" if days > 1 else f"{days * 24 + hours} hours"
 
 
 def _touch(core: Core, work: Transaction) -> dict[str, int]:
