@@ -68,6 +68,15 @@ TransactionSeconds = Annotated[
         help="How long a transaction that a client holds open may wait for its next call. Others wait for it.",
     ),
 ]
+Cache = Annotated[
+    int,
+    typer.Option(
+        "--cache",
+        metavar="MB",
+        min=1,
+        help="What graphs and tables for Cypher may keep in memory. The one used last stays, whatever its size.",
+    ),
+]
 ShowToken = Annotated[bool, typer.Option("--show-token", help="Print the tokens, and end.")]
 
 
@@ -84,6 +93,7 @@ def serve(
     embed: Embed = None,
     files: Files = None,
     transaction_seconds: TransactionSeconds = 10.0,
+    cache: Cache = 1024,
     show_token: ShowToken = False,
 ) -> None:
     """Serve a store over HTTP: many processes read and write it. Its tokens are made when it is served first, in its folder."""
@@ -119,6 +129,7 @@ def serve(
             tuple(allow_host or ()),
             tuple(allow_origin or ()),
             patience=run.Patience(idle=transaction_seconds),
+            limits=run.Limits(cache=cache << 20),
             files=files,
         ),
         read_only=read_only,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphstore.core.read.view import View
 from graphstore.core.tables import engine
-from graphstore.core.tables.workers import Allowance
+from graphstore.core.tables.workers import Allowance, resident
 from graphstore.errors import EngineError, GraphStoreError, InvalidError
 from graphstore.remote import calls as contract
 from graphstore.remote.calls import Call
@@ -65,7 +66,8 @@ class Limits:
     """How much one request may ask for, and how many may wait. Times in seconds, sizes in bytes.
 
     `stranger`: how long a connection without a token may be silent; `strangers`: how many of them one address may have. `streams` and `exports` are by
-    token; `export`: how long one may take, `stalled`: how long its client may read nothing, `room`: what it leaves free on the disk.
+    token; `export`: how long one may take, `stalled`: how long its client may read nothing, `room`: what it leaves free on the disk. `cache`: what graphs and
+    tables for Cypher may keep in memory.
     """
 
     body: int = 32 << 20
@@ -86,6 +88,7 @@ class Limits:
     export: float = 3_600.0
     stalled: float = 30.0
     room: int = 64 << 20
+    cache: int = 1 << 30
 
 
 class Calling:
@@ -105,7 +108,9 @@ class Calling:
         self.places = files or Places()
         self._loop = asyncio.get_running_loop()
         self._apart = ExitStack()
-        self._workers = self._apart.enter_context(store._queries_apart(Allowance(seconds=limits.query)))
+        self._workers = self._apart.enter_context(
+            store._queries_apart(Allowance(seconds=limits.query, cache=limits.cache))
+        )
         self.serving = Serving(store, self._answered, patience=patience)
         self._pool = ThreadPoolExecutor(limits.readers, thread_name_prefix="graphstore reader")
         self._reading = 0
@@ -400,6 +405,16 @@ class Calling:
         """Have a process for Cypher ready before the first query."""
         if self._workers is not None:
             self._workers.warm()
+
+    def memory(self) -> dict[str, int]:
+        """Bytes: what graphs and tables for Cypher keep and may keep, and what their processes and this one have in memory."""
+        workers = self._workers
+        return {
+            "cache_bytes": 0 if workers is None else workers.kept(),
+            "cache_allowed_bytes": self.limits.cache,
+            "workers_memory_bytes": 0 if workers is None else workers.memory(),
+            "server_memory_bytes": resident(os.getpid()),
+        }
 
     def end_queries(self) -> None:
         """Give the queries that run a little time, and stop them."""

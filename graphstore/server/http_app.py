@@ -301,6 +301,7 @@ class Door:
             "transaction_open": int(calling.serving.in_transaction),
             "tables_thrown_away": self._store._tables_thrown_away(),
             **gauges_of(stats),
+            **calling.memory(),
         }
         return Response(200, self.metrics.text(calling.serving.groups, gauges), (), METRICS)
 

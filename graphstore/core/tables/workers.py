@@ -40,12 +40,14 @@ AVAILABLE = hasattr(select, "poll")
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """What a query of others may take: seconds of time, bytes of memory beyond the graph, bytes of its answer; and how many processes there may be."""
+    """What a query of others may take: seconds of time, bytes of memory beyond the graph, bytes of its answer; how many processes there may be, and the
+    bytes that their graphs and tables may keep for later queries."""
 
     seconds: float = 30.0
     memory: int = 1 << 30
     answer: int = 64 << 20
     processes: int = 3
+    cache: int = 1 << 30
 
 
 class Gone(EngineError):
@@ -100,6 +102,7 @@ class Worker:
         self.holds: ProcessEngine | None = None
         self._pipe = threading.RLock()
         self._why = ""
+        self._empty = 0
         ours, theirs = os.pipe()
         environment = {name: value for name, value in os.environ.items() if name != "GRAPHSTORE_TOKEN"}
         environment |= {"MALLOC_ARENA_MAX": "2", "ARROW_DEFAULT_MEMORY_POOL": "system"}
@@ -148,6 +151,7 @@ class Worker:
                     self._answer(time.monotonic() + _START, None, None, "it took too long")
                 except QueryError as error:
                     raise EngineError(f"a process for Cypher did not start: {error}") from None
+                self._empty = self.memory()
                 self._ready = True
 
     def kill(self, why: str) -> None:
@@ -157,11 +161,11 @@ class Worker:
 
     def memory(self) -> int:
         """The bytes it has in memory; 0 where that cannot be known."""
-        try:
-            with open(f"/proc/{self.pid}/statm", "rb") as source:
-                return int(source.read().split()[1]) * _PAGE
-        except (OSError, ValueError, IndexError):
-            return 0
+        return resident(self.pid)
+
+    def kept(self) -> int:
+        """The bytes it has in memory beyond what it had when it was empty."""
+        return max(0, self.memory() - self._empty) if self._ready and self.alive else 0
 
     def ask(
         self,
@@ -253,6 +257,15 @@ class Worker:
 
 
 _PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
+
+
+def resident(pid: int) -> int:
+    """The bytes a process has in memory; 0 where that cannot be known."""
+    try:
+        with open(f"/proc/{pid}/statm", "rb") as source:
+            return int(source.read().split()[1]) * _PAGE
+    except (OSError, ValueError, IndexError):
+        return 0
 
 
 class ProcessEngine:
@@ -425,11 +438,33 @@ class Workers:
         """The end of a claim. For one that was killed another is started."""
         worker.used = time.monotonic()
         worker.claimed.release()
+        self._keep_to_cache()
         with self._change:
             self._change.notify_all()
         if not worker.alive and not self._stopped:
             with suppress(EngineError):
                 self.warm()
+
+    def _keep_to_cache(self) -> None:
+        """Let go of the graphs that were not used for longest until the rest fits. That which was used last stays, whatever its size."""
+        with self._change:
+            over = self.kept() - self.allowance.cache
+            if over <= 0:
+                return
+            full = [each for each in self._all if each.alive and each.holds is not None]
+            for each in sorted(full, key=lambda one: one.used)[:-1]:
+                if over > 0 and each.claimed.acquire(blocking=False):
+                    over -= each.kept()
+                    each.kill("the graph has made way for another.")
+                    each.claimed.release()
+
+    def kept(self) -> int:
+        """The bytes that graphs and tables take in all processes."""
+        return sum(each.kept() for each in [*self._all, *self._own])
+
+    def memory(self) -> int:
+        """The bytes that all processes have in memory."""
+        return sum(map(resident, self.pids))
 
     def wait(self, seconds: float) -> None:
         """Until a claim ends, at most so long."""

@@ -140,6 +140,22 @@ def test_processes_are_no_more_than_allowed_however_many_views_are_asked(
     assert len(apart.pids) <= 2
 
 
+def test_graphs_make_way_when_they_take_more_than_is_allowed(kept: GraphStore) -> None:
+    views = [kept.as_of(valid="2025-06-01"), kept.as_of(valid="2026-06-01")]
+    with kept._queries_apart(Allowance(cache=1)) as workers:
+        assert workers is not None
+        for _ in range(2):
+            found = [view.query("MATCH (n:Node) RETURN count(n) AS n").rows() for view in views]
+            assert [[{"n": 0}], [{"n": 30}]] == found
+            assert 1 == sum(each.holds is not None for each in workers._all if each.alive)
+    with kept._queries_apart(Allowance()) as workers:
+        assert workers is not None
+        for view in views:
+            view.query("MATCH (n:Node) RETURN count(n) AS n")
+        assert 2 == sum(each.holds is not None for each in workers._all if each.alive)
+        assert 0 < workers.kept() < workers.memory()
+
+
 def test_a_follower_answers_as_its_writer(kept: GraphStore) -> None:
     with graphstore.open(str(kept.path), read_only=True, driver=DRIVER) as reader, reader._queries_apart():
         assert {"x": 30} == reader.query(COUNT).single()
