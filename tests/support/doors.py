@@ -124,7 +124,7 @@ class _App:
     def __init__(self, server: _Server) -> None:
         self._of = server
         self.gone = server.gone
-        self.heads = Heads(60.0, 1 << 16)
+        self.heads = Heads(60.0, 1 << 16, stranger=3_600.0, strangers=10_000)
         self.state = SimpleNamespace(door=server)
 
     def come(self, client: Any) -> bool:
