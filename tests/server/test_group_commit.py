@@ -220,13 +220,15 @@ def test_a_transaction_of_which_nothing_more_comes_is_aborted(disk_store, hasty,
         hasty.within(token, adding(disk_store, "n3"))
 
 
-def test_a_transaction_that_goes_on_for_too_long_is_aborted(disk_store, hasty):
-    token = hasty.begin(disk_store)
+def test_a_transaction_that_goes_on_for_too_long_is_aborted(disk_store):
+    busy = Asker(disk_store, Patience(idle=20, whole=0.3))
+    token = busy.begin(disk_store)
     with pytest.raises(ConflictError, match=r"took longer than 0\.3 s"):
         while True:
-            value(hasty.within(token, disk_store.stats))
+            value(busy.within(token, disk_store.stats))
 
     assert [] == disk_store.nodes()
+    assert busy.serving.stop(10)
 
 
 def test_a_transaction_that_cannot_begin_says_why(disk_store, asker):

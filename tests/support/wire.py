@@ -15,7 +15,7 @@ class Wire:
     """A connection to a server that says what it is told and nothing more: for what a client of ours would not say."""
 
     def __init__(self, url: str, token: str | None = WRITE) -> None:
-        self._connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=30)
+        self._connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=120)
         self._token = token
 
     def ask(self, method: str, path: str, body: Any = None, **headers: str) -> Reply:

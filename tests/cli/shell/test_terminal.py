@@ -56,7 +56,7 @@ class Terminal:
         for each in typed:
             os.write(self.fd, each.encode())
 
-    def until(self, text: str, timeout: float = 20) -> str:
+    def until(self, text: str, timeout: float = 60) -> str:
         """All that is shown until `text` is."""
         end = time.monotonic() + timeout
         while text not in self.shown:
@@ -165,7 +165,7 @@ def test_ctrl_c_stops_the_query_and_not_the_shell(terminal: Terminal) -> None:
     while "stopped." not in terminal.shown:
         os.write(terminal.fd, CTRL_C.encode())  # held down, as people do
         terminal.read(within=0.2)
-        assert time.monotonic() - start < 20, terminal.shown  # all of it takes a minute
+        assert time.monotonic() - start < 50, terminal.shown  # all of it takes a minute
     terminal.until("team.gs>")
 
     assert "42" in terminal.ask("RETURN 42 AS answer;", "answer\r\n")

@@ -153,7 +153,7 @@ def test_turned_links_are_selected_by_the_group_of_their_kind(web: GraphStore) -
         ({"confidence": "sure"}, "explicit"),
         ({"strength": 6}, "strength"),
         ({"kinds": "cause"}, "caused_by"),
-        ({"kinds": 5}, "link kind"),
+        ({"kinds": 5}, "link kind|kinds 5"),
     ],
 )
 def test_a_wrong_argument_names_the_right_ones(

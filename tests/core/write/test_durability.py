@@ -255,7 +255,7 @@ def test_where_the_system_itself_fails_each_is_told_the_truth(tmp_path, inject):
 
     if which("strace") is None:
         pytest.skip("no strace here")
-    for number in range(4, 40, 4):
+    for number in range(12, 48, 4):  # the first ones are of the opening
         path = tmp_path / f"{number}.gs"
         run = subprocess.run(
             ["strace", "-f", "-qq", "-o", os.devnull, "-e", "trace=fdatasync,fsync", "-e", f"inject={inject.format(n=number)}",
