@@ -641,7 +641,7 @@ def test_a_wrong_decision_is_an_error_that_names_the_choices(rule):
     rule.revise("release", FRIDAYS)
     with pytest.raises(InvalidError, match="branch, trunk"):
         rule.merge("try", decide={"release": "mine"})
-    with pytest.raises(InvalidError, match="branch, trunk|decide"):
+    with pytest.raises(InvalidError, match=r"branch, trunk|decide"):
         rule.merge("try", decide=lambda _: 7)
     assert not rule.merge("try").merged
 
