@@ -214,7 +214,11 @@ class Journal:
         """The size of what has been read or written so far, in bytes."""
         if self.path is None:
             return sum(map(len, self._memory))
-        return sum(self._name(i).stat().st_size for i in range(self.end.segment)) + self.end.offset
+        total = self.end.offset
+        for segment in range(self.end.segment):
+            with contextlib.suppress(FileNotFoundError):  # a reader's writer is just replacing it
+                total += self._name(segment).stat().st_size
+        return total
 
     def changed(self) -> int:
         """When the last segment was written to, in microseconds, by the clock of that time: a dump is restored long after its transactions."""

@@ -42,7 +42,7 @@ _BEHIND, _AHEAD = (
     3_600_000_000,
     7 * 86_400_000_000,
 )  # microseconds between clock and last transaction that are told
-_LOOKS = 5  # so often a reader looks at what seems broken, 20 ms apart
+_LOOKS = 2  # so often a reader reads the whole journal that seems broken
 
 
 class NotFollowed(InvalidError):
@@ -659,15 +659,13 @@ class Writer(Reader):
                 line._core.closed, line._core.stuck = why, why is not None
 
     def _read_on(self) -> bool:
-        """Follow appended lines. False: the writer has replaced the files."""
+        """Follow appended lines. False: the journal is to be read from its beginning, since files were replaced, taken back or damaged."""
         core = self._core
         try:
             for lines in core.journal.read():
                 for line in lines:
                     core.index.apply(*line)
         except (FileNotFoundError, DamageError):
-            if not core.journal.renewed():
-                raise
             return False
         return True
 

@@ -13,6 +13,7 @@ import pytest
 import graphstore
 from graphstore import DamageError, EngineError, InvalidError
 from graphstore.core.journal import journal as journals
+from graphstore.core.journal.positions import Position
 
 pytestmark = pytest.mark.in_process("readers of the files")
 
@@ -106,6 +107,19 @@ def test_a_segment_that_was_taken_back_and_begun_again_is_seen(tmp_path, small):
             assert known + 3 == len(reader.nodes())
 
 
+def test_a_segment_that_was_taken_back_before_it_was_opened_holds_nobody_up(tmp_path):
+    path = tmp_path / "memory.gs"
+    with graphstore.open(path) as store:
+        add(store, range(2))
+        with graphstore.open(path, read_only=True) as reader:
+            journal = reader._core.journal
+            end, *more = journal._state
+            journal._state = (Position(end.segment + 1, 0), *more)  # it saw the next one, which is gone again
+            add(store, range(2, 4))  # the writer went on in this one
+            assert 2 == reader.refresh()
+            assert 4 == len(reader.nodes())
+
+
 def test_a_reader_that_cannot_go_on_says_so_in_every_answer_until_it_can(tmp_path):
     path = tmp_path / "memory.gs"
     store = graphstore.open(path)
@@ -166,3 +180,15 @@ def test_readers_beside_a_writer_of_many_segments_miss_nothing(tmp_path):
                 assert checked.ok, checked.problems
         assert many == seen == len(follower.nodes())
     assert len(list((path / "journal").iterdir())) > 50
+
+
+def test_the_size_of_a_journal_whose_files_are_being_replaced_is_no_error(tmp_path, small):
+    path = tmp_path / "memory.gs"
+    with graphstore.open(path) as store:
+        add(store, range(30))
+        with graphstore.open(path, read_only=True) as reader:
+            whole = reader.stats()["journal_bytes"]
+            name = store._core.journal._name(0)
+            name.rename(path / "aside")
+            assert 0 < reader.stats()["journal_bytes"] < whole
+            (path / "aside").rename(name)
