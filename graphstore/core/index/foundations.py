@@ -91,13 +91,14 @@ class Resting:
         """Whether some way leads from a thing to a fall that nobody on it has looked at: the ways with the oldest looks first."""
         index, tx = self.index, self.tx
         done: set[tuple[int, bool]] = set()
-        ways: list[tuple[int, int, bool, Any]] = [
-            (self._looked(ent), ent, bool(index.is_event[ent]), (ent, None))
+        # the fourth keeps ways from being compared
+        ways: list[tuple[int, int, bool, int, Any]] = [
+            (self._looked(ent), ent, bool(index.is_event[ent]), 0, (ent, None))
         ]
-        looks = 0
+        looks = pushed = 0
         found = False
         while ways and not found:
-            looked, at, eventful, way = heappop(ways)
+            looked, at, eventful, _, way = heappop(ways)
             if (at, eventful) in done:
                 continue
             done.add((at, eventful))
@@ -117,7 +118,9 @@ class Resting:
                     if self._shaky.get(base) is False:
                         continue  # what shakes a thing by way of another shakes that too
                     beyond = max(looked, self._looked(base))
-                    heappush(ways, (beyond, base, eventful or bool(index.is_event[base]), (base, way)))
+                    pushed += 1
+                    over = eventful or bool(index.is_event[base])
+                    heappush(ways, (beyond, base, over, pushed, (base, way)))
         self._looks += looks
         return found
 

@@ -427,7 +427,13 @@ class Writer(Reader):
     def _make_durable(self, ticket: Ticket, tx: Instant) -> None:
         """Raises EngineError for what was not kept, or may have been. What an earlier sync made durable is kept, whatever failed since."""
         journal = self._core.journal
-        if journal.sync(ticket):
+        try:
+            synced = journal.sync(ticket)
+        except KeyboardInterrupt:  # it is written: what is read from now on is to be what the disk has
+            if journal.sync(ticket):
+                self._waiting.served(ticket)
+            raise
+        if synced:
             self._waiting.served(ticket)
             return
         with self._writer:
