@@ -26,8 +26,6 @@ try:
 except ImportError:  # pragma: no cover - a platform without flock
     fcntl = None  # type: ignore[assignment]
 
-_PLAIN = os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-
 
 @dataclass(slots=True)
 class Torn:
@@ -277,9 +275,9 @@ def _begin(part: Path, target: Path, *, folder: bool = False) -> int:
         try:
             if folder:
                 part.mkdir()
-                fd = os.open(part, os.O_RDONLY | _PLAIN)
+                fd = os.open(part, os.O_RDONLY | _CAREFULLY)
             else:
-                fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _PLAIN, 0o666)
+                fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _CAREFULLY, 0o666)
         except FileExistsError:
             _remove_left(part, target)
             continue
@@ -295,7 +293,7 @@ def _begin(part: Path, target: Path, *, folder: bool = False) -> int:
 
 def _remove_left(part: Path, target: Path) -> None:
     try:
-        fd = os.open(part, os.O_RDONLY | _PLAIN)
+        fd = os.open(part, os.O_RDONLY | _CAREFULLY)
     except FileNotFoundError:
         return
     try:
