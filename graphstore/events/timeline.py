@@ -24,7 +24,7 @@ from graphstore.core.write.writer import Writer
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.show.scenes import Bar, Scene
 from graphstore.store import registry
-from graphstore.values import reach, spans
+from graphstore.values import file_access, spans
 from graphstore.values.inputs import at_least_one, text_of
 from graphstore.values.models import Event, Recorded, Value
 from graphstore.values.period import OPEN, Instant, TimeLike, exactly, instant, moment, when
@@ -108,10 +108,10 @@ def _media_hash(store: Store, id: str | None, path: str | None, given: str | Non
     stated = None if given is None else text_of("media_hash", given)
     if stated is not None and len(stated) == 64 and _HEX.issuperset(stated.lower()):
         stated = stated.lower()
-    if path is None or not reach.is_file(Path(path)):
+    if path is None or not file_access.is_file(Path(path)):
         return _known_hash(store, id, path) if stated is None and path is not None else stated
     try:
-        with reach.opened(Path(path)) as file:
+        with file_access.opened(Path(path)) as file:
             found = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise InvalidError(

@@ -20,12 +20,12 @@ from graphstore.core.tables.workers import Allowance, resident
 from graphstore.errors import EngineError, GraphStoreError, InvalidError
 from graphstore.remote import calls as contract
 from graphstore.remote.calls import Call
-from graphstore.server import places
+from graphstore.server import call_files
+from graphstore.server.call_files import CallFiles, Download
 from graphstore.server.group_commit import Patience, Serving, Turn
 from graphstore.server.metrics import Metrics
-from graphstore.server.places import Download, Places
 from graphstore.server.requests import Apart, Bodies, Refused, Response
-from graphstore.values import reach
+from graphstore.values import file_access
 from graphstore.values.models import Recorded
 from graphstore.values.period import instant, iso
 
@@ -102,10 +102,10 @@ class Calling:
         metrics: Metrics,
         *,
         read_only: bool,
-        files: Places | None = None,
+        files: CallFiles | None = None,
     ) -> None:
         self.store, self.limits, self.metrics, self.read_only = store, limits, metrics, read_only
-        self.places = files or Places()
+        self._files = files or CallFiles()
         self._loop = asyncio.get_running_loop()
         self._apart = ExitStack()
         self._workers = self._apart.enter_context(
@@ -225,10 +225,12 @@ class Calling:
     def _run(self, call: Call, reader: Reader, args: dict[str, Any], line: Store) -> Any:
         """What a call gives; it reads and writes no files but those it may name. A Download where it wrote one for who asks."""
         if call.files:
-            return places.run(self.places, lambda given: contract.run(call, reader, given, line), call, args)
+            return call_files.run(
+                self._files, lambda given: contract.run(call, reader, given, line), call, args
+            )
         if "." not in call.name:  # a room may read the files that its things name
             return contract.run(call, reader, args, line)
-        with reach.held_to(*self.places.folders):
+        with file_access.held_to(*self._files.folders):
             return contract.run(call, reader, args, line)
 
     async def write(self, call: Call, args: dict[str, Any], apart: Apart, kind: bytes) -> Response:

@@ -30,13 +30,13 @@ from graphstore.remote import calls
 from graphstore.remote.calls import Call
 from graphstore.server.agents import PATH as AGENTS
 from graphstore.server.agents import Agents
+from graphstore.server.call_files import CallFiles
 from graphstore.server.dispatch import ARROW, Calling, Limits, encoder, kind_of, pinned_at, prepared
 from graphstore.server.docs_page import page
 from graphstore.server.group_commit import Patience
 from graphstore.server.metrics import KIND as METRICS
 from graphstore.server.metrics import Metrics, gauges_of
 from graphstore.server.openapi import described
-from graphstore.server.places import Places
 from graphstore.server.requests import (
     Apart,
     ClientGone,
@@ -89,12 +89,12 @@ class Door:
         patience: Patience,
         gate: Gate,
         read_only: bool,
-        files: Places | None = None,
+        files: CallFiles | None = None,
     ) -> None:
         self.inner = inner
         self._store, self._tokens = store, tokens
         self._limits, self._patience, self._gate, self._read_only = limits, patience, gate, read_only
-        self._files = files or Places()
+        self._files = files or CallFiles()
         self._calls: dict[str, Call] = {path_of(call): call for call in calls.CALLS.values()}
         self._others: dict[tuple[str, str], Callable[..., Awaitable[Response | None]]] = {
             ("GET", "/health"): self._health,
@@ -519,7 +519,7 @@ def app(
         patience=patience or Patience(),
         gate=Gate(hosts, origins),
         read_only=read_only or store.read_only,
-        files=Places(files),
+        files=CallFiles(files),
     )
     return door
 

@@ -22,7 +22,7 @@ from graphstore.sessions.transcripts import transcript as transcripts
 from graphstore.sessions.transcripts.transcript import Transcript
 from graphstore.sessions.writing import OwnSegment, SessionPlan, Writing
 from graphstore.store import registry
-from graphstore.values import reach
+from graphstore.values import file_access
 from graphstore.values.inputs import json_object
 from graphstore.values.models import UPRIGHT, Json, Node, Value
 from graphstore.values.period import instant, iso
@@ -142,8 +142,8 @@ def session_files(path: str | Path, *, but: Path | None) -> list[Path]:
     if place.is_dir():
         own = None if but is None else but.absolute()
         found = (file for file in place.rglob("*.jsonl") if own not in file.parents)
-        return sorted(file for file in found if reach.is_file(file))
-    if reach.is_file(place):
+        return sorted(file for file in found if file_access.is_file(file))
+    if file_access.is_file(place):
         return [place]
     raise InvalidError(
         f"there is nothing at {str(place)!r}. Give a session file, or a folder with .jsonl files."
@@ -191,16 +191,16 @@ class Ingesting:
         try:
             transcript = self._read(file, parent)
         except (*_REFUSED, EngineError, OSError) as error:
-            return SessionIngested(file=reach.called(file), error=str(error)), None, False
+            return SessionIngested(file=file_access.called(file), error=str(error)), None, False
         if not transcript.entries:
             words = "it has no entries yet"
-            return SessionIngested(file=reach.called(file), open=True, warnings=(words,)), None, False
+            return SessionIngested(file=file_access.called(file), open=True, warnings=(words,)), None, False
         try:
             plan = self._planned(transcript, ended)
             known = self.catalog.sessions.get(plan.id)
             return self._written(plan), plan, known is None or known.missing
         except _REFUSED as error:
-            return SessionIngested(file=reach.called(file), error=str(error)), None, False
+            return SessionIngested(file=file_access.called(file), error=str(error)), None, False
 
     def _misread(self, plan: SessionPlan, awaited: bool) -> list[Path]:
         """The files forked from this one that were read without it, or with less of it: it shows for certain what they copied."""
@@ -211,7 +211,7 @@ class Ingesting:
             ]
         children += self.catalog.waiting_for(plan.transcript.path)
         places = [Path(child.content["file"]) for child in children]
-        return [place for place in places if reach.is_file(place)]
+        return [place for place in places if file_access.is_file(place)]
 
     def outdated(self, known: Known) -> bool:
         """Whether another version of the analyser, or an older schema, wrote any of its segments."""
@@ -228,7 +228,7 @@ class Ingesting:
         """Ingest a session again from the file it is known by."""
         file = Path(known.content["file"])
         reports: list[SessionIngested] = []
-        if not reach.is_file(file):
+        if not file_access.is_file(file):
             error = "its file is gone, so it stays as it was analysed. Import it from where it is now."
         else:
             reports = self.take(file)
@@ -261,9 +261,9 @@ class Ingesting:
             return None
         there = Path(known.content["file"])
         named = header.parent_session
-        if named is not None and (reach.is_file(Path(named)) or there.parent == transcript.path.parent):
+        if named is not None and (file_access.is_file(Path(named)) or there.parent == transcript.path.parent):
             return None
-        return there if reach.is_file(there) and there != transcript.path else None
+        return there if file_access.is_file(there) and there != transcript.path else None
 
     def _planned(self, transcript: Transcript, ended: Ended | None) -> SessionPlan:
         segments = transcripts.segments(transcript)
@@ -306,7 +306,7 @@ class Ingesting:
         above = self.catalog.parent_of(header, transcript.path)
         content: dict[str, Any] = {
             "sessionId": header.session_id,
-            "file": reach.called(transcript.path),
+            "file": file_access.called(transcript.path),
             "computer": computer,
             "project": header.cwd,
             "name": transcript.name,
@@ -332,14 +332,14 @@ class Ingesting:
         """Decide for each segment what is to be done, against what the graph has."""
         transcript = plan.transcript
         if self._same(plan.content, known.content):
-            if known.content["file"] == reach.called(transcript.path) or reach.is_file(
+            if known.content["file"] == file_access.called(transcript.path) or file_access.is_file(
                 Path(known.content["file"])
             ):
                 plan.content = known.content  # the same, or a copy of it
             for piece in plan.pieces:
                 piece.trigger = self._outdated(piece)
             return
-        here = known.content["file"] == reach.called(transcript.path) or not reach.is_file(
+        here = known.content["file"] == file_access.called(transcript.path) or not file_access.is_file(
             Path(known.content["file"])
         )
         for piece in plan.pieces:
@@ -430,7 +430,7 @@ class Ingesting:
             for reason, count in plan.transcript.warning_counts.items()
         ]
         return SessionIngested(
-            file=reach.called(plan.transcript.path),
+            file=file_access.called(plan.transcript.path),
             session=plan.id,
             new=new,
             revised=len(due) - new,

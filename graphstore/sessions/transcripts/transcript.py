@@ -38,7 +38,7 @@ from graphstore.sessions.transcripts.lines import (
     format_of,
 )
 from graphstore.sessions.transcripts.steps import Answered, Call, Spending, Step, Took, steps
-from graphstore.values import reach
+from graphstore.values import file_access
 from graphstore.values.models import Json, Value
 from graphstore.values.period import MICROSECOND, instant, moment
 
@@ -202,7 +202,7 @@ class Transcript:
 
     def _opened(self) -> BinaryIO:
         try:
-            return reach.opened(self.path, _NEAR)
+            return file_access.opened(self.path, _NEAR)
         except OSError as error:
             raise EngineError(f"{self.path} was read and cannot be opened now: {error}") from None
 
@@ -263,10 +263,10 @@ def read(
 
 
 def _reading(path: Path, progress: Progress | None) -> tuple[Reading, Header, int]:
-    if not reach.is_file(path):
+    if not file_access.is_file(path):
         raise InvalidError(f"there is no session file at {str(path)!r}. Give a .jsonl file.")
     warnings = Warnings()
-    with reach.opened(path, BLOCK) as file:
+    with file_access.opened(path, BLOCK) as file:
         reading = READINGS[format_of(file)](path, warnings)
         lines = Lines(file, os.fstat(file.fileno()).st_size, warnings, progress)
         take = reading.take
@@ -289,7 +289,7 @@ def _parent_of(path: Path, header: Header, given: str | Path | None) -> tuple[Re
     beside = path.parent / named.replace("\\", "/").rpartition("/")[2]
     for place in (Path(named), beside):
         try:
-            if reach.is_file(place) and not place.samefile(path):
+            if file_access.is_file(place) and not place.samefile(path):
                 found, header_of, _ = _reading(place, None)
                 return found, header_of
         except (OSError, ValueError):  # a name that no file can have

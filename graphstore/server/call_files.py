@@ -24,11 +24,11 @@ from graphstore.errors import ConflictError, EngineError, GraphStoreError, Inval
 from graphstore.remote import codec
 from graphstore.remote.calls import Call
 from graphstore.server.requests import Refused
-from graphstore.values import reach
+from graphstore.values import file_access
 from graphstore.values.models import Value
 
 IN_PLACE = frozenset({"sessions.ingest", "timeline.record_message"})
-"""Calls that keep the path they are given, and read through `values/reach`."""
+"""Calls that keep the path they are given, and read through `values/file_access`."""
 _NAMES = {"otlp.export_otlp": "traces.json", "gasoline.export_gasoline": "events.jsonl"}
 _KINDS = {".json": b"application/json", ".jsonl": b"application/jsonl"}
 _ELSEWHERE = ("objects/info/alternates", "objects/info/http-alternates", "commondir")
@@ -57,7 +57,7 @@ class Staged(NamedTuple):
     """Put what was written in its place; or give it, where none was named."""
 
 
-class Places:
+class CallFiles:
     """The folder that paths of calls are below, if there is one. `root` is absolute."""
 
     def __init__(self, root: Path | None = None) -> None:
@@ -126,7 +126,7 @@ class Places:
 
     def _parts(self, what: str, given: str) -> tuple[str, ...]:
         assert self.root is not None
-        parts = reach.parts_below(self.root, Path(given))
+        parts = file_access.parts_below(self.root, Path(given))
         if parts is None:
             raise InvalidError(
                 f"{what} {given!r} does not lie below the folder of --files. Name a place there."
@@ -138,7 +138,7 @@ class Places:
         parts = self._parts(what, given)
         assert self.root is not None
         try:
-            return reach.below(self.root, parts)
+            return file_access.below(self.root, parts)
         except OSError:
             raise InvalidError(
                 f"there is no file or folder {given!r} below the folder of --files, or a link is on the way. Name one that is there."
@@ -177,7 +177,7 @@ class Places:
         if not parts:
             raise ConflictError(f"{given!r} is the folder of --files itself. Name a place below it.")
         try:
-            above = reach.below(self.root, parts[:-1])
+            above = file_access.below(self.root, parts[:-1])
         except OSError:
             raise NotFoundError(
                 f"there is no folder for {given!r} below the folder of --files. Make it first."
@@ -202,7 +202,7 @@ def _copy(fd: int, into: Path) -> None:
     into.mkdir()
     for name in os.listdir(fd):
         try:
-            inner = reach.below(fd, (name,))
+            inner = file_access.below(fd, (name,))
         except PermissionError:
             continue
         try:
@@ -216,7 +216,7 @@ def _copy_repository(fd: int, given: str, into: Path) -> None:
     names = set(os.listdir(fd)) if stat.S_ISDIR(os.fstat(fd).st_mode) else set()
     if ".git" in names:
         into.mkdir()
-        inner = reach.below(fd, (".git",))
+        inner = file_access.below(fd, (".git",))
         try:
             _copy(inner, into / ".git")
         finally:
@@ -316,7 +316,7 @@ def _bytes(what: str, text: Any) -> bytes:
         raise InvalidError(f"a file of {what} is not in base64. Give its bytes so.") from None
 
 
-# ---- what is told --------------------------------------------------------------------------------
+# ---- what is answered --------------------------------------------------------------------------------
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -353,28 +353,28 @@ _MESSAGES = frozenset({"reason", "error", "warnings", "problems"})
 """The fields of reports that are messages about files."""
 
 
-def _told(value: Any, staged: Staged, field: str = "") -> Any:
+def _in_callers_names(value: Any, staged: Staged, field: str = "") -> Any:
     """A report with the caller's names, and without what it quotes of a place."""
     if isinstance(value, str):
         return _unquoted(value, staged) if field in _MESSAGES else _shown(value, staged)
     if isinstance(value, tuple | list):
-        return type(value)([_told(each, staged, field) for each in value])
+        return type(value)([_in_callers_names(each, staged, field) for each in value])
     if isinstance(value, Value):
         return value.model_copy(
-            update={name: _told(each, staged, name) for name, each in value.__dict__.items()}
+            update={name: _in_callers_names(each, staged, name) for name, each in value.__dict__.items()}
         )
     return value
 
 
-def run(places: Places, run: Callable[[dict[str, Any]], Any], call: Call, args: dict[str, Any]) -> Any:
+def run(files: CallFiles, run: Callable[[dict[str, Any]], Any], call: Call, args: dict[str, Any]) -> Any:
     """What a call that names files gives: its value, or a Download. Errors and reports speak of the caller's names."""
-    with places.staged(call, args) as staged:
+    with files.staged(call, args) as staged:
         try:
-            with reach.held_to(*staged.folders, names=staged.names):
+            with file_access.held_to(*staged.folders, names=staged.names):
                 value = run(staged.args)
             download = staged.finish()
         except GraphStoreError as error:
             raise type(error)(_unquoted(str(error), staged)) from None
         if staged.names or staged.known is not None:
-            value = _told(value, staged)
+            value = _in_callers_names(value, staged)
     return value if download is None else download._replace(answer=codec.plain(value))

@@ -17,7 +17,7 @@ from graphstore import ConflictError, GraphStore, InvalidError
 from graphstore.imports import records
 from graphstore.remote import calls as contract
 from graphstore.remote import remote
-from graphstore.server.places import Places
+from graphstore.server.call_files import CallFiles
 from tests.support.served import TOKENS, Wire, fact, serve_in_thread
 
 pytestmark = pytest.mark.in_process("has a server of its own")
@@ -273,16 +273,16 @@ def test_a_repository_that_leads_elsewhere_is_refused(url, folder, way):
 
 def test_a_link_that_is_put_in_place_of_a_folder_meanwhile_is_not_followed(folder):
     """What was looked at is what is read: the parts of a path are opened one from the other."""
-    places = Places(folder)
+    files = CallFiles(folder)
     (folder / "inner" / "secret.jsonl").write_text("mine\n")
     call = contract.CALLS["gasoline.import_gasoline"]
-    with places.staged(call, {"path": "inner/secret.jsonl"}) as staged:
+    with files.staged(call, {"path": "inner/secret.jsonl"}) as staged:
         (folder / "inner" / "secret.jsonl").unlink()
         (folder / "inner" / "link.csv").unlink()
         (folder / "inner").rmdir()
         (folder / "inner").symlink_to(folder.parent / "elsewhere")
         assert "mine\n" == Path(staged.args["path"]).read_text()
-    with pytest.raises(InvalidError), places.staged(call, {"path": "inner/secret.jsonl"}):
+    with pytest.raises(InvalidError), files.staged(call, {"path": "inner/secret.jsonl"}):
         pass
 
 
