@@ -12,11 +12,14 @@ from graphstore import GraphStoreError
 from lab import small_segments
 from lab.notes import Notes, state, whence
 
+TAKEN_BACK = "took back what this reader followed to last"
+
 
 def follow(path: str, notes: Notes, seconds: float, *, faulty: bool) -> None:
     """Follow until the time is over. What a `faulty` follower is refused is no fault: its own system calls fail."""
     end = time.monotonic() + seconds
     store: Any = None
+    surprised = 0
     while time.monotonic() < end:
         try:
             if store is None:
@@ -26,7 +29,12 @@ def follow(path: str, notes: Notes, seconds: float, *, faulty: bool) -> None:
             if tx is not None:
                 notes.add("saw", tx=tx, state=state(store, tx))
             time.sleep(0.02)
+            surprised = 0
         except Exception as error:
+            if isinstance(error, graphstore.EngineError) and TAKEN_BACK in str(error) and surprised < 20:
+                notes.add("surprised")  # between a refresh and an answer: the next refresh knows
+                surprised += 1
+                continue
             known = isinstance(error, GraphStoreError)
             trace = "" if known else whence(error)
             notes.add(

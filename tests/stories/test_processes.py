@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -758,6 +759,31 @@ def test_a_group_whose_sync_fails_is_taken_back(path, monkeypatch):
         store.add_node("fact", {}, id="after")
         assert ["after"] == ids_in(store)
         assert store.verify().ok
+
+
+@pytest.mark.parametrize("others", [[], ["of-another-length"], ["same-size!", "and-more"], ["same"]])
+def test_a_reader_asked_for_what_its_writer_took_back(path, monkeypatch, others):
+    """The reader followed to a transaction whose sync then failed: that is no damage, and it goes on after a refresh."""
+    with graphstore.open(path) as store, graphstore.open(path, read_only=True) as reader:
+        store.add_node("fact", {"text": "kept"}, id="kept")
+
+        def follow_and_refuse(fd):
+            reader.refresh()
+            raise OSError(errno.EIO, "Input/output error")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "fdatasync", follow_and_refuse)
+            with pytest.raises(EngineError, match="Nothing of this transaction was kept"):
+                store.add_node("fact", {"text": "gone"}, id="gone")
+        for other in others:  # where its bytes were there are others now
+            store.add_node("fact", {"text": other}, id=other)
+        with pytest.raises(EngineError, match="took back") as told:
+            reader.node("gone")
+        assert not isinstance(told.value, graphstore.DamageError)
+        reader.refresh()
+        assert {"kept", *others} == set(ids_in(reader))
+        with pytest.raises(NotFoundError):
+            reader.node("gone")
 
 
 def test_a_group_that_raises_keeps_what_was_committed_before(path):

@@ -430,10 +430,20 @@ class Journal:
         return orjson.loads(self.raw(pos, length))  # type: ignore[no-any-return]
 
     def raw(self, pos: int, length: int) -> bytes:
-        """The bytes of the body at a place. Raises DamageError when the file ends before, or they do not match their hash."""
+        """The bytes of the body at a place.
+
+        Raises DamageError when the file ends before, or they do not match their hash; a reader raises EngineError when its writer took them back.
+        """
         segment, offset = pos >> SHIFT, pos & OFFSET
         if self.path is None:
             return self._memory[offset]
+        try:
+            return self._read_body(pos, segment, offset, length)
+        except DamageError as error:
+            self._check_followed(error)
+            raise
+
+    def _read_body(self, pos: int, segment: int, offset: int, length: int) -> bytes:
         block = self._blocks.get(pos >> _BLOCK)
         at = pos & _WITHIN
         if block is not None and at + length <= len(block):
@@ -448,6 +458,13 @@ class Journal:
         self._check_body(segment, offset, found)
         return found
 
+    def _check_followed(self, cause: DamageError | None = None) -> None:
+        """Hold on to what was followed: other lines may be where it was. Raises EngineError when the writer took it back."""
+        if not self._writer and not self.unchanged():
+            raise EngineError(
+                f"the writer of {self.path} took back what this reader followed to last, which was not durable yet. Call refresh() and ask again."
+            ) from cause
+
     def _check_body(self, segment: int, offset: int, body: bytes) -> None:
         """Hold a body that is read for the first time against its hash, which its line has after it. Raises DamageError."""
         if not body:  # it was forgotten
@@ -459,9 +476,9 @@ class Journal:
         if alone and tail.find(b'"%b"' % digest_of(body).encode(), 0, stop) >= 0:
             self._mark_checked(segment, [offset])
         else:
-            self._check_line(segment, offset)
+            self._check_line(segment, offset, len(body))
 
-    def _check_line(self, segment: int, offset: int) -> None:
+    def _check_line(self, segment: int, offset: int, length: int) -> None:
         start, size, head = offset, _AROUND, b""
         while start > 0 and b"\n" not in head:
             start = max(0, offset - size)
@@ -477,9 +494,11 @@ class Journal:
             if not end:
                 raise ValueError("it has no end")
             _, _, spans = check(raw)
+            if (offset - start, length) not in spans:
+                raise ValueError("it is not the line that was read there")
         except ValueError as error:
             self._refuse(segment, self._line_number(segment, start), str(error))
-        self._mark_checked(segment, [start + at for at, length in spans if length])
+        self._mark_checked(segment, [start + at for at, size in spans if size])
 
     def _mark_checked(self, segment: int, offsets: list[int]) -> None:
         marks = self._checked.get(segment)
@@ -495,6 +514,7 @@ class Journal:
         at = offset & _WITHIN
         if at + length <= 1 << _BLOCK and self._is_written(segment, (offset | _WITHIN) + 1):
             block = self._bytes(segment, offset - at, 1 << _BLOCK)
+            self._check_followed()
             if len(block) > _WITHIN:
                 if len(self._blocks) >= _BLOCKS:
                     self._blocks = {}
@@ -502,6 +522,7 @@ class Journal:
             found = block[at : at + length]
         else:
             found = self._bytes(segment, offset, length)
+            self._check_followed()
         if len(found) < length:
             self._refuse_cut(segment, offset + length)
         return found
