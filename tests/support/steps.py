@@ -1,0 +1,35 @@
+"""What a call costs, counted: the steps of the interpreter, which are the same on every machine and under any load."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+
+def steps(call: Callable[[], object]) -> int:
+    """How many instructions of Python a call runs in this thread, those of what it calls included; one of C counts once, however long it takes."""
+    count = 0
+
+    def each(frame: FrameType, event: str, _: Any) -> Any:
+        nonlocal count
+        count += event == "opcode"
+        return each
+
+    def entered(frame: FrameType, event: str, _: Any) -> Any:
+        frame.f_trace_opcodes = True
+        return each
+
+    before = sys.gettrace()
+    sys.settrace(entered)
+    try:
+        call()
+    finally:
+        sys.settrace(before)
+    return count
+
+
+def growth(calls: Callable[[int], Callable[[], object]], few: int, many: int) -> float:
+    """How many times the steps grow where the size does from `few` to `many`; `calls` makes the call for a size."""
+    return steps(calls(many)) / steps(calls(few))
