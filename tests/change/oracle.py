@@ -28,7 +28,7 @@ from __future__ import annotations
 import copy
 import functools
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -867,7 +867,7 @@ class Oracle:
         back = self._alike(target, kind, source) if kind == "caused_by" else []
         return any(common(valid(link), span) for link in back)
 
-    def _cycle(self, source: str, kind: str, target: str) -> bool:
+    def _cycle(self, source: str, kind: str, target: str, without: Collection[int] = ()) -> bool:
         if kind not in ACYCLIC:
             return False
         reached, grew = {target}, True
@@ -875,7 +875,7 @@ class Oracle:
             more = {
                 link["target"]
                 for link in self._now_links()
-                if link["kind"] == kind and link["source"] in reached
+                if link["kind"] == kind and link["source"] in reached and link["uid"] not in without
             }
             grew = not more <= reached
             reached |= more
@@ -1112,7 +1112,7 @@ class Oracle:
         for link in [link for link in self.links if link["tx_to"] == tx]:
             there = self._alike(link["source"], link["kind"], link["target"])
             found += [one for one in there if one["uid"] not in goes and common(valid(one), valid(link))]
-            if self._cycle(link["source"], link["kind"], link["target"]):
+            if self._cycle(link["source"], link["kind"], link["target"], without=goes):
                 found.append(link)
         described = {row["id"] for row in self.rows if row["tx_from"] == tx == row["told"]} | {
             life["id"] for life in self.lives if life["tx_from"] == tx == life["made"]
