@@ -931,7 +931,7 @@ class Branch(Store):
         self._made = record.made
         self._place, self._clock, self._author = trunk._place, trunk._clock, trunk._author
         self._writer, self._lines, self.notices = trunk._writer, trunk._lines, trunk.notices
-        self._waiting = trunk._waiting
+        self._waiting, self._handing = trunk._waiting, trunk._handing
         self._open, self._owner, self._too_big = None, 0, 0
         self._loaded_at = (-1, -1)
         self._closed: str | None = None
@@ -957,7 +957,7 @@ class Branch(Store):
         )  # fmt: skip
         if trunk.graphs.workers is not None:
             graphs.serve(trunk.graphs.workers)
-        return Core(index, trunk.journal, vocabulary, graphs, lock=trunk.lock)
+        return Core(index, trunk.journal, vocabulary, graphs, lock=trunk.lock, epoch=trunk.epoch)
 
     def _index(self) -> Index:
         trunk, record = self._trunk._core, self._record()
@@ -1014,12 +1014,13 @@ class Branch(Store):
             self._lines.remove(self)
         elif self.is_loaded and (anew or self._loaded_at != self._written_by_now()):
             core = self._core
-            self._open = None
-            core.pending.clear()
-            core.index, core.search = self._index(), Search()
-            core.memo.clear()
-            core.graphs.follow(core.index)
-            core.vocabulary.reset(core.index.kinds)
+            with core.epoch.replaced():
+                self._open = None
+                core.pending.clear()
+                core.index, core.search = self._index(), Search()
+                core.memo.clear()
+                core.graphs.follow(core.index)
+                core.vocabulary.reset(core.index.kinds)
 
     def _rebuild_index(self) -> None:
         self._trunk._rebuild_index()

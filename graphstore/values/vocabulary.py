@@ -158,12 +158,15 @@ class Vocabulary:
 
     def reset(self, custom: Iterable[Mapping[str, Any]]) -> None:
         """Reset to the built-in kinds and these."""
-        self.kinds: dict[str, Kind] = dict(KINDS)
-        self._inverse = {kind.inverse: kind.name for kind in KINDS.values() if not kind.symmetric}
-        for spec in custom:
-            self.add(
-                Kind(group="custom", creators=CREATORS, **{**spec, "rests": frozenset(spec.get("rests", ()))})
-            )
+        defined = [
+            Kind(group="custom", creators=CREATORS, **{**spec, "rests": frozenset(spec.get("rests", ()))})
+            for spec in custom
+        ]
+        # each replaced as a whole: others read them meanwhile
+        self.kinds: dict[str, Kind] = {**KINDS, **{kind.name: kind for kind in defined}}
+        self._inverse = {
+            kind.inverse: kind.name for kind in (*KINDS.values(), *defined) if not kind.symmetric
+        }
 
     def add(self, kind: Kind) -> None:
         """Make `kind` known, or replace its earlier definition."""

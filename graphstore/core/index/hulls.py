@@ -6,6 +6,7 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Callable
 from functools import reduce
+from threading import Lock
 from typing import NamedTuple
 
 from graphstore.values.period import Instant, Period
@@ -16,14 +17,18 @@ BRANCHING = 16
 class Blocks:
     """Hulls of valid time over runs of 16, 256, 4096 … rows, so that a deep history is searched in few steps."""
 
-    __slots__ = ("levels",)
+    __slots__ = ("_followed", "_following", "levels")
 
     def __init__(self) -> None:
         self.levels: list[list[Period]] = [[]]
+        self._followed = 0  # so many runs are in all levels
+        self._following = Lock()
 
     def last(self, rows: list[int], count: int, r_from: array[int], r_to: array[int], valid: Instant) -> int:
         """The last of the first `count` rows that covers `valid`, or -1."""
-        self._follow(rows, r_from, r_to)
+        if (self._followed + 1) * BRANCHING <= len(rows):
+            with self._following:
+                self._follow(rows, r_from, r_to)
         levels = self.levels
         at = count - 1
         while at >= 0:
@@ -58,6 +63,7 @@ class Blocks:
                 below = lower[len(upper) * BRANCHING : (len(upper) + 1) * BRANCHING]
                 upper.append((min(low for low, _ in below), max(high for _, high in below)))
             level += 1
+        self._followed = len(hulls)
 
 
 class Hull(NamedTuple):
@@ -82,11 +88,13 @@ class Runs:
     """Hulls over runs of 16, 256, 4096 … links of one thing, so that links that ended long ago are skipped. One that may have changed is None until it
     is computed again."""
 
-    __slots__ = ("_hull_of", "_levels", "links")
+    __slots__ = ("_forgetting", "_hull_of", "_levels", "_number", "links")
 
     def __init__(self, links: list[int], hull_of: Callable[[int], Hull]) -> None:
         self.links, self._hull_of = links, hull_of
         self._levels: list[list[Hull | None]] = [[]]
+        self._number = 0  # how often something was forgotten
+        self._forgetting = Lock()
 
     def perhaps(self, valid: Instant, tx: Instant) -> list[int]:
         """The links that may hold at (valid, tx), in order: all that do, and few others."""
@@ -106,10 +114,12 @@ class Runs:
     def forget(self, link: int) -> None:
         """Invalidate the hulls over a link whose rows changed."""
         at = bisect_left(self.links, link)
-        for level in self._levels:
-            at //= BRANCHING
-            if at < len(level):
-                level[at] = None
+        with self._forgetting:
+            self._number += 1
+            for level in self._levels:
+                at //= BRANCHING
+                if at < len(level):
+                    level[at] = None
 
     def _hull(self, level: int, at: int) -> Hull:
         if len(self._levels) <= level:
@@ -119,9 +129,13 @@ class Runs:
             hulls.append(None)
         found = hulls[at]
         if found is None:
+            number = self._number
             below = range(at * BRANCHING, (at + 1) * BRANCHING)
             parts = (
                 self._hull(level - 1, each) if level else self._hull_of(self.links[each]) for each in below
             )
-            found = hulls[at] = reduce(Hull.around, parts)
+            found = reduce(Hull.around, parts)
+            with self._forgetting:
+                if self._number == number:  # else a row may have come that it lacks
+                    hulls[at] = found
         return found

@@ -220,18 +220,19 @@ class Index(Columns):
         """The row of an entity that holds at (valid, tx), or -1."""
         if self.gone and ent in self.gone:
             return -1
-        if tx < self.changed[ent]:
-            row = self.last_cover(ent, valid, tx)
-            return row if row >= 0 and self.r_end[row] > tx else -1
-        rows = self.now_of[ent]
-        if len(rows) == 1:
-            row = rows[0]
-        else:
-            at = bisect_right(rows, valid, key=self.r_from.__getitem__)
-            if at == 0:
-                return -1
-            row = rows[at - 1]
-        return row if self.r_from[row] <= valid < self.r_to[row] else -1
+        changed = self.changed
+        if tx >= changed[ent]:
+            rows, row = self.now_of[ent], -1
+            if len(rows) == 1:
+                row = rows[0]
+            else:
+                at = bisect_right(rows, valid, key=self.r_from.__getitem__)
+                if at:
+                    row = rows[at - 1]
+            if tx >= changed[ent]:  # nor changed while it was looked at
+                return row if row >= 0 and self.r_from[row] <= valid < self.r_to[row] else -1
+        row = self.last_cover(ent, valid, tx)
+        return row if row >= 0 and self.r_end[row] > tx else -1
 
     def last_cover(self, ent: int, valid: Instant, tx: Instant) -> int:
         """The row written last, not after `tx`, whose valid time holds `valid`; believed at `tx` or not. -1 when there is none.
@@ -257,7 +258,9 @@ class Index(Columns):
     def believed(self, ent: int, tx: Instant) -> list[int]:
         """The rows of an entity believed at `tx`, by valid_from."""
         if tx >= self.changed[ent]:
-            return self.now_of[ent]
+            rows = self.now_of[ent][:]
+            if tx >= self.changed[ent]:
+                return rows
         rows = self.rows_of[ent]
         count = bisect_right(rows, tx, key=self.r_tx.__getitem__)
         return sorted((r for r in rows[:count] if self.r_end[r] > tx), key=self.r_from.__getitem__)
@@ -495,11 +498,12 @@ class Index(Columns):
 
     def starting_with(self, prefix: str) -> Iterator[int]:
         """The entities whose id begins with `prefix`, in order of id."""
-        if len(self._sorted) != len(self.names):  # cleared by an undo, shorter after an add
-            self._sorted = sorted(self.names)
-        at = bisect_left(self._sorted, prefix)
-        while at < len(self._sorted) and self._sorted[at].startswith(prefix):
-            ent = self.ids.get(self._sorted[at])
+        names = self._sorted
+        if len(names) != len(self.names):  # cleared by an undo, shorter after an add
+            names = self._sorted = sorted(self.names)
+        at = bisect_left(names, prefix)
+        while at < len(names) and names[at].startswith(prefix):
+            ent = self.ids.get(names[at])
             if ent is not None:
                 yield ent
             at += 1

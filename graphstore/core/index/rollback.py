@@ -207,6 +207,8 @@ def _undo_links(index: Columns, mark: Mark) -> None:
                 index.even[end].pop()
     for links in (index.l_name, index.l_kind, index.l_src, index.l_tgt, index.rows_of_link, index.claims_of):
         del links[mark.links :]
+    if there != (mark.links, mark.link_rows, mark.link_closings):
+        index._runs.clear()  # those that a reader has made meanwhile
 
 
 def _undo_seen(index: Columns, mark: Mark) -> None:

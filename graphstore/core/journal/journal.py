@@ -117,6 +117,7 @@ class Journal:
         self._cut: list[tuple[Ticket, Ticket, str]] = []  # the numbers that were cut off, and why
         self._held: State | None = None  # where the open group begins
         self._syncing = threading.Lock()
+        self._opening = threading.Lock()
         self._interval = interval
         self._dirty = threading.Event()
         self._stop = threading.Event()
@@ -180,11 +181,14 @@ class Journal:
         sync_folder(self.path)
 
     def _file(self, segment: int) -> IO[bytes]:
-        while len(self._files) <= segment:
-            number = len(self._files)
-            file = self._opened(self._name(number))
-            self._files.append(file)
-            self._generations.append(_generation(file, number))
+        if len(self._generations) <= segment:
+            with self._opening:
+                while len(self._generations) <= segment:
+                    number = len(self._files)
+                    file = self._opened(self._name(number))
+                    generation = _generation(file, number)
+                    self._files.append(file)
+                    self._generations.append(generation)
         return self._files[segment]
 
     def _opened(self, name: Path) -> IO[bytes]:
@@ -513,12 +517,13 @@ class Journal:
     def _unread(self, pos: int, segment: int, offset: int, length: int) -> bytes:
         at = offset & _WITHIN
         if at + length <= 1 << _BLOCK and self._is_written(segment, (offset | _WITHIN) + 1):
+            blocks = self._blocks  # others are put in their place when the file is replaced or cut
             block = self._bytes(segment, offset - at, 1 << _BLOCK)
             self._check_followed()
             if len(block) > _WITHIN:
-                if len(self._blocks) >= _BLOCKS:
-                    self._blocks = {}
-                self._blocks[pos >> _BLOCK] = block
+                if len(blocks) >= _BLOCKS:
+                    blocks.clear()
+                blocks[pos >> _BLOCK] = block
             found = block[at : at + length]
         else:
             found = self._bytes(segment, offset, length)

@@ -1,6 +1,6 @@
 """A coordinate as numbers: which rows and links hold there, their bodies, and light rows of all that stands.
 
-The numbers of entities, rows, links and operations are valid while the store's lock is held. Functions that examine many things and return few
+The numbers of entities, rows, links and operations are valid for one read. Functions that examine many things and return few
 use these; `Sight` turns them into values.
 """
 
@@ -92,7 +92,8 @@ class Rows:
 
     def ids(self) -> Iterator[str]:
         """Every id known here, in the order they were first known."""
-        return (name for name, born in zip(self.index.names, self.index.born, strict=True) if born <= self.tx)
+        known = zip(self.index.names, self.index.born, strict=False)  # the last name may have no instant yet
+        return (name for name, born in known if born <= self.tx)
 
     # ------------------------------------------------------------------ what an entity is
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -42,12 +43,43 @@ _MEMOS = 32
 
 
 @dataclass
+class Epoch:
+    """Counts the changes of what is there already: readers hold no lock, and read again what they read across one.
+
+    All else only grows, and with a later tx than any reader's. To move it on hold the lock of the index; a store and its branches share both.
+    """
+
+    number: int = 0  # rises at the beginning and at the end of each change
+    under_way: int = 0  # changes that a reader waits for
+
+    @contextmanager
+    def cut(self) -> Iterator[None]:
+        """A block that cuts back what no reader sees: columns may be too short for a moment, and no value is wrong."""
+        self.number += 1
+        try:
+            yield
+        finally:
+            self.number += 1
+
+    @contextmanager
+    def replaced(self) -> Iterator[None]:
+        """A block that replaces or removes what readers see: until its end they wait for the lock."""
+        self.under_way += 1
+        try:
+            with self.cut():
+                yield
+        finally:
+            self.under_way -= 1
+
+
+@dataclass
 class Core(Source):
-    """What the readers and the writer of one store share. `lock` guards every access to the index."""
+    """What the readers and the writer of one store share. `lock` guards each change of the index, and reads that keep what they found for others."""
 
     vocabulary: Vocabulary
     graphs: Graphs
     lock: threading.RLock = field(default_factory=threading.RLock)
+    epoch: Epoch = field(default_factory=Epoch)
     closed: str | None = None  # why reads are refused
     stuck: bool = False  # closed because it could not be read anew, or a reader cannot follow its writer
     memo: dict[Any, Any] = field(default_factory=dict)  # answers cached until the next write
@@ -69,7 +101,7 @@ class Core(Source):
 
 
 class Sight(Rows):
-    """The store at (valid, tx), while its lock is held. The standing of a thing is computed once."""
+    """The store at (valid, tx). The standing of a thing is computed once."""
 
     __slots__ = ("_reasons", "_resting", "_standings", "_things", "_ways")
     core: Core

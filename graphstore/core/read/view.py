@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import wraps
 from itertools import islice
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from graphstore.core.index.gc_pause import no_collecting
 from graphstore.core.read import conflicts, hops, link_fate, snapshots, view_diff, walks
@@ -17,7 +18,7 @@ from graphstore.core.read.sight import Core, Sight
 from graphstore.core.read.succession import Succession
 from graphstore.core.read.walks import By, Direction
 from graphstore.core.tables.guard import LIMITS, Limits
-from graphstore.errors import InvalidError, NotFoundError
+from graphstore.errors import GraphStoreError, InvalidError, NotFoundError
 from graphstore.values import content_diff as differences
 from graphstore.values.coordinates import Axis, resolve
 from graphstore.values.inputs import text_of, whole_number
@@ -52,7 +53,51 @@ if TYPE_CHECKING:
     from graphstore.core.tables.engine import Result
 
 
+Read = TypeVar("Read", bound=Callable[..., Any])
+
 _FEW, _SHORT = 64, 64 << 10  # rows and links, and bytes, that are read in microseconds
+_TRIES = 2
+
+
+def unlocked(read: Read) -> Read:
+    """A read that holds no lock: it neither waits for who writes nor keeps anybody waiting.
+
+    What is written meanwhile has a later tx than any reader's and is passed over. When the `Epoch` of the store moved on, or a column was shorter than
+    another, it reads again, in the end with the lock held.
+    """
+
+    @wraps(read)
+    def reading(self: Reader, *args: Any, **named: Any) -> Any:
+        if named or len(args) != 1 or type(args[0]) is not str:
+            args = tuple(map(_again, args))
+            named = {name: _again(value) for name, value in named.items()}
+        epoch = self._core.epoch
+        for _ in range(_TRIES):
+            number = epoch.number
+            if epoch.under_way:
+                break
+            here = self._pinned_now()
+            try:
+                found = read(here, *args, **named)
+            except GraphStoreError:
+                if epoch.number == number and (here is self or here._is_undisturbed()):
+                    raise
+            except (
+                Exception
+            ):  # a column was too short for a moment; what fails with the lock held too is raised
+                pass
+            else:
+                if epoch.number == number and (here is self or here._is_undisturbed()):
+                    return found
+        with self._core.lock:
+            return read(self, *args, **named)
+
+    return cast(Read, reading)
+
+
+def _again(value: Any) -> Any:
+    """An argument that can be read twice."""
+    return tuple(value) if hasattr(value, "__next__") else value
 
 
 class Reading:
@@ -77,12 +122,20 @@ class Reading:
 
 
 class Reader(Painted):
-    """The reads, at the coordinate that `_coordinate` gives. Each holds the store's lock while it looks."""
+    """The reads, at the coordinate that `_coordinate` gives."""
 
     _core: Core
 
     def _coordinate(self) -> tuple[Instant, Instant]:
         raise NotImplementedError
+
+    def _pinned_now(self) -> Reader:
+        """What answers one read beside the writer, at one coordinate: a view itself, of a store its view of now."""
+        return self
+
+    def _is_undisturbed(self) -> bool:
+        """Whether no transaction has begun that this would see and should not."""
+        return True
 
     def _time(self, value: TimeLike, what: str, axis: Axis = "valid") -> Instant:
         """The instant of an argument; ages such as `7d` count back from the valid time of these answers."""
@@ -92,8 +145,7 @@ class Reader(Painted):
 
     def _names(self) -> list[Snapshot]:
         """The snapshots whose names may stand for a time."""
-        with self._core.lock:
-            return snapshots.known(self._core.index, self._coordinate()[1])
+        return snapshots.known(self._core.index, self._coordinate()[1])
 
     def _sight(self) -> Sight:
         return Sight(self._core, *self._coordinate())
@@ -147,11 +199,13 @@ class Reader(Painted):
         """Whether another view or store reads the same trunk or branch."""
         return self._core is other._core
 
+    @unlocked
     def knows(self, id: str) -> bool:
         """Whether a node or event has exactly this id and was recorded by the view's tx, whatever became of it."""
-        with self.reading() as sight:
-            return sight.entity(id) >= 0
+        sight = self._sight()
+        return sight.entity(id) >= 0
 
+    @unlocked
     def scan(
         self,
         kind: str | None = None,
@@ -167,8 +221,8 @@ class Reader(Painted):
         As `nodes`, many times faster: ids, numbers and instants as integers come from memory, contents are read with `content` or a `tag` only.
         Of a store that lies elsewhere it raises InvalidError: ask `nodes`, `events` or `query` there.
         """
-        with self.reading() as sight:
-            return list(sight.scan(kind=kind, key=key, scope=scope, tag=tag, events=events, content=content))
+        sight = self._sight()
+        return list(sight.scan(kind=kind, key=key, scope=scope, tag=tag, events=events, content=content))
 
     @property
     def at(self) -> Coordinate:
@@ -181,133 +235,128 @@ class Reader(Painted):
         """The link kinds there are, those the store defined for itself included."""
         return self._core.vocabulary
 
+    @unlocked
     def whole_id(self, text: str) -> str:
         """The whole id that a person means: a unique beginning (6 characters or more) of an id that the store made is made whole, of a node, an event
         or a link known at the view's tx; with `-v{n}` behind it too. Any other text is given back: no other call takes a beginning for an id.
 
         Raises NotFoundError where several ids begin so.
         """
-        with self._core.lock:
-            return self._sight().whole_id(text_of("id", text))
+        return self._sight().whole_id(text_of("id", text))
 
     # ------------------------------------------------------------------ one thing
 
+    @unlocked
     def node(self, id: str) -> Node:
         """The node as it stands at the coordinate.
 
         Raises NotFoundError when it does not stand there: the message names its standing and its successor.
         """
-        with self._core.lock:
-            sight = self._sight()
-            index = sight.index
-            ent, number = sight.resolve(id)
-            if index.is_event[ent]:
-                raise InvalidError(
-                    f"{index.names[ent]!r} is an event. Read it with event({index.names[ent]!r})."
-                )
-            if number:
-                return sight.described(ent, number)
-            row = index.find(ent, sight.valid, sight.tx)
-            if row < 0:
-                raise NotFoundError(sight.absence(ent))
-            return sight.node(row, sight.upright(ent))
+        sight = self._sight()
+        index = sight.index
+        ent, number = sight.resolve(id)
+        if index.is_event[ent]:
+            raise InvalidError(f"{index.names[ent]!r} is an event. Read it with event({index.names[ent]!r}).")
+        if number:
+            return sight.described(ent, number)
+        row = index.find(ent, sight.valid, sight.tx)
+        if row < 0:
+            raise NotFoundError(sight.absence(ent))
+        return sight.node(row, sight.upright(ent))
 
+    @unlocked
     def event(self, id: str) -> Event:
         """The event, when it has happened by the coordinate and is believed there. Raises NotFoundError otherwise."""
-        with self._core.lock:
-            sight = self._sight()
-            index = sight.index
-            ent, _ = sight.resolve(id)
-            if not index.is_event[ent]:
-                raise InvalidError(
-                    f"{index.names[ent]!r} is a node. Read it with node({index.names[ent]!r})."
-                )
-            row = sight.find(ent)
-            if row < 0:
-                raise NotFoundError(sight.absence(ent))
-            return sight.event(row, sight.standing(ent), sight.links_of(ent))
+        sight = self._sight()
+        index = sight.index
+        ent, _ = sight.resolve(id)
+        if not index.is_event[ent]:
+            raise InvalidError(f"{index.names[ent]!r} is a node. Read it with node({index.names[ent]!r}).")
+        row = sight.find(ent)
+        if row < 0:
+            raise NotFoundError(sight.absence(ent))
+        return sight.event(row, sight.standing(ent), sight.links_of(ent))
 
     @overload
     def history(self, id: LinkId) -> list[Link]: ...  # type: ignore[overload-overlap]
     @overload
     def history(self, id: str) -> list[Version]: ...
+    @unlocked
     def history(self, id: str) -> list[Version] | list[Link]:
         """Every row of the node, or of the link, believed at the view's tx, over all valid time, by valid_from."""
-        with self._core.lock:
-            sight = self._sight()
-            link = link_fate.named(sight, id)
-            if link >= 0:
-                return [sight.link(row) for row in sight.believed_link(link)]
-            return [sight.version(row) for row in sight.index.believed(sight.resolve_node(id), sight.tx)]
+        sight = self._sight()
+        link = link_fate.named(sight, id)
+        if link >= 0:
+            return [sight.link(row) for row in sight.believed_link(link)]
+        return [sight.version(row) for row in sight.index.believed(sight.resolve_node(id), sight.tx)]
 
     @overload
     def versions(self, id: LinkId) -> list[Link]: ...  # type: ignore[overload-overlap]
     @overload
     def versions(self, id: str) -> list[Version]: ...
+    @unlocked
     def versions(self, id: str) -> list[Version] | list[Link]:
         """Every row of the node, or of the link, ever believed up to the view's tx, by (tx_from, valid_from): what was recorded, and until when it
         was believed."""
-        with self._core.lock:
-            sight = self._sight()
-            link = link_fate.named(sight, id)
-            if link >= 0:
-                return [sight.link(row) for row in link_fate.recorded(sight, link)]
-            index = sight.index
-            rows = [row for row in index.rows_of[sight.resolve_node(id)] if index.r_tx[row] <= sight.tx]
-            rows.sort(key=lambda row: (index.r_tx[row], index.r_from[row]))
-            return [sight.version(row) for row in rows]
+        sight = self._sight()
+        link = link_fate.named(sight, id)
+        if link >= 0:
+            return [sight.link(row) for row in link_fate.recorded(sight, link)]
+        index = sight.index
+        rows = [row for row in index.rows_of[sight.resolve_node(id)] if index.r_tx[row] <= sight.tx]
+        rows.sort(key=lambda row: (index.r_tx[row], index.r_from[row]))
+        return [sight.version(row) for row in rows]
 
+    @unlocked
     def diff(self, id: str, old: int, new: int) -> list[FieldChange]:
         """What changed in the content from version `old` to version `new`, as paths. Raises NotFoundError for an unknown number."""
-        with self._core.lock:
-            sight = self._sight()
-            ent = sight.resolve_node(id)
-            first, second = (sight.content(ent, number) for number in (old, new))
+        sight = self._sight()
+        ent = sight.resolve_node(id)
+        first, second = (sight.content(ent, number) for number in (old, new))
         return differences.diff(first, second)
 
+    @unlocked
     def operations(self, id: str) -> list[Change]:
         """What was done to one thing, or to one link by its whole id, up to the view's tx, oldest first: who recorded it, when and why.
 
         An operation on another thing that closed a part of this one is among them. Raises NotFoundError for an unknown id.
         """
-        with self._core.lock:
-            sight = self._sight()
-            return [sight.change(op) for op in sight.operations(id)]
+        sight = self._sight()
+        return [sight.change(op) for op in sight.operations(id)]
 
     @overload
     def inspect(self, id: LinkId) -> LinkInspection: ...  # type: ignore[overload-overlap]
     @overload
     def inspect(self, id: str) -> Inspection: ...
+    @unlocked
     def inspect(self, id: str) -> Inspection | LinkInspection:
         """One thing with any standing, its links both ways, and its believed history; of a link its ends and its believed periods."""
-        with self._core.lock:
-            sight = self._sight()
-            index = sight.index
-            link = link_fate.named(sight, id)
-            if link >= 0:
-                return link_fate.inspected(sight, link)
-            ent, number = sight.resolve(id)
-            event = index.is_event[ent]
-            node: Node | Event
-            if event:
-                node = sight.event_and_links(ent)
-            else:
-                node = sight.described(ent, number) if number else sight.thing(ent)
-            return Inspection(
-                node=node,
-                links=tuple(
-                    link
-                    for link in hops.links(sight, ent, hops.ALL, begins=True)
-                    if link.kind != hops.SAME_TOPIC
-                ),
-                backlinks=tuple(hops.stored(sight, index.into, ent)),
-                same_topic=tuple(hops.links(sight, ent, hops.TOPIC, begins=True)),
-                confirmations=sight.confirmations(ent),
-                history=() if event else tuple(sight.version(row) for row in index.believed(ent, sight.tx)),
-            )
+        sight = self._sight()
+        index = sight.index
+        link = link_fate.named(sight, id)
+        if link >= 0:
+            return link_fate.inspected(sight, link)
+        ent, number = sight.resolve(id)
+        event = index.is_event[ent]
+        node: Node | Event
+        if event:
+            node = sight.event_and_links(ent)
+        else:
+            node = sight.described(ent, number) if number else sight.thing(ent)
+        return Inspection(
+            node=node,
+            links=tuple(
+                link for link in hops.links(sight, ent, hops.ALL, begins=True) if link.kind != hops.SAME_TOPIC
+            ),
+            backlinks=tuple(hops.stored(sight, index.into, ent)),
+            same_topic=tuple(hops.links(sight, ent, hops.TOPIC, begins=True)),
+            confirmations=sight.confirmations(ent),
+            history=() if event else tuple(sight.version(row) for row in index.believed(ent, sight.tx)),
+        )
 
     # ------------------------------------------------------------------ many things
 
+    @unlocked
     def nodes(
         self,
         kind: str | None = None,
@@ -318,24 +367,24 @@ class Reader(Painted):
     ) -> list[Node]:
         """The nodes that stand at the coordinate, in the order they were first known."""
         slot = None if key is None else slot_name(key)
-        with self._core.lock:
-            sight = self._sight()
-            index = sight.index
-            found = []
-            for ent in sight.entities(events=False):
-                if kind is not None and index.kind[ent] != kind:
-                    continue
-                if (slot is not None and index.key[ent] != slot) or (
-                    scope is not None and index.scope[ent] != scope
-                ):
-                    continue
-                row = sight.find(ent)
-                if row >= 0:
-                    node = sight.node(row, sight.upright(ent))
-                    if tag is None or tag in node.tags:
-                        found.append(node)
-            return found
+        sight = self._sight()
+        index = sight.index
+        found = []
+        for ent in sight.entities(events=False):
+            if kind is not None and index.kind[ent] != kind:
+                continue
+            if (slot is not None and index.key[ent] != slot) or (
+                scope is not None and index.scope[ent] != scope
+            ):
+                continue
+            row = sight.find(ent)
+            if row >= 0:
+                node = sight.node(row, sight.upright(ent))
+                if tag is None or tag in node.tags:
+                    found.append(node)
+        return found
 
+    @unlocked
     def events(
         self,
         type: str | None = None,
@@ -353,20 +402,19 @@ class Reader(Painted):
         begin = -OPEN if since is None else self._time(since, "since")
         end = OPEN if until is None else self._time(until, "until")
         bounded = since is not None or until is not None
-        with self._core.lock:
-            sight = self._sight()
-            index = sight.index
-            near = None if related_to is None else sight.neighbours(sight.resolve(related_to)[0])
-            found = []
-            for ent in sight.entities(events=True) if near is None else sorted(near):
-                row = sight.find(ent) if index.is_event[ent] else -1
-                if row < 0 or (type is not None and index.kind[ent] != type):
-                    continue
-                if bounded and not any(begin <= at < end for at in sight.happened.instants(ent)):
-                    continue
-                event = sight.event(row, sight.standing(ent), sight.links_of(ent))
-                if pattern is None or pattern.lower() in event.description.lower():
-                    found.append((-index.r_from[row], event.id, event))
+        sight = self._sight()
+        index = sight.index
+        near = None if related_to is None else sight.neighbours(sight.resolve(related_to)[0])
+        found = []
+        for ent in sight.entities(events=True) if near is None else sorted(near):
+            row = sight.find(ent) if index.is_event[ent] else -1
+            if row < 0 or (type is not None and index.kind[ent] != type):
+                continue
+            if bounded and not any(begin <= at < end for at in sight.happened.instants(ent)):
+                continue
+            event = sight.event(row, sight.standing(ent), sight.links_of(ent))
+            if pattern is None or pattern.lower() in event.description.lower():
+                found.append((-index.r_from[row], event.id, event))
         return [event for _, _, event in sorted(found, key=lambda each: each[:2])]
 
     def compare(self, other: Reader) -> ViewDiff:
@@ -376,11 +424,18 @@ class Reader(Painted):
         """
         if not isinstance(other, Reader) or other._core.journal is not self._core.journal:
             raise InvalidError("compare wants another view of the same store.")
-        with self._core.lock:
+        if isinstance(other, View):
+            return self._compared(other)
+        with self._core.lock:  # both at one now
             return view_diff.compare(self._sight(), other._sight())
+
+    @unlocked
+    def _compared(self, other: View) -> ViewDiff:
+        return view_diff.compare(self._sight(), other._sight())
 
     # ------------------------------------------------------------------ links
 
+    @unlocked
     def links_from(
         self,
         id: str,
@@ -396,11 +451,11 @@ class Reader(Painted):
         An inverse name among `kinds` (`causes`) gives those links turned round, under that name. `strength`: at least so strong; a link without
         one counts as 3.
         """
-        with self._core.lock:
-            sight = self._sight()
-            wanted = hops.link_filter(sight.core.vocabulary, kinds, group, strength, confidence, created_by)
-            return hops.links(sight, sight.resolve(id)[0], wanted, begins=True)
+        sight = self._sight()
+        wanted = hops.link_filter(sight.core.vocabulary, kinds, group, strength, confidence, created_by)
+        return hops.links(sight, sight.resolve(id)[0], wanted, begins=True)
 
+    @unlocked
     def backlinks_to(
         self,
         id: str,
@@ -412,23 +467,22 @@ class Reader(Painted):
         created_by: str | None = None,
     ) -> list[Link]:
         """The links that hold at the coordinate with this as their target: otherwise as `links_from`."""
-        with self._core.lock:
-            sight = self._sight()
-            wanted = hops.link_filter(sight.core.vocabulary, kinds, group, strength, confidence, created_by)
-            return hops.links(sight, sight.resolve(id)[0], wanted, begins=False)
+        sight = self._sight()
+        wanted = hops.link_filter(sight.core.vocabulary, kinds, group, strength, confidence, created_by)
+        return hops.links(sight, sight.resolve(id)[0], wanted, begins=False)
 
+    @unlocked
     def link_history(self, source: str, kind: str, target: str) -> list[Link]:
         """Every period believed at the view's tx of every link that says `source kind target`, by (valid_from, tx_from, id), as it is stored.
 
         `kind` may be an inverse name, and of a symmetric kind either end may come first. Raises NotFoundError for an unknown end, InvalidError for an
         unknown kind.
         """
-        with self._core.lock:
-            sight = self._sight()
-            said = sight.core.vocabulary.sentence(source, kind, target, "explicit")
-            ends = sight.resolve(said.source)[0], said.kind, sight.resolve(said.target)[0]
-            rows = [row for link in of_sentence(sight.index, *ends) for row in sight.believed_link(link)]
-            return [sight.link(row) for row in sorted(rows, key=sight.link_order)]
+        sight = self._sight()
+        said = sight.core.vocabulary.sentence(source, kind, target, "explicit")
+        ends = sight.resolve(said.source)[0], said.kind, sight.resolve(said.target)[0]
+        rows = [row for link in of_sentence(sight.index, *ends) for row in sight.believed_link(link)]
+        return [sight.link(row) for row in sorted(rows, key=sight.link_order)]
 
     def supersedes(self, id: str) -> list[Link]:
         """What this supersedes: each thing once, by its `supersedes` link or else by its `transition`."""
@@ -440,29 +494,30 @@ class Reader(Painted):
     def what_superseded(self, id: LinkId) -> LinkSupersession: ...  # type: ignore[overload-overlap]
     @overload
     def what_superseded(self, id: str) -> Supersession: ...
+    @unlocked
     def what_superseded(self, id: str) -> Supersession | LinkSupersession:
         """What became of a thing: each step away from it with who, why, since when and when recorded; and what stands now.
 
         `id` may be `{id}-v{n}`: then newer versions of the same node are steps as well. Of a link: how it was unlinked, said again otherwise or ended
         at the view's valid time, and whether it holds.
         """
-        with self._core.lock:
-            sight = self._sight()
-            link = link_fate.named(sight, id)
-            if link >= 0:
-                return link_fate.became(sight, link)
-            return Succession(sight).of(*sight.resolve(id))
+        sight = self._sight()
+        link = link_fate.named(sight, id)
+        if link >= 0:
+            return link_fate.became(sight, link)
+        return Succession(sight).of(*sight.resolve(id))
 
+    @unlocked
     def causes(self, id: str, depth: int = 5) -> Chain:
         """What led to this, nearest first, at most `depth` links away."""
-        with self._core.lock:
-            return walks.causes(self._sight(), id, depth)
+        return walks.causes(self._sight(), id, depth)
 
+    @unlocked
     def effects(self, id: str, depth: int = 5) -> Chain:
         """What this led to, nearest first, at most `depth` links away."""
-        with self._core.lock:
-            return walks.effects(self._sight(), id, depth)
+        return walks.effects(self._sight(), id, depth)
 
+    @unlocked
     def walk(
         self,
         ids: Iterable[str] | str,
@@ -474,9 +529,9 @@ class Reader(Painted):
 
         `direction`: `out` from source to target, `in`, or `both`. An inverse name among `kinds` is walked the other way round.
         """
-        with self._core.lock:
-            return walks.walk(self._sight(), ids, kinds, hops, direction)
+        return walks.walk(self._sight(), ids, kinds, hops, direction)
 
+    @unlocked
     def paths(
         self,
         source: str,
@@ -491,16 +546,16 @@ class Reader(Painted):
         Ordered by (hops, arrival, link ids). With `both` also those along which it never goes forward, and chains of causes, whenever
         their links began: see `View.path`. Where there are more than `limit`, the last one given is `truncated`.
         """
-        with self._core.lock:
-            return walks.paths(self._sight(), source, target, kinds, direction, limit, depth)
+        return walks.paths(self._sight(), source, target, kinds, direction, limit, depth)
 
+    @unlocked
     def shaky(self, limit: int | None = None) -> list[Shaky]:
         """What stands here and rests on something that has fallen since it was last revised or confirmed: the latest fall first, then the nearest to it.
 
         Each with the fallen thing, the links from it to there, how and why it fell. Revising or confirming a thing clears it.
         """
         most = whole_number("limit", limit)
-        with self._core.lock, no_collecting():
+        with no_collecting():
             sight = self._sight()
             return [sight.shaky(found) for found in islice(sight.resting.shaky_entities(), most)]
 
@@ -548,26 +603,26 @@ class Reader(Painted):
         """The nodes that stand here as one Arrow table: id, kind, key, scope, number, content (JSON text), text, tags, …"""
         return self._core.graphs.nodes_arrow(self._core.lock, self._in_graph)
 
+    @unlocked
     def to_networkx(self) -> networkx.MultiDiGraph[str]:
         """What stands here as a networkx MultiDiGraph: node attributes are the fields of Node or Event, edge keys are link ids."""
         import networkx
 
         graph: networkx.MultiDiGraph[str] = networkx.MultiDiGraph()
-        with self._core.lock:
-            sight = self._sight()
-            index = sight.index
-            things: list[Node | Event] = [*self.nodes(), *self.events()]
-            for thing in things:
-                graph.add_node(thing.id, **_attributes(thing))
-            for number in range(len(index.l_name)):
-                row = sight.held(number)
-                if row < 0:
-                    continue
-                link = sight.link(row)
-                for ent in (index.l_src[number], index.l_tgt[number]):
-                    if index.names[ent] not in graph:
-                        graph.add_node(index.names[ent], **_attributes(sight.thing(ent)))
-                graph.add_edge(link.source, link.target, key=link.id, **link.model_dump())
+        sight = self._sight()
+        index = sight.index
+        things: list[Node | Event] = [*self.nodes(), *self.events()]
+        for thing in things:
+            graph.add_node(thing.id, **_attributes(thing))
+        for number in range(len(index.l_name)):
+            row = sight.held(number)
+            if row < 0:
+                continue
+            link = sight.link(row)
+            for ent in (index.l_src[number], index.l_tgt[number]):
+                if index.names[ent] not in graph:
+                    graph.add_node(index.names[ent], **_attributes(sight.thing(ent)))
+            graph.add_edge(link.source, link.target, key=link.id, **link.model_dump())
         return graph
 
 
@@ -585,6 +640,7 @@ class View(Reader):
         self._core.refuse_closed()
         return self._valid, self._tx
 
+    @unlocked
     def path(
         self,
         source: str,
@@ -601,8 +657,7 @@ class View(Reader):
         Its nodes and links are in the order of the path; that from a thing to itself has none. `depth`: at most so many hops.
         Raises NotFoundError when there is no path. A view's alone: the `path` of a store is its folder.
         """
-        with self._core.lock:
-            return walks.path(self._sight(), source, target, kinds, by, direction, depth)
+        return walks.path(self._sight(), source, target, kinds, by, direction, depth)
 
     def __repr__(self) -> str:
         return f"<View valid {exactly(self._valid)}, as known at {exactly(self._tx)}>"

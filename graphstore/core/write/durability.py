@@ -57,5 +57,5 @@ class Waiting:
 
     def since(self, durable: Ticket) -> Instant:
         """The first instant not yet durable, given how far the journal is; OPEN when there is none."""
-        waiting = [tx for ticket, tx in tuple(self._unsynced.items()) if ticket > durable]
-        return min([*waiting, self._first])
+        first = self._first  # before the others, which a group that ends joins
+        return min([first, *(tx for ticket, tx in tuple(self._unsynced.items()) if ticket > durable)])

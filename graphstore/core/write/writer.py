@@ -53,6 +53,24 @@ class NotFollowed(InvalidError):
         self.tx = tx
 
 
+class _Now(View):
+    """A store's view of now for one read, which no write waits for."""
+
+    __slots__ = ("_known", "_store", "_work")
+
+    def __init__(self, store: Writer) -> None:
+        self._core, self._store = store._core, store
+        self._known, self._work = len(store._core.index.t_tx), store._open
+        self._valid, self._tx = store._coordinate()
+
+    def _is_undisturbed(self) -> bool:
+        """Whether no transaction has begun since that is not later than this view: a clock may stand still."""
+        instants, work = self._core.index.t_tx, self._store._open
+        if len(instants) > self._known:
+            return instants[self._known] > self._tx
+        return work is None or work is self._work or work.tx > self._tx
+
+
 class Writer(Reader):
     """An open store without its verbs: its index and journal, its clock, and how a transaction begins and ends."""
 
@@ -63,6 +81,7 @@ class Writer(Reader):
         self._clock = clock
         self._author = author
         self._handed: Instant = -OPEN
+        self._handing = threading.Lock()  # a view is handed out, or the instant of a transaction chosen
         self._open: Transaction | None = None
         self._owner = 0
         self._too_big: int = 0  # no eviction below this size: it would not free enough
@@ -101,7 +120,7 @@ class Writer(Reader):
 
     def close(self) -> None:
         """Save the index, close the graph tables cleanly if they were used, and release the folder."""
-        with self._writer, self._core.lock:
+        with self._writer, self._core.lock, self._core.epoch.replaced():
             core = self._core
             if core.closed and not core.stuck:
                 return
@@ -182,12 +201,18 @@ class Writer(Reader):
         now = known = self._now()
         if self._waiting.mine:
             return now, now
+        work = (
+            self._open
+        )  # after the clock and before what waits: so a transaction is seen on its way from one to the other
         if work is not None:
             known = min(known, work.tx - 1)  # other threads see a transaction once it is committed
         known = min(known, self._waiting.since(self._core.journal.durable) - 1)  # and once it is durable
         if self.read_only:
             known = self._last_tx  # what the writer does now is not known here before refresh()
         return now, known
+
+    def _pinned_now(self) -> View:
+        return _Now(self)
 
     def as_of(
         self, snapshot: str | None = None, *, valid: TimeLike | None = None, tx: TimeLike | None = None
@@ -196,8 +221,9 @@ class Writer(Reader):
 
         Raises InvalidError for a tx that has not come yet, NotFoundError for an unknown name. A valid time ahead of now is the planned future.
         """
-        with self._core.lock:
-            self._usable()
+        core = self._core
+        waits = snapshot is not None or core.epoch.under_way
+        with core.lock if waits else contextlib.nullcontext(), self._handing:
             now_valid, now_tx = self._coordinate()
             if snapshot is not None:
                 if valid is not None or tx is not None:
@@ -268,7 +294,7 @@ class Writer(Reader):
             core = self._core
             work: Transaction | None = None
             try:
-                with core.lock:
+                with core.lock, self._handing:
                     self._owner = threading.get_ident()
                     tx = self._soonest_tx() if early else self._next_tx(at)
                     self._open = work = Transaction(core.index, core.pending, tx, author, reason)
@@ -278,7 +304,8 @@ class Writer(Reader):
                 if isinstance(error, Exception) and not (work and work.spoiled):
                     with core.lock:
                         if work and self._open is not None:
-                            work.abandon()
+                            with core.epoch.cut():
+                                work.abandon()
                             core.vocabulary.reset(core.index.kinds)
                     raise
                 self._rebuild_index()  # interrupted anywhere, perhaps between two columns: only the journal can be trusted
@@ -313,7 +340,8 @@ class Writer(Reader):
         with core.lock:
             try:
                 if dropped:
-                    work.rebuild_index(lines, placed)
+                    with core.epoch.cut():
+                        work.rebuild_index(lines, placed)
                 else:
                     work.settle(lines, placed)
                 self._after_commit()
@@ -447,7 +475,7 @@ class Writer(Reader):
     def _rebuild_index(self) -> None:
         """Rebuild the index from the journal. Raises EngineError when it cannot be read; the store is then stuck."""
         core = self._core
-        with core.lock:
+        with core.lock, core.epoch.replaced():
             try:
                 self._read_anew()
             except BaseException as error:
@@ -501,7 +529,7 @@ class Writer(Reader):
     def _forget(self, verb: str, names: list[str], reason: str | None) -> None:
         """Write the line first, then the files. No reader sees an intermediate state."""
         core = self._core
-        with core.lock, self._left_alone():
+        with core.lock, core.epoch.replaced(), self._left_alone():
             with self._transact(None, None, reason) as work:
                 retention.forget(work, verb, names, core.raw)
             self._make_durable(core.journal.ticket(), self._last_tx)
@@ -533,7 +561,7 @@ class Writer(Reader):
     def _purge(self, names: set[str], reason: str | None) -> None:
         """Rewrite the journal without these things, and rebuild the index from it."""
         core = self._core
-        with core.lock:
+        with core.lock, core.epoch.replaced():
             tx = self._next_tx(None)
             try:
                 core.journal.settle()
@@ -640,7 +668,8 @@ class Writer(Reader):
                     or not self._read_on()
                 ):
                     self._anew = True
-                    self._read_anew()
+                    with core.epoch.replaced():
+                        self._read_anew()
                     self._anew = False
                     return
                 break
@@ -649,14 +678,15 @@ class Writer(Reader):
                     raise
             time.sleep(0.02)
         forgotten = core.index.unfinished
-        if forgotten:
-            core.search.drop(core.index)
-            core.postings.drop(core.index)
-            core.graphs.forget()
-            self._place.forget(core.index, core.journal)
-        core.vocabulary.reset(core.index.kinds)
-        for line in self._lines[1:]:
-            line._follow_trunk(anew=forgotten)
+        with core.epoch.replaced() if forgotten else contextlib.nullcontext():
+            if forgotten:
+                core.search.drop(core.index)
+                core.postings.drop(core.index)
+                core.graphs.forget()
+                self._place.forget(core.index, core.journal)
+            core.vocabulary.reset(core.index.kinds)
+            for line in self._lines[1:]:
+                line._follow_trunk(anew=forgotten)
 
     def _stop(self, why: str | None) -> None:
         """Answer nothing but this error, on every branch; None: answer again."""
@@ -725,7 +755,8 @@ class _Verb:
                     True  # interrupted anywhere, perhaps between two columns: the index cannot be trusted
                 )
             elif error is not None:
-                self._work.back(self._point)
+                with store._core.epoch.cut():
+                    self._work.back(self._point)
                 store._core.vocabulary.reset(store._core.index.kinds)
         finally:
             store._core.lock.release()
@@ -740,9 +771,9 @@ def _after_fork() -> None:
         if not store._core.closed:
             store._core.closed = "this store was opened before a fork. Open it anew in the child: graphstore.open(…, read_only=True)."
             store._core.lock = threading.RLock()
-            store._writer = threading.RLock()
+            store._writer, store._handing = threading.RLock(), threading.Lock()
             for line in store._lines[1:]:
-                line._writer = store._writer
+                line._writer, line._handing = store._writer, store._handing
                 if "_core" in vars(line):
                     line._core.closed, line._core.lock = store._core.closed, store._core.lock
 
