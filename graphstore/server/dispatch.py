@@ -1,4 +1,4 @@
-"""How a served store answers its calls: writes in the writer's turn, point reads at once when nothing is in the way, other reads in a few threads."""
+"""How a served store answers its calls: writes in the writer's turn, point reads at once, other reads in a few threads."""
 
 from __future__ import annotations
 
@@ -330,14 +330,8 @@ class Calling:
                 partial(self._in_time, work), alone=True, within=apart.transaction
             )
             return within
-        if call.name in AT_ONCE and apart.branch is None:
-            lock = self.store._lock
-            if lock.acquire(blocking=False):
-                try:
-                    if self.store._is_brief(args.get("id")):
-                        return work()
-                finally:
-                    lock.release()
+        if call.name in AT_ONCE and apart.branch is None and self.store._is_brief(args.get("id")):
+            return work()
         return await self.aside(partial(self._in_time, work))  # type: ignore[no-any-return]
 
     def _in_time(self, work: Callable[[], Any]) -> Any:

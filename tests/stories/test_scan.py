@@ -169,5 +169,5 @@ def test_a_closed_store_is_not_read_and_its_lock_is_free_again(clock):
     for read in (view.scan, lambda: view.reading().__enter__()):
         with pytest.raises(InvalidError, match="closed"):
             read()
-    assert view._lock.acquire(blocking=False)
-    view._lock.release()
+    assert view._core.lock.acquire(blocking=False)
+    view._core.lock.release()

@@ -35,7 +35,6 @@ def bear(index: Columns, tx: Instant, author: str | None, things: Sequence[Birth
         for column in (index.names, index.v_ent, index.r_ent, index.o_tx)
     )
     same, first, none = [tx] * count, [1] * count, [-1] * count
-    index.ids.update(zip(names, ents, strict=True))
     index.is_event.extend(events)
     index.key.extend([None] * count)
     index.o_author.extend([author] * count)
@@ -55,6 +54,7 @@ def bear(index: Columns, tx: Instant, author: str | None, things: Sequence[Birth
         (index.o_tx, same), (index.o_pos, whys), (index.o_len, why_lengths),
     ):  # fmt: skip
         numbers.extend(values)
+    index.ids.update(zip(names, ents, strict=True))
     for ent, stop in zip(ents, stops, strict=True):
         if stop < OPEN:
             index.falls(ent, tx)

@@ -3,6 +3,9 @@
 All columns only grow, except that a row's end in tx (`r_end`, `k_end`) and the operation that closed it are set once. So a transaction that fails is
 undone by cutting the columns back to a `Mark`.
 
+Other threads read meanwhile and hold no lock. So what leads to a row (`ids`, `rows_of`, `out` …) names it when all its columns are there, `changed` of
+an entity is set before its `now_of` changes, and whoever keeps what he computed from rows has to learn of the writes since.
+
 Prefixes: `v_` versions (contents), `r_` rows of versions, `l_` links, `c_` claims (a link's attributes), `k_` rows of links, `s_` occurrences of events
 after the first recorded one, `o_` operations.
 """
@@ -177,7 +180,6 @@ class Columns:
 
     def add_entity(self, name: str, event: bool, kind: str, key: str | None, scope: str, tx: Instant) -> int:
         ent = len(self.names)
-        self.ids[name] = ent
         self.names.append(name)
         self.is_event.append(event)
         self.born.append(tx)
@@ -190,6 +192,7 @@ class Columns:
         self.now_of.append([])
         if key is not None:
             self.slots.setdefault((key, scope), []).append(ent)
+        self.ids[name] = ent
         return ent
 
     def add_version(self, ent: int, number: int, pos: int, length: int, op: int = -1) -> int:
@@ -241,7 +244,6 @@ class Columns:
 
     def add_link(self, name: str, source: int, kind: str, target: int) -> int:
         link = len(self.l_name)
-        self.link_ids[name] = link
         self.l_name.append(name)
         self.l_kind.append(kind)
         self.l_src.append(source)
@@ -251,6 +253,7 @@ class Columns:
         self.out.setdefault(source, []).append(link)
         self.into.setdefault(target, []).append(link)
         self._note_link(link, source, kind, target)
+        self.link_ids[name] = link
         return link
 
     def _note_link(self, link: int, source: int, kind: str, target: int) -> None:

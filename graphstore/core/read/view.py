@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from itertools import islice
@@ -164,7 +163,14 @@ class Reader(Painted):
         return self._core.closed
 
     def _is_brief(self, id: object) -> bool:
-        """Whether a point read of an id looks at little: few rows, links and bytes, and nothing that rests on what may have fallen."""
+        """Whether a point read of an id looks at little and waits for nothing: few rows, links and bytes, and nothing that rests on what may have
+        fallen."""
+        try:
+            return not self._core.epoch.under_way and self._looks_at_little(id)
+        except LookupError:  # of a transaction that is being cut back
+            return False
+
+    def _looks_at_little(self, id: object) -> bool:
         index = self._core.index
         ent = index.ids.get(id) if isinstance(id, str) else None
         if ent is None or ent in index.tainted:
@@ -185,11 +191,6 @@ class Reader(Painted):
     def _pinned(self, valid: Instant, tx: Instant) -> View:
         """A view of the same trunk or branch at exactly this coordinate, which is not looked at again."""
         return View(self._core, valid, tx)
-
-    @property
-    def _lock(self) -> threading.RLock:
-        """The lock to hold while the index is read or changed."""
-        return self._core.lock
 
     def _setting(self, name: str) -> Any:
         """The value of a setting of the store, None when it was never set."""
