@@ -74,6 +74,7 @@ release-check: $(VENV)/dev  ## build the release and use it in an empty environm
 
 clean:  ## remove what was made here
 	rm -rf $(VENV) .demo dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks .mutants
+	rm -f graphstore/core/read/*.so
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Each mark stands for a set of packages in the environment; it is made anew when what is to be there changes. On Linux they are the pinned ones, checked
@@ -95,11 +96,18 @@ $(BIN)/python:
 	@echo "making $(VENV) with $$($(PYTHON) -V) …"
 	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); echo "The venv module is missing or broken here; Debian and Ubuntu have it as the package python3-venv."; exit 1; }
 
-$(VENV)/demo: pyproject.toml $(LOCKS) | $(BIN)/python
+KERNEL := graphstore/core/read/_kernel.c hatch_build.py
+
+# without a compiler there is none, and all works without
+$(VENV)/kernel: $(KERNEL) | $(BIN)/python
+	@-$(BIN)/python hatch_build.py
+	@touch $@
+
+$(VENV)/demo: pyproject.toml $(LOCKS) | $(BIN)/python $(VENV)/kernel
 	@echo "installing graphstore …"
 	$(call install,demo,git)
 
-$(VENV)/dev: pyproject.toml $(LOCKS) | $(BIN)/python
+$(VENV)/dev: pyproject.toml $(LOCKS) | $(BIN)/python $(VENV)/kernel
 	@echo "installing graphstore and the tools of its tests …"
 	$(call install,dev,dev$(comma)ladybug)
 

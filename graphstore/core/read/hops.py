@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple, get_args
 
+from graphstore.core.read import kernel
 from graphstore.core.read.rows import Side
-from graphstore.core.read.sight import Sight
+from graphstore.core.read.sight import Core, Sight
 from graphstore.errors import InvalidError
 from graphstore.values.models import Link
+from graphstore.values.period import Instant
 from graphstore.values.vocabulary import Group, Vocabulary, strength_of
 
 GROUPS: tuple[str, ...] = get_args(Group)
@@ -44,6 +46,9 @@ def link_filter(
     created_by: str | None = None,
 ) -> LinkFilter:
     """A filter from a caller's arguments. Raises InvalidError for an unknown kind, group or confidence."""
+    narrowed = (group, strength, confidence, created_by) != (None, None, None, None)
+    if isinstance(kinds, tuple) and not kinds and not narrowed:
+        return ALL
     straight, turned = vocabulary.named(kinds)
     if group is not None and group not in GROUPS:
         raise InvalidError.choice("group of links", group, GROUPS)
@@ -51,6 +56,18 @@ def link_filter(
         raise InvalidError.choice("confidence", confidence, ("explicit", "inferred"))
     chosen = straight if straight or turned else None
     return LinkFilter(chosen, turned, group, strength_of(strength), confidence, created_by)
+
+
+def links_at(
+    core: Core, coordinate: tuple[Instant, Instant], id: str, wanted: LinkFilter, *, begins: bool
+) -> list[Link]:
+    """The links at one end of the thing with an id, at (valid, tx): otherwise as `links`. Raises NotFoundError for an unknown id."""
+    if kernel.links is not None and wanted is ALL:
+        found = kernel.links(core, id, *coordinate, "out" if begins else "into")
+        if found is not None:
+            return found
+    sight = Sight(core, *coordinate)
+    return links(sight, sight.resolve(id)[0], wanted, begins=begins)
 
 
 def links(sight: Sight, ent: int, wanted: LinkFilter, *, begins: bool) -> list[Link]:

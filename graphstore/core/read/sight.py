@@ -15,7 +15,7 @@ from graphstore.core.index.foundations import Path, Resting, ShakyEntity, restin
 from graphstore.core.index.index import Index
 from graphstore.core.index.occurrences import look_for_prints, tombstone
 from graphstore.core.journal.line import FORGETTING
-from graphstore.core.read import snapshots
+from graphstore.core.read import kernel, snapshots
 from graphstore.core.read.rows import Periods, Rows, Side
 from graphstore.core.search.asserted import Asserted
 from graphstore.core.search.lookups import Accesses
@@ -93,6 +93,10 @@ class Core(Source):
         """Raise InvalidError when the store is closed, EngineError when it cannot go on before it is opened again."""
         if self.closed:
             raise (EngineError if self.stuck else InvalidError)(self.closed)
+
+    def sight(self, valid: Instant, tx: Instant) -> Sight:
+        """A sight at (valid, tx), for what the kernel leaves to Python."""
+        return Sight(self, valid, tx)
 
     def setting(self, name: str) -> Any:
         """The setting of a name, None when it was never set. Holds the lock, so that no rollback runs meanwhile."""
@@ -378,6 +382,8 @@ class Sight(Rows):
 
     def node(self, row: int, standing: str) -> Node:
         """A row of a node as a value."""
+        if kernel.node_of is not None and (found := kernel.node_of(self, row, standing)) is not None:
+            return found
         index = self.index
         ver = index.r_ver[row]
         length = index.v_len[ver]
@@ -539,6 +545,8 @@ class Sight(Rows):
 
     def link(self, row: int, turned: str = "") -> Link:
         """A row of a link as a value; turned round under another name when one is given."""
+        if kernel.link_of is not None and not turned and (found := kernel.link_of(self, row)) is not None:
+            return found
         index = self.index
         link, claim = index.k_link[row], index.k_claim[row]
         source, target = index.l_src[link], index.l_tgt[link]

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from graphstore.core.index.gc_pause import no_collecting
-from graphstore.core.read import conflicts, hops, link_fate, snapshots, view_diff, walks
+from graphstore.core.read import conflicts, hops, kernel, link_fate, snapshots, view_diff, walks
 from graphstore.core.read.rows import Row, of_sentence
 from graphstore.core.read.sight import Core, Sight
 from graphstore.core.read.succession import Succession
@@ -253,7 +253,10 @@ class Reader(Painted):
 
         Raises NotFoundError when it does not stand there: the message names its standing and its successor.
         """
-        sight = self._sight()
+        core, (valid, tx) = self._core, self._coordinate()
+        if kernel.node is not None and (found := kernel.node(core, id, valid, tx)) is not None:
+            return found
+        sight = Sight(core, valid, tx)
         index = sight.index
         ent, number = sight.resolve(id)
         if index.is_event[ent]:
@@ -452,9 +455,9 @@ class Reader(Painted):
         An inverse name among `kinds` (`causes`) gives those links turned round, under that name. `strength`: at least so strong; a link without
         one counts as 3.
         """
-        sight = self._sight()
-        wanted = hops.link_filter(sight.core.vocabulary, kinds, group, strength, confidence, created_by)
-        return hops.links(sight, sight.resolve(id)[0], wanted, begins=True)
+        core, coordinate = self._core, self._coordinate()
+        wanted = hops.link_filter(core.vocabulary, kinds, group, strength, confidence, created_by)
+        return hops.links_at(core, coordinate, id, wanted, begins=True)
 
     @unlocked
     def backlinks_to(
@@ -468,9 +471,9 @@ class Reader(Painted):
         created_by: str | None = None,
     ) -> list[Link]:
         """The links that hold at the coordinate with this as their target: otherwise as `links_from`."""
-        sight = self._sight()
-        wanted = hops.link_filter(sight.core.vocabulary, kinds, group, strength, confidence, created_by)
-        return hops.links(sight, sight.resolve(id)[0], wanted, begins=False)
+        core, coordinate = self._core, self._coordinate()
+        wanted = hops.link_filter(core.vocabulary, kinds, group, strength, confidence, created_by)
+        return hops.links_at(core, coordinate, id, wanted, begins=False)
 
     @unlocked
     def link_history(self, source: str, kind: str, target: str) -> list[Link]:
