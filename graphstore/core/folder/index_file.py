@@ -3,204 +3,254 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import mmap
+import os
 import sys
 from array import array
-from itertools import accumulate, chain, pairwise
+from collections.abc import Sequence
+from itertools import compress, count
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from zlib import crc32
 
 import orjson
 
-from graphstore.core.index.columns import UNDO
 from graphstore.core.index.gc_pause import no_collecting
 from graphstore.core.index.index import Index
+from graphstore.core.index.saved import (
+    Coded,
+    Groups,
+    Ids,
+    Keyed,
+    Lists,
+    Subjects,
+    Texts,
+    codes_of,
+    groups_of,
+    owned,
+    pairs_of,
+    texts_of,
+)
 from graphstore.core.journal.branch_records import BranchRecords
-from graphstore.core.journal.files import open_new, plain_bytes, write_all
+from graphstore.core.journal.files import open_new, open_plain, write_all
 from graphstore.core.journal.line import SCHEMA
 from graphstore.core.journal.positions import Position
-from graphstore.values.period import instant
 
-_MAGIC = b"graphstore index 9\n"
+_MAGIC = b"graphstore index 10\n"
+_ALIGNED = 8
+_MAP_FIXED = 0x10
 _NUMBERS = (
     "born", "changed", "v_ent", "v_num", "v_pos", "v_len", "v_op", "r_ent", "r_ver", "r_from", "r_to", "r_tx", "r_end", "r_op", "r_close",
     "closings", "l_src", "l_tgt", "c_link", "c_num", "c_strength", "c_inferred", "c_pos", "c_len", "c_op", "k_link", "k_claim", "k_from",
     "k_to", "k_tx", "k_end", "k_op", "k_close", "link_closings", "o_tx", "o_pos", "o_len",
-    "s_ent", "s_at", "s_tx", "s_op", "s_first", "s_last", "t_tx", "t_ver",
+    "s_ent", "s_at", "s_tx", "s_op", "s_first", "s_last", "t_tx", "t_ver", "turned",
 )  # fmt: skip
+_TEXTS = ("names", "l_name", "key")
 _CODED = ("kind", "scope", "l_kind", "c_by", "o_verb", "o_author")
+_OF_THINGS = ("versions_of", "rows_of", "now_of")  # lists of lists of numbers
+_OF_LINKS = ("rows_of_link", "claims_of")
+_BY_THING = ("out", "into", "successors", "corrected", "even", "seen_of")  # dictionaries of such lists
+_WIDE = {"gaps": 4, "turns": 4, "ghosts": 4, "link_ghosts": 4, "taken": 3}  # of lists of tuples
+_PAIRS = ("fell", "tainted", "gone")  # dictionaries of numbers
+_SETS = ("rests", "based", "unread")
+_PLAIN = ("last_tx", "transactions", "kinds", "promoted", "settings", "noted", "retaken")
 
-
-_GAPS = ("gaps", "turns", "ghosts", "link_ghosts")
-_GROUPS = ("versions_of", "rows_of", "now_of", "rows_of_link", "claims_of")
+Blocks = dict[str, Any]  # name -> numbers or bytes
 
 
 def write(path: Path, index: Index, position: Position, digest: str, journal_crc: int) -> None:
     """Write the copy, atomically."""
     header: dict[str, Any] = {
         "schema": SCHEMA, "byteorder": sys.byteorder, "position": list(position), "digest": digest, "journal_crc": journal_crc,
-        "last_tx": index.last_tx, "transactions": index.transactions, "names": index.names, "key": index.key,
-        "is_event": [ent for ent, event in enumerate(index.is_event) if event], "l_name": index.l_name,
-        "taken": {str(link): pieces for link, pieces in index.taken.items()}, **{name: {str(one): gaps for one, gaps in getattr(index, name).items()} for name in _GAPS}, "turned": index.turned, "unread": sorted(index.unread), "fell": list(index.fell.items()), "tainted": list(index.tainted.items()), "kinds": index.kinds, "promoted": index.promoted,
-        "strands": index.branch_records.saved(), "aliases": [[*alias, ver] for alias, ver in index.aliases.items()], "noted": index.noted, "retaken": index.retaken,
-        "settings": index.settings, "gone": {str(ent): op for ent, op in index.gone.items()},
-        "lengths": {name: len(getattr(index, name)) for name in _NUMBERS},
+        **{name: getattr(index, name) for name in _PLAIN},
+        "strands": index.branch_records.saved(), "aliases": [[*alias, ver] for alias, ver in index.aliases.items()],
+        "undone_by": list(index.undone_by.items()),
+        "nothing": {name: [one for one, there in getattr(index, name).items() if not there] for name in _WIDE},
     }  # fmt: skip
-    parts: list[bytes] = []
-    for name in _CODED:
-        table: dict[Any, int] = {}
-        codes = array("q", (table.setdefault(value, len(table)) for value in getattr(index, name)))
-        header[f"{name}_table"] = list(table)
-        header["lengths"][name] = len(codes)
-        parts.append(codes.tobytes())
-    header["o_subject"], subjects = _subjects(index)
-    header["lengths"]["o_subject"] = len(subjects)
-    parts.append(subjects.tobytes())
-    for name in _GROUPS:
-        for part, numbers in zip(("lengths", "numbers"), _flat(getattr(index, name)), strict=True):
-            header["lengths"][f"{name}_{part}"] = len(numbers)
-            parts.append(numbers.tobytes())
-    parts += [getattr(index, name).tobytes() for name in _NUMBERS]
+    blocks = _blocks(index, header)
+    parts, at = [], 0
+    header["blocks"] = places = {}
+    for name, block in blocks.items():
+        data = memoryview(block)
+        places[name] = [at, data.nbytes, data.format]
+        parts += [block, bytes(-data.nbytes % _ALIGNED)]
+        at += data.nbytes + -data.nbytes % _ALIGNED
     head = orjson.dumps(header)
-    data = b"".join([_MAGIC, len(head).to_bytes(8, "little"), head, *parts])
+    head += b" " * (-(len(_MAGIC) + 8 + len(head)) % _ALIGNED)
     fresh = path.with_suffix(".new")
     with contextlib.suppress(OSError):  # without it the next open only takes longer
         try:
             with open_new(fresh) as file:
-                write_all(file.fileno(), data)
-                write_all(file.fileno(), crc32(data).to_bytes(4, "little"))
+                total = 0
+                for part in (_MAGIC, len(head).to_bytes(8, "little"), head, *parts):
+                    if len(part):
+                        raw = memoryview(part).cast("B")
+                        total = crc32(raw, total)
+                        write_all(file.fileno(), raw)
+                write_all(file.fileno(), total.to_bytes(4, "little"))
             fresh.replace(path)
         finally:
             fresh.unlink(missing_ok=True)
 
 
+def _blocks(index: Index, header: dict[str, Any]) -> Blocks:
+    """The columns of an index, and what leads to their rows."""
+    things, links = len(index.names), len(index.l_name)
+    blocks: Blocks = {name: getattr(index, name) for name in _NUMBERS}
+    blocks["is_event"] = index.is_event
+    for name in _TEXTS:
+        blocks[f"{name}.starts"], blocks[f"{name}.data"] = texts_of(getattr(index, name))
+    for name in _CODED:
+        blocks[name], header[f"{name}_table"] = codes_of(getattr(index, name))
+    blocks["o_subject"], others = _subjects(index)
+    blocks["others.starts"], blocks["others.data"] = texts_of(others)
+    for size, groups in ((things, (*_OF_THINGS, *_BY_THING)), (links, _OF_LINKS)):
+        for name in groups:
+            blocks[f"{name}.starts"], blocks[f"{name}.numbers"] = groups_of(getattr(index, name), size)
+    for name, width in _WIDE.items():
+        size = links if name in ("link_ghosts", "taken") else things
+        blocks[f"{name}.starts"], blocks[f"{name}.numbers"] = groups_of(getattr(index, name), size, width)
+    for name in _PAIRS:
+        there = getattr(index, name)
+        blocks[f"{name}.keys"], blocks[f"{name}.values"] = array("i", there), array("q", there.values())
+    for name in _SETS:
+        blocks[name] = array("i", sorted(getattr(index, name)))
+    blocks["ids"] = pairs_of(index.names, range(things))
+    blocks["link_ids"] = pairs_of(index.l_name, range(links))
+    keyed = [(ent, (key, index.scope[ent])) for ent, key in enumerate(index.key) if key is not None]
+    blocks["slots"] = pairs_of([key for _, key in keyed], [ent for ent, _ in keyed])
+    confirmed = list(compress(count(), map("confirm".__eq__, index.o_verb)))
+    blocks["confirmed"] = pairs_of(map(index.o_subject.__getitem__, confirmed), confirmed)
+    return blocks
+
+
+def _subjects(index: Index) -> tuple[array[int], Sequence[str]]:
+    """The subjects of the operations as numbers: of a thing, of a link, or of another text."""
+    there, first, others, known = index.o_subject, 0, dict[str, int](), array("i")
+    if isinstance(there, Subjects) and all(part.is_whole for part in (there, index.names, index.l_name)):
+        first, known = there.saved, owned(there.codes)
+        others = {text: at for at, text in enumerate(there.tables[2])}
+    fresh = [there[op] for op in range(first, len(there))] if first else list(there)
+    links = index.link_ids
+    for subject, ent in zip(fresh, map(index.ids.get, fresh), strict=True):
+        if ent is not None:
+            known.append(ent << 2)
+        elif (link := links.get(subject)) is not None:
+            known.append(link << 2 | 1)
+        else:
+            known.append(others.setdefault(subject, len(others)) << 2 | 2)
+    return known, list(others)
+
+
 class Copy:
     """A complete copy: its position in the journal, the digest there, the CRC of the journal before, and the index."""
 
-    def __init__(self, header: dict[str, Any], columns: memoryview, changed: int) -> None:
+    def __init__(self, header: dict[str, Any], data: memoryview, changed: int) -> None:
         self.position = Position(*header["position"])
         self.digest: str = header["digest"]
         self.journal_crc: int = header["journal_crc"]
         self.changed = changed  # when the file was written
         self.transactions: int = header["transactions"]
         self.last_tx: int = header["last_tx"]
-        self._header, self._columns = header, columns
+        self._header, self._data = header, data
 
     def index(self) -> Index:
-        """The index as it was saved."""
+        """The index as it was saved. Its columns lie in the file until they change."""
         with no_collecting():
-            return _load(self._header, self._columns)
+            return _load(self._header, self._data)
+
+
+def _mapped(file: IO[bytes], size: int) -> mmap.mmap:
+    """The bytes of a file, which the system reads when they are touched and may take back; what is changed of them here never reaches the file.
+
+    Not by `mmap` alone, which would hold a descriptor as long as anything of it is in use. The file is never written to, but replaced as a whole.
+    """
+    whole = mmap.mmap(-1, size)
+    try:
+        place = ctypes.addressof(ctypes.c_char.from_buffer(whole))
+        system = ctypes.CDLL(None, use_errno=True).mmap
+        system.restype = ctypes.c_void_p
+        system.argtypes = (
+            ctypes.c_void_p,
+            ctypes.c_size_t,
+            ctypes.c_int,
+            ctypes.c_int,
+            ctypes.c_int,
+            ctypes.c_long,
+        )
+        flags = mmap.MAP_PRIVATE | _MAP_FIXED
+        if system(place, size, mmap.PROT_READ | mmap.PROT_WRITE, flags, file.fileno(), 0) == place:
+            return whole
+    except (AttributeError, TypeError):  # a system without it
+        pass
+    file.readinto(whole)  # type: ignore[attr-defined]
+    return whole
 
 
 def read(path: Path) -> Copy | None:
     """The copy at `path`, None when it is not whole or not for this program."""
     try:
-        changed, data = path.stat().st_mtime_ns, plain_bytes(path)
+        with open(open_plain(path, os.O_RDONLY), "rb", buffering=0) as file:
+            found = os.fstat(file.fileno())
+            if found.st_size <= len(_MAGIC) + 12:
+                return None
+            mapped = _mapped(file, found.st_size)
     except OSError:
         return None
-    body = memoryview(data)[:-4]
-    if (
-        not data.startswith(_MAGIC)
-        or len(data) < len(_MAGIC) + 12
-        or crc32(body) != int.from_bytes(data[-4:], "little")
-    ):
+    data = memoryview(mapped)
+    start = len(_MAGIC) + 8
+    if mapped[: len(_MAGIC)] != _MAGIC or crc32(data[:-4]) != int.from_bytes(data[-4:], "little"):
         return None
-    at = len(_MAGIC)
-    size = int.from_bytes(data[at : at + 8], "little")
+    size = int.from_bytes(data[len(_MAGIC) : start], "little")
     try:
-        header = orjson.loads(body[at + 8 : at + 8 + size])
+        header = orjson.loads(data[start : start + size])
     except orjson.JSONDecodeError:
         return None
     if header["schema"] != SCHEMA or header["byteorder"] != sys.byteorder:
         return None
-    return Copy(header, body[at + 8 + size :], changed)
+    return Copy(header, data[start + size :], found.st_mtime_ns)
 
 
 def _load(header: dict[str, Any], data: memoryview) -> Index:
-    index, lengths, at = Index(), header["lengths"], 0
+    index, places = Index(), header["blocks"]
 
-    def take(name: str) -> array[int]:
-        nonlocal at
-        numbers = array("q")
-        numbers.frombytes(data[at : at + 8 * lengths[name]])
-        at += 8 * lengths[name]
-        return numbers
+    def block(name: str) -> memoryview:
+        at, size, kind = places[name]
+        return data[at : at + size].cast(kind) if size else memoryview(array(kind))
 
-    for name in _CODED:
-        table = header[f"{name}_table"]
-        setattr(index, name, list(map(table.__getitem__, take(name))))
-    subjects = take("o_subject")
-    groups = {name: _deep(take(f"{name}_lengths"), take(f"{name}_numbers")) for name in _GROUPS}
-    for name in _NUMBERS:
-        setattr(index, name, take(name))
-    index.last_tx, index.transactions = header["last_tx"], header["transactions"]
-    index.names, index.key, index.l_name = header["names"], header["key"], header["l_name"]
-    index.kinds, index.promoted = header["kinds"], header["promoted"]
-    index.add_settings(header["settings"])
-    index.branch_records = BranchRecords.loaded(header["strands"])
-    index.aliases = {(branch, number, name): ver for branch, number, name, ver in header["aliases"]}
-    index.noted = [tuple(noted) for noted in header["noted"]]
-    index.retaken = [(tx, link, [tuple(piece) for piece in before]) for tx, link, before in header["retaken"]]
-    index.gone = {int(ent): op for ent, op in header["gone"].items()}
-    index.taken = {int(link): [tuple(piece) for piece in pieces] for link, pieces in header["taken"].items()}
-    for name in _GAPS:
-        setattr(index, name, {int(one): [tuple(gap) for gap in gaps] for one, gaps in header[name].items()})
-    index.fell, index.tainted = dict(header["fell"]), dict(header["tainted"])
-    index.unread, index.turned = set(header["unread"]), header["turned"]
-    index.is_event = bytearray(len(index.names))
-    for ent in header["is_event"]:
-        index.is_event[ent] = 1
-    known = [*index.names, *index.l_name, *header["o_subject"]]
-    index.o_subject = list(map(known.__getitem__, subjects))
-    _link_up(index, groups)
-    if not {"confirm", UNDO}.isdisjoint(header["o_verb_table"]):
-        for op, verb in enumerate(index.o_verb):
-            if verb == "confirm":
-                index.confirmed.setdefault(index.o_subject[op], []).append(op)
-            elif verb == UNDO:
-                index.undone_by.setdefault(instant(index.o_subject[op]), []).append(op)
+    def texts(name: str) -> Texts:
+        return Texts(block(f"{name}.starts"), block(f"{name}.data"))
+
+    def groups(name: str) -> tuple[memoryview, memoryview]:
+        return block(f"{name}.starts"), block(f"{name}.numbers")
+
+    parts: dict[str, Any] = {name: header[name] for name in _PLAIN}
+    parts |= {name: block(name) for name in _NUMBERS}
+    parts |= {name: texts(name) for name in _TEXTS}
+    parts |= {name: Coded(block(name), header[f"{name}_table"]) for name in _CODED}
+    parts |= {name: Groups(*groups(name)) for name in (*_OF_THINGS, *_OF_LINKS)}
+    parts |= {name: Lists(*groups(name)) for name in _BY_THING}
+    parts |= {name: Lists(*groups(name), width) for name, width in _WIDE.items()}
+    for name in _PAIRS:
+        parts[name] = dict(zip(block(f"{name}.keys").tolist(), block(f"{name}.values").tolist(), strict=True))
+    parts |= {name: set(block(name).tolist()) for name in _SETS}
+    names, links, scope, key = (parts[name] for name in ("names", "l_name", "scope", "key"))
+    subjects = Subjects(block("o_subject"), names, links, texts("others"))
+    parts |= {
+        "o_subject": subjects, "is_event": bytearray(block("is_event")),
+        "ids": Ids(block("ids"), names), "link_ids": Ids(block("link_ids"), links),
+        "slots": Keyed(block("slots"), lambda ent: (key.made(ent), scope.made(ent))),
+        "confirmed": Keyed(block("confirmed"), subjects.made),
+        "branch_records": BranchRecords.loaded(header["strands"]),
+        "aliases": {(branch, number, name): ver for branch, number, name, ver in header["aliases"]},
+        "noted": [tuple(noted) for noted in header["noted"]],
+        "retaken": [(tx, link, [tuple(piece) for piece in before]) for tx, link, before in header["retaken"]],
+        "undone_by": dict(header["undone_by"]),
+    }  # fmt: skip
+    for name, nothing in header["nothing"].items():
+        parts[name].update((one, []) for one in nothing)
+    settings = parts.pop("settings")
+    vars(index).update(parts)
+    index.add_settings(settings)
     return index
-
-
-def _subjects(index: Index) -> tuple[list[str], array[int]]:
-    """The subjects of the operations as numbers: nearly all are names of things or links."""
-    codes = {name: at for at, name in enumerate([*index.names, *index.l_name])}
-    others: dict[str, int] = {}
-    base = len(index.names) + len(index.l_name)
-    numbers = array("q")
-    for subject in index.o_subject:
-        code = codes.get(subject)
-        numbers.append(base + others.setdefault(subject, len(others)) if code is None else code)
-    return list(others), numbers
-
-
-def _link_up(index: Index, groups: dict[str, list[list[int]]]) -> None:
-    """Build what follows from the columns: the dictionaries and lists that lead to rows."""
-    count = len(index.names)
-    index.ids = dict(zip(index.names, range(count), strict=True))
-    index.versions_of = groups["versions_of"]
-    index.rows_of = groups["rows_of"]
-    index.now_of = groups["now_of"]
-    for ent, key in enumerate(index.key):
-        if key is not None:
-            index.slots.setdefault((key, index.scope[ent]), []).append(ent)
-    for row, ent in enumerate(index.s_ent):
-        index.seen_of.setdefault(ent, []).append(row)
-    index.link_ids = dict(zip(index.l_name, range(len(index.l_name)), strict=True))
-    index.rows_of_link = groups["rows_of_link"]
-    index.claims_of = groups["claims_of"]
-    for link, (source, target) in enumerate(zip(index.l_src, index.l_tgt, strict=True)):
-        index.out.setdefault(source, []).append(link)
-        index.into.setdefault(target, []).append(link)
-        index._note_link(link, source, index.l_kind[link], target)
-
-
-def _flat(groups: list[list[int]]) -> tuple[array[int], array[int]]:
-    """Lists of numbers as their lengths and all of them in a row."""
-    return array("q", map(len, groups)), array("q", chain.from_iterable(groups))
-
-
-def _deep(lengths: array[int], numbers: array[int]) -> list[list[int]]:
-    flat = numbers.tolist()
-    stops = list(accumulate(lengths, initial=0))
-    return [flat[start:stop] for start, stop in pairwise(stops)]

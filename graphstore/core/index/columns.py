@@ -18,6 +18,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from graphstore.core.index.hulls import Blocks, Runs
+from graphstore.core.index.saved import owned
 from graphstore.core.journal.branch_records import BranchRecords
 from graphstore.values.period import OPEN, Instant, Period, instant, without_all
 from graphstore.values.vocabulary import KINDS
@@ -33,6 +34,11 @@ RESTS: Mapping[str, frozenset[str]] = {name: kind.rests for name, kind in KINDS.
 
 def _numbers() -> array[int]:
     return array("q")
+
+
+def _small() -> array[int]:
+    """Numbers of rows and what else fits 32 bits."""
+    return array("i")
 
 
 class Mark(NamedTuple):
@@ -78,34 +84,29 @@ class Columns:
         self.slots: dict[tuple[str, str], list[int]] = {}  # (key, scope)
         # versions; `v_op`: the operation that said it first, -1 while that is not known. Number 0: it was said, and nothing of it was ever believed
         # after its transaction
-        self.v_ent, self.v_num, self.v_pos, self.v_len = _numbers(), _numbers(), _numbers(), _numbers()
-        self.v_op = _numbers()
+        self.v_ent, self.v_num, self.v_pos, self.v_len = _small(), _small(), _numbers(), _small()
+        self.v_op = _small()
         # rows: valid [r_from, r_to), tx [r_tx, r_end)
-        self.r_ent, self.r_ver, self.r_from, self.r_to = _numbers(), _numbers(), _numbers(), _numbers()
-        self.r_tx, self.r_end, self.r_op, self.r_close = _numbers(), _numbers(), _numbers(), _numbers()
-        self.closings = _numbers()
+        self.r_ent, self.r_ver, self.r_from, self.r_to = _small(), _small(), _numbers(), _numbers()
+        self.r_tx, self.r_end, self.r_op, self.r_close = _numbers(), _numbers(), _small(), _small()
+        self.closings = _small()
         # links
         self.link_ids: dict[str, int] = {}
         self.l_name: list[str] = []
         self.l_kind: list[str] = []
-        self.l_src, self.l_tgt = _numbers(), _numbers()
+        self.l_src, self.l_tgt = _small(), _small()
         self.rows_of_link: list[list[int]] = []
         self.claims_of: list[list[int]] = []
         # supersedes link -> (version, from, to)
         self.taken: dict[int, list[tuple[int, Instant, Instant]]] = {}
         # claims
-        self.c_link, self.c_num, self.c_strength, self.c_inferred = (
-            _numbers(),
-            _numbers(),
-            _numbers(),
-            _numbers(),
-        )
-        self.c_pos, self.c_len, self.c_op = _numbers(), _numbers(), _numbers()
+        self.c_link, self.c_num, self.c_strength, self.c_inferred = _small(), _small(), _small(), _small()
+        self.c_pos, self.c_len, self.c_op = _numbers(), _small(), _small()
         self.c_by: list[str] = []
         # link rows
-        self.k_link, self.k_claim, self.k_from, self.k_to = _numbers(), _numbers(), _numbers(), _numbers()
-        self.k_tx, self.k_end, self.k_op, self.k_close = _numbers(), _numbers(), _numbers(), _numbers()
-        self.link_closings = _numbers()
+        self.k_link, self.k_claim, self.k_from, self.k_to = _small(), _small(), _numbers(), _numbers()
+        self.k_tx, self.k_end, self.k_op, self.k_close = _numbers(), _numbers(), _small(), _small()
+        self.link_closings = _small()
         self._init_changes()
         self._init_seen()
         self._init_operations()
@@ -123,7 +124,7 @@ class Columns:
         self.gaps: dict[int, list[Gap]] = {}
         # entity -> (tx, from, to, operation that changed its content there)
         self.turns: dict[int, list[Gap]] = {}
-        self.turned: list[int] = []  # the entities of all of them, in the order they were recorded
+        self.turned = _small()  # the entities of all of them, in the order they were recorded
         self.unread: set[int] = (
             set()
         )  # such operations of old journals, which may have changed other things only
@@ -134,7 +135,7 @@ class Columns:
 
     def _init_operations(self) -> None:
         # operations
-        self.o_tx, self.o_pos, self.o_len = _numbers(), _numbers(), _numbers()
+        self.o_tx, self.o_pos, self.o_len = _numbers(), _numbers(), _small()
         self.o_verb: list[str] = []
         self.o_subject: list[str] = []
         self.o_author: list[str | None] = []
@@ -152,7 +153,7 @@ class Columns:
         self.branch_records = BranchRecords()
         self.aliases: dict[tuple[str, int, str], int] = {}  # (branch, number there, id) -> version
         # to roll back to any instant: when each transaction was written, and how many versions there were then,
-        self.t_tx, self.t_ver = _numbers(), _numbers()
+        self.t_tx, self.t_ver = _numbers(), _small()
         # how many kinds, promoted kinds and settings there were from which instant on, and what each change of an older `taken` replaced
         self.noted: list[tuple[Instant, int, int, int]] = []
         self.retaken: list[tuple[Instant, int, list[tuple[int, Instant, Instant]]]] = []
@@ -161,13 +162,20 @@ class Columns:
 
     def _init_seen(self) -> None:
         # occurrences; each with the earliest and the latest of its event so far
-        self.s_ent, self.s_at, self.s_tx, self.s_op = _numbers(), _numbers(), _numbers(), _numbers()
+        self.s_ent, self.s_at, self.s_tx, self.s_op = _small(), _numbers(), _numbers(), _small()
         self.s_first, self.s_last = _numbers(), _numbers()
         self.seen_of: dict[int, list[int]] = {}  # event -> its occurrences, in writing order
         # fingerprints of events: only in the bodies, read from there when first needed
         self.prints: dict[str, list[int]] = {}  # in the order the events were recorded
         self.printed: list[tuple[int, str]] = []
         self.looked = 0  # how many entities were searched for one
+
+    def own(self) -> None:
+        """Make the columns that lie in the file of a saved index arrays, which can grow."""
+        if isinstance(self.born, memoryview):
+            for name, column in list(vars(self).items()):
+                if isinstance(column, memoryview):
+                    setattr(self, name, owned(column))
 
     def lengths(self) -> Mark:
         """How long each group of columns is, including an open transaction."""

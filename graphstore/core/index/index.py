@@ -40,6 +40,7 @@ class Index(Columns):
 
     def begin(self) -> Mark:
         """Begin pending changes, until `keep` or `undo`."""
+        self.own()
         self._committed = self.lengths()
         return self._committed
 
@@ -80,6 +81,7 @@ class Index(Columns):
                 self.note_branches(head["branches"], tx)
             self.add_branch_line(head["branch"], tx, lies, whole=not head.get("more"))
             return
+        self.own()
         if "branches" in head and self.branch is None:
             self.note_branches(head["branches"], tx)
         author = head.get("author")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right, insort
+from itertools import islice
 from typing import Any, TypeVar
 
 from graphstore.core.index.columns import UNDO, Columns, Mark
+from graphstore.core.index.saved import Part, owned
 from graphstore.core.journal.line import FORGETTING
 from graphstore.values.period import OPEN, Instant, instant
 
@@ -47,6 +49,10 @@ def twin(index: C) -> C:
 
 
 def _copied(value: Any) -> Any:
+    if isinstance(value, memoryview):
+        return owned(value)
+    if isinstance(value, Part):
+        return value.twin()
     if isinstance(value, dict):
         deep = isinstance(next(iter(value.values()), None), list)
         return {key: part[:] for key, part in value.items()} if deep else value.copy()
@@ -103,7 +109,7 @@ def cut_back(index: Columns, mark: Mark) -> None:
                 _set(one, key, [gap for gap in gaps if gap[3] < first])
     if any(op >= mark.ops for op in index.gone.values()):
         index.gone.clear()
-        for op, verb in enumerate(index.o_verb[: mark.ops]):
+        for op, verb in enumerate(islice(index.o_verb, mark.ops)):
             # the subject is empty without a tombstone, and some are known to a branch alone
             if verb in FORGETTING and index.o_subject[op] in index.ids:
                 index.forget(index.ids[index.o_subject[op]], op)

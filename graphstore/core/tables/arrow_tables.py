@@ -161,9 +161,10 @@ def texts(values: Iterable[str | None]) -> pa.Array:
 
 
 def numbers(values: array[int] | Sequence[int]) -> pa.Array:
-    """A column of whole numbers; an array is taken as it is."""
-    if isinstance(values, array):
-        return pa.Array.from_buffers(pa.int64(), len(values), [None, pa.py_buffer(values)])
+    """A column of whole numbers; an array is taken as it is, and so is a column of a saved index."""
+    if isinstance(values, (array, memoryview)):
+        kind = pa.int64() if values.itemsize == 8 else pa.int32()
+        return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(values)]).cast(pa.int64())
     return pa.array(values, pa.int64())
 
 

@@ -506,9 +506,9 @@ class Projection:
             {
                 "id": names_of(range(lo, hi)),
                 "tx": instants(index.o_tx[lo:hi]),
-                "verb": texts(index.o_verb[lo:hi]),
-                "subject": texts(index.o_subject[lo:hi]),
-                "author": texts(index.o_author[lo:hi]),
+                "verb": texts(map(index.o_verb.__getitem__, range(lo, hi))),
+                "subject": texts(map(index.o_subject.__getitem__, range(lo, hi))),
+                "author": texts(map(index.o_author.__getitem__, range(lo, hi))),
                 "reason": texts(reasons.get(place) for place in places),
             }
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
@@ -63,7 +64,7 @@ class Content(NamedTuple):
 
 def contents(index: Index, kind: str) -> list[Content]:
     """The committed nodes of a kind that are not forgotten, whether they stand or not, in the order they were recorded."""
-    found = (ent for ent, one in enumerate(index.kind[: index.mark().entities]) if one == kind)
+    found = (ent for ent, one in enumerate(islice(index.kind, index.mark().entities)) if one == kind)
     return [
         Content(index.born[ent], index.names[ent], index.scope[ent])
         for ent in found

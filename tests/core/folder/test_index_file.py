@@ -1,0 +1,197 @@
+"""The saved index: what is loaded from it is what the journal says, nothing of it may be damaged, and loading it takes no more steps for a larger store."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+import graphstore
+from graphstore import GraphStore
+from graphstore.core.folder import index_file
+from graphstore.core.folder.folder import Folder, differing
+from graphstore.core.index.columns import Columns
+from graphstore.core.index.index import Index
+from graphstore.core.journal.journal import Journal
+from tests.conftest import Clock
+
+pytestmark = pytest.mark.in_process("looks at the saved index")
+
+
+def told(store: GraphStore, clock: Clock, count: int) -> None:
+    """A little of everything, over and over."""
+    for number in range(count):
+        clock.move(days=1)
+        old, new, event = f"old-{number}", f"neu-ü{number}", f"event-{number}"
+        store.add_node("fact", {"n": number}, id=old, key=f"slot-{number % 5}", scope=f"s{number}")
+        store.add_node(
+            "task", {"n": number}, id=f"task-{number}", valid_from="2025-01-01", valid_to="2025-03-01"
+        )
+        store.link(f"task-{number}", "derived_from", old, reason="it says so")
+        store.link(f"task-{number}", "contradicts", old)
+        store.add_node("fact", {"n": -number}, id=new)
+        store.supersede(old, by=new, reason="the world moved on")
+        store.record_event("error", "it broke", id=event, occurred_at="2025-02-01", fingerprint=event)
+        store.record_event("error", "it broke", occurred_at="2025-02-03", fingerprint=event)
+        store.revise(f"task-{number}", {"n": 0}, valid_from="2025-02-01")
+        store.confirm(new, reason="seen")
+        store.retract(f"task-{number}", reason="a slip")
+        if number % 7 == 3:
+            store.undo(store.changes()[-1].tx, reason="not that")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path, clock = tmp_path / "memory.gs", Clock("2026-01-01")
+    with graphstore.open(path, clock=clock) as store:
+        told(store, clock, 30)
+    return path
+
+
+def loaded(path: Path) -> Index:
+    copy = index_file.read(path / "index.bin")
+    assert copy is not None
+    return copy.index()
+
+
+def replayed(path: Path) -> Index:
+    journal = Journal(path / "journal", writer=False)
+    try:
+        return Folder(path, read_only=True).replay(journal)[0]
+    finally:
+        journal.close()
+
+
+def same(one: Columns, other: Columns) -> None:
+    for name in ("taken", "rests", "based", "fell", "tainted", "retaken"):
+        assert getattr(one, name) == getattr(other, name), name
+    assert not differing(one, other) and not differing(other, one)
+
+
+def test_what_is_loaded_is_what_the_journal_says(path: Path) -> None:
+    same(loaded(path), replayed(path))
+
+
+def test_what_grew_from_a_saved_index_is_what_the_journal_says(path: Path) -> None:
+    clock = Clock("2026-06-01")
+    with graphstore.open(path, clock=clock) as store:
+        for number in range(5):
+            store.supersede(f"neu-ü{number}", by=f"neu-ü{number + 1}", reason="again")
+            store.record_event("error", "it broke", occurred_at="2025-02-05", fingerprint=f"event-{number}")
+            store.retract(f"old-{number + 20}", reason="a slip")
+        store.add_node("fact", {}, id="new", key="slot-1", scope="new")
+        store.undo(store.changes()[-1].tx, reason="not that")
+        same(store._core.index, replayed(path))
+        assert store.verify().ok
+
+
+def test_an_index_saved_again_is_the_same_file(path: Path, tmp_path: Path) -> None:
+    copy, journal = index_file.read(path / "index.bin"), Journal(path / "journal", writer=False)
+    assert copy is not None
+    index = copy.index()
+    for name in list(index.ids)[::3]:
+        index.now_of[index.ids[name]], index.out.get(index.ids[name])
+    for name, one in (("again", index), ("anew", replayed(path))):
+        index_file.write(tmp_path / name, one, copy.position, copy.digest, copy.journal_crc)
+        assert (path / "index.bin").read_bytes() == (tmp_path / name).read_bytes()
+    journal.close()
+
+
+def test_a_transaction_that_fails_leaves_a_loaded_index_as_it_was(path: Path) -> None:
+    with graphstore.open(path, clock=Clock("2026-06-01")) as store:
+        before = replayed(path)
+        with pytest.raises(RuntimeError), store.transaction():
+            store.add_node("fact", {}, id="more")
+            store.supersede("neu-ü1", by="more", reason="again")
+            store.link("task-3", "contradicts", "more")
+            store.retract("neu-ü2", reason="a slip")
+            store.confirm("neu-ü3", reason="seen")
+            raise RuntimeError
+        assert not differing(store._core.index, before)
+
+
+def test_a_branch_from_a_loaded_index_is_one_from_the_journal(path: Path) -> None:
+    with graphstore.open(path, clock=Clock("2026-06-01")) as store:
+        store.branch("trial", tx=store.changes()[40].tx).add_node("fact", {}, id="on the branch")
+        store.branch("late").add_node("fact", {}, id="on the other")
+        known = [store.on(name)._core.index for name in ("trial", "late")]
+        (path / "index.bin").unlink()
+        with graphstore.open(path, read_only=True) as other:
+            for name, index in zip(("trial", "late"), known, strict=True):
+                same(index, other.on(name)._core.index)
+
+
+def test_damage_in_any_part_is_noticed(path: Path) -> None:
+    file = path / "index.bin"
+    good = file.read_bytes()
+    copy = index_file.read(file)
+    assert copy is not None
+    base = len(good) - 4 - len(copy._data)
+    places = {name: base + at for name, (at, size, _) in copy._header["blocks"].items() if size}
+    assert len(places) > 90
+    for name, at in {
+        **places,
+        "magic": 3,
+        "size": 20,
+        "header": 40,
+        "end": len(good) - 1,
+        "before": base - 1,
+    }.items():
+        harmed = bytearray(good)
+        harmed[at] ^= 0x10
+        file.write_bytes(harmed)
+        assert index_file.read(file) is None, name
+    for size in (0, 5, 24, 40, base, len(good) - 1):
+        file.write_bytes(good[:size])
+        assert index_file.read(file) is None, size
+
+
+def steps(path: Path) -> int:
+    """How many calls loading takes."""
+    found = 0
+
+    def count(*_: object) -> None:
+        nonlocal found
+        found += 1
+
+    sys.setprofile(count)
+    try:
+        loaded(path)
+    finally:
+        sys.setprofile(None)
+    return found
+
+
+def test_loading_takes_as_many_steps_for_a_larger_store(path: Path, tmp_path: Path) -> None:
+    larger, clock = tmp_path / "larger.gs", Clock("2026-01-01")
+    with graphstore.open(larger, clock=clock) as store, store.transaction():
+        for number in range(2000):
+            store.add_node("fact", {"n": number}, id=f"n{number}", key=f"k{number}", valid_to="2030-01-01")
+            if number:
+                store.link(f"n{number}", "derived_from", f"n{number - 1}")
+    assert steps(larger) <= steps(path) < 2000
+
+
+def test_reading_touches_little_and_copies_no_column(path: Path) -> None:
+    with graphstore.open(path, clock=Clock("2026-06-01")) as store:
+        index = store._core.index
+        store.node("neu-ü7")
+        assert isinstance(index.r_from, memoryview)
+        assert (
+            max(
+                dict.__len__(part)
+                for part in (index.names, index.now_of, index.rows_of, index.out, index.ids)
+            )
+            < 9
+        )
+        store.confirm("neu-ü7", reason="seen")
+        assert not isinstance(index.r_from, memoryview)
+
+
+def test_a_saved_index_may_be_replaced_while_it_is_used(path: Path) -> None:
+    with graphstore.open(path, read_only=True) as store:
+        (path / "index.bin").unlink()
+        (path / "index.bin").write_bytes(b"something else")
+        assert {"n": -7} == store.node("neu-ü7").content
+        assert 30 == len([node for node in store.nodes(kind="fact") if node.id.startswith("neu")])
