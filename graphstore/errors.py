@@ -13,7 +13,7 @@ GraphStoreError
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Literal
 
@@ -29,13 +29,33 @@ class GraphStoreError(Exception):
 class NotFoundError(GraphStoreError, LookupError):
     """Nothing is known by that id, or nothing holds at that coordinate."""
 
+    _known: Callable[[], Iterable[str]] | None = None
+    _got = ""
+
     @classmethod
-    def nearest(cls, what: str, got: str, known: Iterable[str]) -> NotFoundError:
-        """`no {what} 'got'`, with the closest known ids."""
-        near = closest(got, known)
-        hint = f" Nearest: {', '.join(map(repr, near))}." if near else ""
+    def nearest(cls, what: str, got: str, known: Callable[[], Iterable[str]]) -> NotFoundError:
+        """`no {what} 'got'`, with the closest of the known ids, which are looked for when the message is read: many only ask whether a thing is known."""
         shown = repr(got) if len(got) <= _SHORT else f"{got[:_SHORT]!r}… ({len(got):,} characters)"
-        return cls(f"no {what} {shown}.{hint}")
+        error = cls(f"no {what} {shown}.")
+        error._known, error._got = known, got
+        return error
+
+    def __str__(self) -> str:
+        if self._known is not None:
+            known, self._known = self._known, None
+            try:
+                near = closest(self._got, known())
+            except RuntimeError:  # another thread is writing just now
+                near = []
+            if near:
+                self.args = (f"{self.args[0]} Nearest: {', '.join(map(repr, near))}.",)
+        return super().__str__()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self)!r})"
+
+    def __reduce__(self) -> tuple[type[NotFoundError], tuple[str]]:
+        return type(self), (str(self),)
 
 
 def closest(got: str, known: Iterable[str]) -> list[str]:

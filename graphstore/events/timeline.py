@@ -279,7 +279,7 @@ class Trace(Value):
         for each in self.spans:
             if each.span_id == span_id:
                 return each
-        raise NotFoundError.nearest("span", span_id, [each.span_id for each in self.spans])
+        raise NotFoundError.nearest("span", span_id, lambda: [each.span_id for each in self.spans])
 
     @property
     def start(self) -> datetime:
@@ -322,7 +322,7 @@ def trace(view: Reader, trace_id: str) -> Trace:
         ents = sight.trace(name)
         if not ents:
             known = (each for each in sight.traces() if sight.trace(each))
-            raise NotFoundError.nearest("trace", name, known)
+            raise NotFoundError.nearest("trace", name, lambda: known)
         notes: list[str] = []
         entries = _merged([_entry(sight, ent, notes) for ent in ents], notes)
     events = {entry.leaf.id: entry.event for entry in entries}

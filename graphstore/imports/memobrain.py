@@ -429,7 +429,7 @@ class _Import:
     def _supersede(self, place: int, name: str, note: Note, old: str) -> None:
         """Write that a note supersedes a node. An unknown one is a warning: the note is kept."""
         if not self.store.knows(old):
-            error = NotFoundError.nearest("node", old, self._ids())
+            error = NotFoundError.nearest("node", old, self._ids)
             self.warnings.append(f"{self.file}:{place}: {name!r} supersedes what is not known: {error}")
             return
         with self._counting():
@@ -445,7 +445,7 @@ class _Import:
                     raise InvalidError(edge["damage"])
                 for end in ("source", "target"):
                     if not self.store.knows(edge[end]):
-                        raise NotFoundError.nearest("node", edge[end], self._ids())
+                        raise NotFoundError.nearest("node", edge[end], self._ids)
                 self._hold(edge)
             except GraphStoreError as error:
                 self.warnings.append(f"{self.file}: edge: {error}")

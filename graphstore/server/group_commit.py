@@ -351,4 +351,4 @@ def _again(error: Exception, tx: datetime | None) -> Exception:
     """The same for each of a group, with the tx of its own: a traceback grows with each that raises it."""
     if isinstance(error, EngineError):
         return type(error)(*error.args, outcome=error.outcome, tx=tx if error.tx else None)
-    return type(error)(*error.args) if isinstance(error, GraphStoreError) else error
+    return type(error)(str(error)) if isinstance(error, GraphStoreError) else error

@@ -233,7 +233,7 @@ class Door:
             elif scope["path"] in _OPEN:
                 await self.inner(scope, receive, send)
             else:
-                raise Refused(404, str(NotFoundError.nearest("call", scope["path"], self._calls)))
+                raise Refused(404, str(NotFoundError.nearest("call", scope["path"], lambda: self._calls)))
             return None
         if call.scope == "write":
             _want_write(scoped, call.name)

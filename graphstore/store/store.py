@@ -9,6 +9,8 @@ journal line; its index is built on first use. The store makes its branches, and
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from itertools import chain
 from typing import Any, NoReturn, overload
 
 from graphstore.core.folder import branch_index, folder
@@ -760,7 +762,7 @@ class GraphStore(Store):
         record = self._living_record(text_of("branch name", name))
         if record is None:
             there = [other.name for other in self._core.index.branch_records.living()]
-            raise NotFoundError.nearest("branch", name, there)
+            raise NotFoundError.nearest("branch", name, lambda: there)
         return record
 
     def _of_handle(self, handle: Branch) -> BranchRecord:
@@ -867,7 +869,7 @@ class GraphStore(Store):
                 *(branch_index.added_on(core.journal, each) for each in index.branch_records)
             )
             if name not in known:
-                raise NotFoundError.nearest("node or event", name, [*index.ids, *known])
+                raise NotFoundError.nearest("node or event", name, partial(chain, index.ids, known))
             verbs = (
                 verb for verb, subject in zip(index.o_verb, index.o_subject, strict=True) if subject == name
             )

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
+from itertools import chain
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -218,7 +220,7 @@ def _refuse_unknown(store: Store, notes: Sequence[Note]) -> None:
         for old in note.supersedes:
             if old not in coming and not store.knows(old):
                 with store.reading() as sight:
-                    refused = NotFoundError.nearest("node", old, [*sight.ids(), *coming])
+                    refused = str(NotFoundError.nearest("node", old, partial(chain, sight.ids(), coming)))
                 raise NotFoundError(
                     f"message {number} supersedes what is not known: {refused} Nothing was written."
                 )

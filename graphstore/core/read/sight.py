@@ -137,7 +137,7 @@ class Sight(Rows):
             if self.last_row(whole, int(found[2])) >= 0:
                 return whole, int(found[2])
             raise NotFoundError(f"no version {found[2]} of {found[1]!r} as known at {exactly(self.tx)}.")
-        raise NotFoundError.nearest("node or event", id, list(self.ids()))
+        raise NotFoundError.nearest("node or event", id, self.ids)
 
     def _alias(self, id: str) -> int:
         """The version that `{id}-v{n}@{branch}` names, as known here: a merged version of that branch. -1: none."""

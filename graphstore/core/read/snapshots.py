@@ -62,7 +62,7 @@ def find(index: Index, name: object, tx: Instant) -> Snapshot:
             f"{name!r} is no snapshot's name. For a time use as_of(valid=…), as_of(tx=…), or knowledge_at(…) for both."
         )
     if kept is None or instant(kept["tx"]) > tx:
-        missing = NotFoundError.nearest("snapshot", plain, [snapshot.name for snapshot in known(index, tx)])
+        missing = NotFoundError.nearest("snapshot", plain, lambda: [one.name for one in known(index, tx)])
         raise NotFoundError(f"{missing} snapshots() lists them; a time is ISO 8601, such as '2026-01-30'.")
     return _made(plain, kept)
 

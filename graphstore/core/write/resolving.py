@@ -45,7 +45,7 @@ def _ends(sight: Sight, contradiction: Contradiction) -> tuple[int, int]:
     for thing in (contradiction.source, contradiction.target):
         ent = index.ids.get(thing.id, -1)
         if ent < 0:
-            raise NotFoundError.nearest("node or event", thing.id, index.ids)
+            raise NotFoundError.nearest("node or event", thing.id, lambda: index.ids)
         if sight.standing(ent) not in UPRIGHT:
             raise ConflictError(
                 f"the contradiction is over: {thing.id!r} is {sight.standing(ent).replace('_', ' ')}. "

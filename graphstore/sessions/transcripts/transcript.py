@@ -144,7 +144,7 @@ class Transcript:
         """The entry by that id. Raises NotFoundError."""
         position = self._reading.positions.get(id)
         if position is None:
-            raise NotFoundError.nearest(f"entry in {self.path.name}", id, self._reading.positions)
+            raise NotFoundError.nearest(f"entry in {self.path.name}", id, lambda: self._reading.positions)
         return self.entries[position]
 
     def ancestors(self, entry_id: str) -> Iterator[Entry]:
