@@ -583,16 +583,25 @@ class Oracle:
             raise Refused(NotFoundError, ConflictError)
         rows = [row for row in rows if {**row["content"], **patch} != row["content"]]
         self._guard(rows, source)
-        numbers: dict[int, int] = {}
+        numbers: list[int] = []
+        versions: dict[int, list[Row]] = {}
         for row in sorted(rows, key=lambda row: row["valid_from"]):
-            part = common(valid(row), span)
-            assert part
-            ((_, part),) = self._clear(self.rows, [row], part)
-            number = numbers.setdefault(row["number"], self._next_number(id))
-            content = {**row["content"], **patch}
-            kept = {"tags": row["tags"], "text": row["text"], "source": source or self._kept_source([row])}
-            self._describe(self._description(id, number, content, **kept), part)
-        return sorted(numbers.values())
+            versions.setdefault(row["number"], []).append(row)
+        for changed in versions.values():  # each as a whole: what nothing is left of has no number
+            parts = [common(valid(row), span) for row in changed]
+            for row, part in zip(changed, parts, strict=True):
+                assert part
+                self._clear(self.rows, [row], part)
+            numbers.append(self._next_number(id))
+            for row, part in zip(changed, parts, strict=True):
+                content = {**row["content"], **patch}
+                kept = {
+                    "tags": row["tags"],
+                    "text": row["text"],
+                    "source": source or self._kept_source([row]),
+                }
+                self._describe(self._description(id, numbers[-1], content, **kept), part)
+        return sorted(numbers)
 
     @verb
     def end(self, id: str, *, at: datetime | None = None, if_number: int | None = None) -> None:
