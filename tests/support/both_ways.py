@@ -15,8 +15,7 @@ from graphstore.core.read.sight import Sight
 from graphstore.core.read.view import View
 from graphstore.values.models import Link, Node
 
-NAMES = ("node", "links", "node_of", "link_of")
-SIDES = {"out": "links_from", "into": "backlinks_to"}
+NAMES = ("node", "links_from", "backlinks_to", "node_of", "link_of")
 IS_BUILT = kernel.node is not None
 
 
@@ -55,9 +54,8 @@ def compared() -> Iterator[Counter[str]]:
 
     with replaced(
         node=checked("node", lambda core, id, valid, tx: View(core, valid, tx).node(id)),
-        links=checked(
-            "links", lambda core, id, valid, tx, side: getattr(View(core, valid, tx), SIDES[side])(id)
-        ),
+        links_from=checked("links_from", lambda core, id, *at: View(core, *at).links_from(id)),
+        backlinks_to=checked("backlinks_to", lambda core, id, *at: View(core, *at).backlinks_to(id)),
         node_of=checked("node_of", lambda sight, row, standing: _afresh(sight).node(row, standing)),
         link_of=checked("link_of", lambda sight, row: _afresh(sight).link(row)),
     ):

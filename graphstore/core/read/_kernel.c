@@ -21,12 +21,12 @@
 #define NAMES(X) \
     X(index) X(journal) X(_blocks) X(_checked) X(core) X(valid) X(tx) X(get) X(isspace) X(upright) X(standing) \
     X(ids) X(names) X(is_event) X(born) X(changed) X(kind) X(key) X(scope) X(rows_of) X(now_of) X(rows_of_link) \
-    X(successors) X(even) X(tainted) X(gone) X(undone_by) X(v_ent) X(v_num) X(v_pos) X(v_len) X(v_op) \
+    X(out) X(into) X(successors) X(even) X(tainted) X(_shaken) X(gone) X(undone_by) X(v_ent) X(v_num) X(v_pos) X(v_len) X(v_op) \
     X(r_from) X(r_to) X(r_tx) X(r_end) X(r_ver) X(o_tx) X(o_author) X(l_name) X(l_kind) X(l_src) X(l_tgt) \
     X(c_strength) X(c_inferred) X(c_pos) X(c_len) X(c_op) X(c_by) X(k_link) X(k_claim) X(k_from) X(k_to) X(k_tx) X(k_end) \
     X(id) X(number) X(content) X(text) X(tags) X(trigger) X(source) X(author) X(recorded_at) X(valid_from) X(valid_to) \
     X(tx_from) X(tx_to) X(target) X(reason) X(strength) X(confidence) X(created_by) X(metadata) X(source_standing) \
-    X(target_standing) X(stands) X(explicit) X(inferred) X(initial)
+    X(target_standing) X(stands) X(shaky) X(explicit) X(inferred) X(initial)
 
 #define X(name) N_##name,
 enum { NAMES(X) N_COUNT };
@@ -186,12 +186,23 @@ static int in_reach(Look *look, long long ent) {
     return as_number(tainted, &since) < 0 ? -1 : since <= look->tx;
 }
 
+/* Whether the spans kept of an entity say that it is shaky: 1, 0, or less where they do not say. */
+static long long shaken(Look *look, long long ent) {
+    long long says = -1;
+    PyObject *spans = Py_XNewRef(COLUMN(_shaken));
+    if (spans != NULL && spans != Py_None && as_number(PyObject_CallMethod(spans, "says", "LLL", ent, look->valid, look->tx), &says) < 0)
+        PyErr_Clear();
+    Py_XDECREF(spans);
+    return says;
+}
+
 /* The standing of an entity that has not fallen. */
 static PyObject *upright(Look *look, long long ent) {
     int reach = in_reach(look, ent);
-    if (reach < 0)
-        return NULL;
-    return reach ? asked(look, NAME(upright), ent) : Py_NewRef(NAME(stands));
+    if (reach <= 0)
+        return reach < 0 ? NULL : Py_NewRef(NAME(stands));
+    long long says = shaken(look, ent);
+    return says < 0 ? asked(look, NAME(upright), ent) : Py_NewRef(says ? NAME(shaky) : NAME(stands));
 }
 
 /* The standing of any entity. */
@@ -457,12 +468,12 @@ static PyObject *held(Look *look, PyObject *links) {
     return found;
 }
 
-static PyObject *links(PyObject *module, PyObject *const *args, Py_ssize_t count) {
+static PyObject *links(PyObject *module, PyObject *const *args, Py_ssize_t count, int near) {
     Look here = {.s = PyModule_GetState(module)}, *look = &here;
     PyObject *found = NULL, *side = NULL, *undone;
-    if (count == 5 && begin_at(look, args, &look->source) == 0 && has(look, COLUMN(even), look->source) == 0 &&
+    if (count == 4 && begin_at(look, args, &look->source) == 0 && has(look, COLUMN(even), look->source) == 0 &&
         (undone = COLUMN(undone_by)) != NULL && PyObject_Size(undone) == 0) {
-        side = of_number(look, PyDict_GetItemWithError(look->columns, args[4]), look->source);
+        side = of_number(look, NUMBERED(near), look->source);
         found = side != NULL ? held(look, side) : PyErr_Occurred() ? NULL : PyList_New(0);
         Py_XDECREF(side);
     }
@@ -476,6 +487,9 @@ static PyObject *links(PyObject *module, PyObject *const *args, Py_ssize_t count
     }
     return done(look, found);
 }
+
+static PyObject *links_from(PyObject *module, PyObject *const *args, Py_ssize_t count) { return links(module, args, count, N_out); }
+static PyObject *backlinks_to(PyObject *module, PyObject *const *args, Py_ssize_t count) { return links(module, args, count, N_into); }
 
 /* ------------------------------------------------------------------ the module */
 
@@ -524,7 +538,8 @@ static int clear(PyObject *module) {
 static void release(void *module) { clear(module); }
 
 #define FAST(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
-static PyMethodDef METHODS[] = {{"set_up", set_up, METH_VARARGS, NULL}, FAST(node), FAST(node_of), FAST(link_of), FAST(links), {0}};
+static PyMethodDef METHODS[] = {{"set_up", set_up, METH_VARARGS, NULL}, FAST(node), FAST(node_of), FAST(link_of),
+                                FAST(links_from), FAST(backlinks_to), {0}};
 static PyModuleDef_Slot SLOTS[] = {{Py_mod_exec, begin_module}, {0, NULL}};
 static struct PyModuleDef MODULE = {
     PyModuleDef_HEAD_INIT, .m_name = "_kernel", .m_doc = "Point reads in C: see kernel.py.", .m_size = sizeof(State),

@@ -62,10 +62,9 @@ def links_at(
     core: Core, coordinate: tuple[Instant, Instant], id: str, wanted: LinkFilter, *, begins: bool
 ) -> list[Link]:
     """The links at one end of the thing with an id, at (valid, tx): otherwise as `links`. Raises NotFoundError for an unknown id."""
-    if kernel.links is not None and wanted is ALL:
-        found = kernel.links(core, id, *coordinate, "out" if begins else "into")
-        if found is not None:
-            return found
+    by_kernel = kernel.links_from if begins else kernel.backlinks_to
+    if by_kernel is not None and wanted is ALL and (found := by_kernel(core, id, *coordinate)) is not None:
+        return found
     sight = Sight(core, *coordinate)
     return links(sight, sight.resolve(id)[0], wanted, begins=begins)
 

@@ -26,8 +26,11 @@ BUILT = "graphstore.core.read._kernel"
 node: Callable[[Any, str, Instant, Instant], Node | None] | None = None
 """Of a core at (valid, tx): the node that stands there under exactly this id."""
 
-links: Callable[[Any, str, Instant, Instant, str], list[Link] | None] | None = None
-"""Of a core at (valid, tx): the links that hold there on one side, `out` or `into`, of a thing that no symmetric link has."""
+links_from: Callable[[Any, str, Instant, Instant], list[Link] | None] | None = None
+"""Of a core at (valid, tx): the links that hold there from a thing that no symmetric link has."""
+
+backlinks_to: Callable[[Any, str, Instant, Instant], list[Link] | None] | None = None
+"""As `links_from`, to a thing."""
 
 node_of: Callable[[Any, int, str], Node | None] | None = None
 """Of a sight: a row of a node, with its standing, as a value."""
@@ -37,7 +40,7 @@ link_of: Callable[[Any, int], Link | None] | None = None
 
 
 def _load() -> None:
-    global link_of, links, node, node_of
+    global backlinks_to, link_of, links_from, node, node_of
     try:
         found: Any = import_module(BUILT)
     except ImportError:
@@ -58,7 +61,8 @@ def _load() -> None:
         (BEGINNING, OPEN),
         (SHIFT, journal._BLOCK, journal._CELL),
     )
-    node, links, node_of, link_of = found.node, found.links, found.node_of, found.link_of
+    node, node_of, link_of = found.node, found.node_of, found.link_of
+    links_from, backlinks_to = found.links_from, found.backlinks_to
 
 
 if os.environ.get("GRAPHSTORE_PURE", "0") in ("", "0"):
