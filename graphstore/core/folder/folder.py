@@ -18,7 +18,6 @@ import shutil
 import socket
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -40,7 +39,7 @@ from graphstore.core.journal.files import (
     sync_folder,
     write_all,
 )
-from graphstore.core.journal.journal import Journal
+from graphstore.core.journal.journal import Journal, Seal
 from graphstore.core.journal.line import GENESIS
 from graphstore.core.journal.positions import Position
 from graphstore.errors import DamageError, EngineError, InvalidError, LockedError, NotFoundError
@@ -75,6 +74,7 @@ class Folder:
         self._lock: int | None = None
         self._real = ""
         self._saved_at = -1
+        self._seals: list[Seal] = []  # what was known of the journal when it was opened
 
     def hold(self) -> None:
         """Become the only writer. Raises LockedError naming who is."""
@@ -364,15 +364,13 @@ class Folder:
             return None
         assert self.path is not None
         name = self.path / _INDEX
-        crc = None
-        if journal.holds(found.position):
-            with ThreadPoolExecutor(1) as aside:  # the checksum and the index use a core each
-                pending = aside.submit(journal.checksum, found.position)
-                index = found.index()
-                crc = pending.result()
-        if crc != found.journal_crc:
+        if not journal.holds(found.position) or not _same(
+            found.seals, journal.seals(found.position, found.seals)
+        ):
             notify(f"{name} does not belong to this journal: the index was read from the journal instead.")
             return None
+        index = found.index()
+        self._seals = found.seals
         journal.start_at(found.position, found.digest)
         return index
 
@@ -386,10 +384,13 @@ class Folder:
             journal.settle()  # the copy never knows more than what is on the disk
         except EngineError:
             return
-        index_file.write(
-            self.path / _INDEX, index, journal.end, journal.digest, journal.checksum(journal.end)
-        )
+        seals = journal.seals(journal.end, self._seals)
+        index_file.write(self.path / _INDEX, index, journal.end, journal.digest, seals)
         self._saved_at = index.transactions
+
+
+def _same(one: list[Seal], other: list[Seal]) -> bool:
+    return [(seal.size, seal.checksum) for seal in one] == [(seal.size, seal.checksum) for seal in other]
 
 
 class Reach(NamedTuple):

@@ -34,10 +34,11 @@ from graphstore.core.index.saved import (
 )
 from graphstore.core.journal.branch_records import BranchRecords
 from graphstore.core.journal.files import open_new, open_plain, write_all
+from graphstore.core.journal.journal import Seal
 from graphstore.core.journal.line import SCHEMA
 from graphstore.core.journal.positions import Position
 
-_MAGIC = b"graphstore index 10\n"
+_MAGIC = b"graphstore index 11\n"
 _ALIGNED = 8
 _MAP_FIXED = 0x10
 _NUMBERS = (
@@ -59,10 +60,10 @@ _PLAIN = ("last_tx", "transactions", "kinds", "promoted", "settings", "noted", "
 Blocks = dict[str, Any]  # name -> numbers or bytes
 
 
-def write(path: Path, index: Index, position: Position, digest: str, journal_crc: int) -> None:
+def write(path: Path, index: Index, position: Position, digest: str, seals: Sequence[Seal]) -> None:
     """Write the copy, atomically."""
     header: dict[str, Any] = {
-        "schema": SCHEMA, "byteorder": sys.byteorder, "position": list(position), "digest": digest, "journal_crc": journal_crc,
+        "schema": SCHEMA, "byteorder": sys.byteorder, "position": list(position), "digest": digest, "seals": [list(seal) for seal in seals],
         **{name: getattr(index, name) for name in _PLAIN},
         "strands": index.branch_records.saved(), "aliases": [[*alias, ver] for alias, ver in index.aliases.items()],
         "undone_by": list(index.undone_by.items()),
@@ -144,12 +145,12 @@ def _subjects(index: Index) -> tuple[array[int], Sequence[str]]:
 
 
 class Copy:
-    """A complete copy: its position in the journal, the digest there, the CRC of the journal before, and the index."""
+    """A complete copy: its position in the journal, the digest there, what the journal before it is, and the index."""
 
     def __init__(self, header: dict[str, Any], data: memoryview, changed: int) -> None:
         self.position = Position(*header["position"])
         self.digest: str = header["digest"]
-        self.journal_crc: int = header["journal_crc"]
+        self.seals = [Seal(*seal) for seal in header["seals"]]
         self.changed = changed  # when the file was written
         self.transactions: int = header["transactions"]
         self.last_tx: int = header["last_tx"]

@@ -19,10 +19,10 @@ import errno
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import IO, Any, NoReturn
+from typing import IO, Any, NamedTuple, NoReturn
 from zlib import crc32
 
 import orjson
@@ -71,6 +71,7 @@ _BLOCKS = 2_048  # so many of them, 64 MiB
 _CHUNK = 1 << 22
 _CELL = 5  # bodies that begin in the same 32 bytes are checked together
 _AROUND = 1 << 12  # bytes read around a body, in which most lines end
+_LATELY = 50_000_000  # nanoseconds: two writes so close may leave a file the same time
 _MORE = b'"more":true'  # in the head of every line of a transaction but the last
 
 
@@ -78,6 +79,14 @@ Ticket = int  # the number of the transaction appended last, counted since the j
 State = tuple[
     Position, str, tuple[int, int, int] | None, Ticket
 ]  # the end, the last digest, the last line (segment, offset, length), the number of the last transaction
+
+
+class Seal(NamedTuple):
+    """What the first bytes of a segment are: how many, when the file was written (nanoseconds; 0: that tells nothing), and a CRC of them."""
+
+    size: int
+    written: int
+    checksum: int
 
 
 class Journal:
@@ -197,7 +206,9 @@ class Journal:
         except FileNotFoundError:
             raise
         except OSError as error:
-            raise EngineError(f"cannot open {name}: {error.strerror}.") from error
+            raise EngineError(
+                f"cannot open {name}: {error.strerror}. Nothing is lost. Mend that, and open the store again."
+            ) from error
         return open(fd, "r+b" if self._writer else "rb", buffering=0)
 
     def segments(self) -> int:
@@ -393,17 +404,27 @@ class Journal:
             os.close(fd)
         sync_folder(self.path)
 
-    def checksum(self, upto: Position) -> int:
-        """A CRC of every byte before `upto`."""
-        total = 0
+    def seals(self, upto: Position, known: Sequence[Seal] = ()) -> list[Seal]:
+        """What the bytes before `upto` are, segment by segment. Those that `known` has are not read again where no file was written to since."""
+        found = []
         for segment in range(upto.segment + 1):
-            fd = self._file(segment).fileno()
-            left = upto.offset if segment == upto.segment else os.fstat(fd).st_size
-            at = 0
-            while left > 0 and (data := os.pread(fd, min(_CHUNK, left), at)):
-                total = crc32(data, total)
-                at += len(data)
-                left -= len(data)
+            file = os.fstat(self._file(segment).fileno())
+            size = upto.offset if segment == upto.segment else file.st_size
+            written = file.st_mtime_ns if size == file.st_size else 0
+            before = known[segment] if segment < len(known) else None
+            if before is not None and written and before[:2] == (size, written):
+                found.append(before)
+                continue
+            if time.time_ns() - written < _LATELY:  # what is written at once may leave this time as it is
+                written = 0
+            found.append(Seal(size, written, self._checksum(segment, size)))
+        return found
+
+    def _checksum(self, segment: int, size: int) -> int:
+        fd, total, at = self._file(segment).fileno(), 0, 0
+        while at < size and (data := os.pread(fd, min(_CHUNK, size - at), at)):
+            total = crc32(data, total)
+            at += len(data)
         return total
 
     def start_at(self, position: Position, digest: str) -> None:

@@ -125,7 +125,7 @@ def test_an_opening_of_harmed_files_lets_go(made, harm):
     segment = made / "journal" / "00000001.jsonl"
     whole, before = segment.read_bytes(), descriptors()
     if harm == "index":
-        (made / "index.bin").write_bytes(b"graphstore index 10\n" + bytes(100))
+        (made / "index.bin").write_bytes(b"graphstore index 11\n" + bytes(100))
     elif harm == "tables":
         (made / "graph.kuzu").unlink()
         (made / "graph.kuzu").mkdir()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from graphstore.core.folder.folder import Folder, differing
 from graphstore.core.index.columns import Columns
 from graphstore.core.index.index import Index
 from graphstore.core.journal.journal import Journal
+from graphstore.errors import DamageError
 from tests.conftest import Clock
 
 pytestmark = pytest.mark.in_process("looks at the saved index")
@@ -93,7 +96,7 @@ def test_an_index_saved_again_is_the_same_file(path: Path, tmp_path: Path) -> No
     for name in list(index.ids)[::3]:
         index.now_of[index.ids[name]], index.out.get(index.ids[name])
     for name, one in (("again", index), ("anew", replayed(path))):
-        index_file.write(tmp_path / name, one, copy.position, copy.digest, copy.journal_crc)
+        index_file.write(tmp_path / name, one, copy.position, copy.digest, copy.seals)
         assert (path / "index.bin").read_bytes() == (tmp_path / name).read_bytes()
     journal.close()
 
@@ -171,6 +174,64 @@ def test_loading_takes_as_many_steps_for_a_larger_store(path: Path, tmp_path: Pa
             if number:
                 store.link(f"n{number}", "derived_from", f"n{number - 1}")
     assert steps(larger) <= steps(path) < 2000
+
+
+def made_long_ago(path: Path) -> None:
+    """Give the journal an earlier time, and a saved index that knows it."""
+    (segment,) = (path / "journal").glob("*.jsonl")
+    os.utime(segment, (1_700_000_000, 1_700_000_000))
+    (path / "index.bin").unlink()
+    graphstore.open(path).close()
+
+
+def told_anew(store: GraphStore) -> bool:
+    return any("index.bin" in notice for notice in store.notices)
+
+
+def test_a_journal_that_nobody_wrote_to_is_not_read_again(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made_long_ago(path)
+    monkeypatch.setattr(Journal, "_checksum", None)
+    with graphstore.open(path) as store:
+        assert {"n": -7} == store.node("neu-ü7").content and not told_anew(store)
+
+
+@pytest.mark.parametrize("lately", [False, True])
+def test_a_byte_changed_anywhere_in_the_journal_is_noticed_at_opening(path: Path, lately: bool) -> None:
+    (segment,) = (path / "journal").glob("*.jsonl")
+    if not lately:
+        made_long_ago(path)
+    good = segment.read_bytes()
+    for at in range(100, len(good), len(good) // 7):
+        harmed = bytearray(good)
+        harmed[at] ^= 0x01
+        segment.write_bytes(harmed)
+        with pytest.raises(DamageError, match="line"):
+            graphstore.open(path)
+    segment.write_bytes(good)
+    with graphstore.open(path) as store:
+        assert not told_anew(store) and store.verify().ok
+
+
+def test_a_byte_that_went_bad_by_itself_is_noticed_when_it_is_read(path: Path) -> None:
+    """Nothing was written to the file, so its time is what it was."""
+    made_long_ago(path)
+    (segment,) = (path / "journal").glob("*.jsonl")
+    harmed = segment.read_bytes().replace(b'"n":-7}', b'"n":-8}', 1)
+    segment.write_bytes(harmed)
+    os.utime(segment, (1_700_000_000, 1_700_000_000))
+    with graphstore.open(path) as store:
+        assert {"n": -6} == store.node("neu-ü6").content
+        with pytest.raises(DamageError, match="does not match its hash"):
+            store.node("neu-ü7")
+        assert not store.verify().ok
+
+
+def test_a_copy_of_the_folder_opens_by_its_saved_index(path: Path, tmp_path: Path) -> None:
+    shutil.copytree(path, tmp_path / "copy.gs", copy_function=shutil.copyfile)
+    with graphstore.open(tmp_path / "copy.gs") as store:
+        assert isinstance(store._core.index.r_from, memoryview) and not told_anew(store)
 
 
 def test_reading_touches_little_and_copies_no_column(path: Path) -> None:
