@@ -125,6 +125,7 @@ class Columns:
         # entity -> (tx, from, to, operation that changed its content there)
         self.turns: dict[int, list[Gap]] = {}
         self.turned = _small()  # the entities of all of them, in the order they were recorded
+        self._shaken: Any = None  # what `shaken.py` keeps
         self.unread: set[int] = (
             set()
         )  # such operations of old journals, which may have changed other things only
@@ -402,10 +403,12 @@ class Columns:
 
     def falls(self, ent: int, tx: Instant) -> None:
         """Note that an entity may have fallen at `tx`, over some valid time, and so what rests on it may be shaken."""
+        if self._shaken is not None:
+            self._shaken.touched.add(ent)
         if self.fell.get(ent, OPEN) > tx:
             self.fell[ent] = tx
             if ent in self.based:
-                self._taint(self._dependants(ent), tx)
+                self._taint(self.dependants(ent), tx)
 
     def _rest(self, link: int, tx: Instant) -> None:
         """Note a row of a link: it supersedes its target, or makes one end rest on the other."""
@@ -425,10 +428,12 @@ class Columns:
             ent = todo.pop()
             if self.tainted.get(ent, OPEN) > tx:
                 self.tainted[ent] = tx
+                if self._shaken is not None:
+                    self._shaken.touched.add(ent)
                 if ent in self.based:
-                    todo += self._dependants(ent)
+                    todo += self.dependants(ent)
 
-    def _dependants(self, base: int) -> list[int]:
+    def dependants(self, base: int) -> list[int]:
         """What ever rested on an entity."""
         resting, kinds = self.resting, self.l_kind
         found = [

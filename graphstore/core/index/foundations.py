@@ -1,7 +1,7 @@
 """What rests on what: a thing that stands is shaky while something it rests on has fallen and nobody looked at it since.
 
-Nothing is marked when a thing falls. Each read follows the links that hold at its coordinate, so the answer is exact at every coordinate. What came
-before what is a matter of operations, never of transactions: how a world was grouped changes no answer.
+Nothing is marked when a thing falls. The links that hold at a coordinate are followed, so the answer is exact at every coordinate (`shaken.py` keeps those of
+now). What came before what is a matter of operations, never of transactions: how a world was grouped changes no answer.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ HALF = 0.5
 
 KEPT = 4
 """The number of coordinates whose results are cached."""
-_OF_EVENTS = frozenset({"derived_from"})  # the kinds by which an event rests on something
+OF_EVENTS = frozenset({"derived_from"})  # the kinds by which an event rests on something
 
 Path = tuple[Any, ...]  # a link row, and the path that goes on from there; () at its end
 
@@ -93,7 +93,7 @@ class Resting:
         done: set[tuple[int, bool]] = set()
         # the fourth keeps ways from being compared
         ways: list[tuple[int, int, bool, int, Any]] = [
-            (self._looked(ent), ent, bool(index.is_event[ent]), 0, (ent, None))
+            (self.looked(ent), ent, bool(index.is_event[ent]), 0, (ent, None))
         ]
         looks = pushed = 0
         found = False
@@ -114,10 +114,10 @@ class Resting:
                 ) and not (self._replaces_on(way, base) and not self._reaches(ent, base)):
                     found = True
                     break
-                if tainted and "shaky" in counts and self._standing(base) == "stands":
+                if tainted and "shaky" in counts and self.standing(base) == "stands":
                     if self._shaky.get(base) is False:
                         continue  # what shakes a thing by way of another shakes that too
-                    beyond = max(looked, self._looked(base))
+                    beyond = max(looked, self.looked(base))
                     pushed += 1
                     over = eventful or bool(index.is_event[base])
                     heappush(ways, (beyond, base, over, pushed, (base, way)))
@@ -191,7 +191,7 @@ class Resting:
                 if ent in seen:
                     continue
                 if not self._shakes(fallen, ent):
-                    if self._standing(ent) == "stands":
+                    if self.standing(ent) == "stands":
                         passed.add(ent)
                     continue
                 seen.add(ent)
@@ -236,7 +236,7 @@ class Resting:
 
     def _shakes(self, fallen: _Fallen, ent: int) -> bool:
         """Whether a fall at the end of a way shakes a thing on it."""
-        if self._standing(ent) != "stands" or self._looked(ent) >= fallen.fall.op:
+        if self.standing(ent) != "stands" or self.looked(ent) >= fallen.fall.op:
             return False
         if fallen.fall.word == "ended" and self.index.is_event[ent]:
             return False  # what happened, happened
@@ -258,7 +258,7 @@ class Resting:
         index = self.index
         event = bool(index.is_event[ent])
         for base, row in self._beside(index.out.get(ent, ()), index.l_tgt, upholds=False):
-            if (not event or index.l_kind[index.k_link[row]] in _OF_EVENTS) and not self._replaces(ent, base):
+            if (not event or index.l_kind[index.k_link[row]] in OF_EVENTS) and not self._replaces(ent, base):
                 yield base, row
         if not event:
             for base, row in self._beside(index.into.get(ent, ()), index.l_src, upholds=True):
@@ -269,7 +269,7 @@ class Resting:
         """What rests on an entity here, and the link rows that record it."""
         index = self.index
         for ent, row in self._beside(index.into.get(base, ()), index.l_src, upholds=False):
-            rests = not index.is_event[ent] or index.l_kind[index.k_link[row]] in _OF_EVENTS
+            rests = not index.is_event[ent] or index.l_kind[index.k_link[row]] in OF_EVENTS
             if rests and not self._replaces(ent, base):
                 yield ent, row
         for ent, row in self._beside(index.out.get(base, ()), index.l_tgt, upholds=True):
@@ -282,11 +282,7 @@ class Resting:
         index, falling = self.index, self._falling
         for link in links:
             kind = index.l_kind[link]
-            if (
-                kind in falling
-                and (kind in UPHOLDING) == upholds
-                and not (upholds and _confirms(index, link))
-            ):
+            if kind in falling and (kind in UPHOLDING) == upholds and not (upholds and confirms(index, link)):
                 row = index.find_link(link, self.valid, self.tx)
                 if row >= 0:
                     yield far[link], row
@@ -323,9 +319,11 @@ class Resting:
         """What became of a foundation here, as far as it counts for one link to it."""
         found = self._own.get(base)
         if found is None:
-            found = self._own[base] = self._became(base)
-        if not found:
-            return found
+            found = self._own[base] = self.became(base)
+        return self.counted(base, row, found) if found else found
+
+    def counted(self, base: int, row: int, found: list[Fall]) -> list[Fall]:
+        """What became of a thing here, as far as it counts for a link to it."""
         index = self.index
         if found[0].word == "revised":
             told = self._told_first(index.k_link[row], self.valid)
@@ -340,11 +338,11 @@ class Resting:
     def _retraction(self, op: int) -> Fall:
         return Fall(op, "corrected" if self.index.o_verb[op] == "correct" else "retracted")
 
-    def _became(self, ent: int) -> list[Fall]:
+    def became(self, ent: int) -> list[Fall]:
         """What became of a thing here, the same for all links: its revisions, or its fall; a first one without an operation stands for that
         retraction which a link overlaps."""
         index, valid = self.index, self.valid
-        standing = self._standing(ent)
+        standing = self.standing(ent)
         if standing == "stands":
             if ent not in index.turns:
                 return []
@@ -373,7 +371,7 @@ class Resting:
             return [Fall(max(min(superseding), here), "superseded")]
         if here >= 0:
             return [Fall(here, "ended")]
-        if self._standing(ent) == "not_yet":
+        if self.standing(ent) == "not_yet":
             return []
         first = min((index.v_op[ver] for ver in index.versions_of[ent] if index.v_op[ver] >= 0), default=-1)
         return [Fall(first, "ended")] if first >= 0 and index.o_tx[first] <= tx else []
@@ -401,7 +399,7 @@ class Resting:
         length = self.index.v_len[ver]
         return orjson.loads(self._raw(self.index.v_pos[ver], length))["content"] if length else None
 
-    def _standing(self, ent: int) -> str:
+    def standing(self, ent: int) -> str:
         """The standing of an entity for what rests on it: what is forgotten later stands as here, an evicted event as before."""
         found = self._standings.get(ent)
         if found is None:
@@ -443,7 +441,7 @@ class Resting:
             if index.find_link(link, self.valid, tx) >= 0:
                 yield self._told_first(link)
 
-    def _looked(self, ent: int) -> int:
+    def looked(self, ent: int) -> int:
         """The last operation by which somebody looked at a standing thing: a confirmation, or a later description that holds here; -1: none."""
         index = self.index
         looked = -1
@@ -481,7 +479,7 @@ def _is_fall(index: Index, op: int, ent: int) -> bool:
     return index.o_verb[op] == "erase" or not index.is_event[ent]
 
 
-def _confirms(index: Index, link: int) -> bool:
+def confirms(index: Index, link: int) -> bool:
     """Whether a link comes from a confirmation: it is no foundation."""
     source = index.l_src[link]
     return bool(index.is_event[source]) and index.kind[source] == CONFIRMATION

@@ -38,6 +38,12 @@ class Index(Columns):
         """Whether an open transaction has changed something."""
         return self._committed is not None and self._committed != self.lengths()
 
+    @property
+    def open_since(self) -> Instant | None:
+        """The tx of the open transaction, None before its first operation."""
+        mark = self._committed
+        return self.o_tx[mark.ops] if mark is not None and len(self.o_tx) > mark.ops else None
+
     def begin(self) -> Mark:
         """Begin pending changes, until `keep` or `undo`."""
         self.own()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right, insort
+from collections.abc import Callable
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -13,11 +14,12 @@ from graphstore.core.journal.line import FORGETTING
 from graphstore.values.period import OPEN, Instant, instant
 
 C = TypeVar("C", bound=Columns)
-_OWN = {
+_OWN: dict[str, Callable[[], Any]] = {
     "_blocks": dict,
     "_runs": dict,
     "_said": dict,
     "_sorted": list,
+    "_shaken": lambda: None,
 }  # caches that each index makes for itself
 
 

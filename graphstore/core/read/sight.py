@@ -14,6 +14,7 @@ import orjson
 from graphstore.core.index.foundations import Path, Resting, ShakyEntity, resting_at, within_reach
 from graphstore.core.index.index import Index
 from graphstore.core.index.occurrences import look_for_prints, tombstone
+from graphstore.core.index.shaken import NOT_KEPT, look
 from graphstore.core.journal.line import FORGETTING
 from graphstore.core.read import kernel, snapshots
 from graphstore.core.read.rows import Periods, Rows, Side
@@ -40,6 +41,7 @@ _REF = re.compile(r"(.+)-v([1-9][0-9]*)\Z", re.DOTALL)
 _VERSION = re.compile(r"(.+?)(-v[1-9][0-9]*(?:@.+)?)?\Z", re.DOTALL)
 _NOTHING: Json = {}
 _MEMOS = 32
+_BRIEFLY = 0.002  # seconds to wait for a lock without which an answer takes longer
 
 
 @dataclass
@@ -249,9 +251,18 @@ class Sight(Rows):
     def upright(self, ent: int) -> str:
         """The standing of an entity that has not fallen: `stands`, or `shaky` because of what it rests on."""
         index = self.index
-        if ent in index.rests and within_reach(index, ent, self.tx) and self.resting.is_shaky(ent):
-            return "shaky"
-        return "stands"
+        if ent not in index.rests or not within_reach(index, ent, self.tx):
+            return "stands"
+        kept = index._shaken
+        says = NOT_KEPT if kept is None else kept.says(ent, self.valid, self.tx)
+        if says == NOT_KEPT and self.core.lock.acquire(timeout=_BRIEFLY):
+            try:
+                says = look(index, self.core.raw, ent).says(ent, self.valid, self.tx)
+            finally:
+                self.core.lock.release()
+        if says < 0:
+            return "shaky" if self.resting.is_shaky(ent) else "stands"
+        return "shaky" if says else "stands"
 
     @property
     def resting(self) -> Resting:

@@ -1,0 +1,456 @@
+"""When things are shaky, as is known now: kept as spans of valid time, so that a read does not follow what rests on what.
+
+Of each thing that was asked for, and of what it rests on, the spans are kept in which a fall reaches it that nobody has looked at since. They are made
+from the links and rows believed now, by the rules of `Resting`, which stays the judge where the spans leave a doubt. A write drops those of what it
+touches and of what rests on that, at the next read. They hold at every tx from the last change on that they were made from.
+
+Spans are made, and dropped, while the store's lock is held; to look at them needs none.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from heapq import heappop, heappush
+from itertools import pairwise
+from typing import NamedTuple
+
+from graphstore.core.index.columns import DESCRIBING, UNDO, UPHOLDING
+from graphstore.core.index.foundations import OF_EVENTS, Fall, Raw, Resting, confirms
+from graphstore.core.index.index import Index
+from graphstore.values.period import OPEN, Instant, Period
+
+# valid from, to; the last fall that reaches a thing there: surely, and at most, as operations; what fell, and whether it ended
+Span = tuple[Instant, Instant, int, int, int, bool]
+Ground = tuple[int, int, frozenset[str]]  # what a thing rests on, the link row, and the falls that count
+Own = tuple[
+    Instant, list[tuple[Instant, Instant, list[Fall]]] | None
+]  # since when it is right, and spans; None: too many
+
+FEW = 1000
+"""So many spans are kept of a thing; where there are more, those beside each other become one that leaves more open."""
+DEEP = 200
+"""Of a thing with more rows, or links of supersession, no spans are made: the judge is asked."""
+AHEAD = 128
+"""At most so many things that nobody asked for are looked at beside one that was."""
+YES, NO, ASK_JUDGE, NOT_KEPT = 1, 0, -1, -2
+BEFORE = -(1 << 62)  # before every instant
+AFTER = OPEN
+_SEVERAL = -2
+_REPLACING = frozenset({"supersedes", "corrects"})
+
+
+class Spans(NamedTuple):
+    """Where falls reach a thing; right at every tx from `since` on."""
+
+    since: Instant
+    starts: list[Instant]
+    spans: list[Span]
+
+
+class Shaken:
+    """The spans of an index as it was committed last. `touched`: what changed since without a row of its own."""
+
+    def __init__(self, index: Index, raw: Raw) -> None:
+        self.touched: set[int] = set()
+        self._index, self._raw = index, raw
+        self._kept: dict[int, Spans] = {}
+        self._own: dict[int, Own] = {}
+        self._mark = index.mark()
+        self._kinds = len(index.kinds)
+        self._stamp = (index.transactions, index.last_tx)
+        self._ahead = list(index.rests)  # what to make spans of beside those asked for, from the end
+        self._step = 1
+
+    def says(self, ent: int, valid: Instant, tx: Instant) -> int:
+        """Whether an entity that stands at (valid, tx) is shaky: YES, NO, ASK_JUDGE, or NOT_KEPT. It needs no lock: what is kept stays right for the tx
+        of who reads, whatever is written meanwhile."""
+        index = self._index
+        if tx > self._stamp[1]:
+            if self._stamp != (index.transactions, index.last_tx):
+                return NOT_KEPT
+            begun = index.open_since
+            if begun is not None and tx >= begun:
+                return ASK_JUDGE  # who writes reads what is not committed
+        found = self._kept.get(ent)
+        if found is None:
+            return NOT_KEPT
+        if tx < found.since:
+            return ASK_JUDGE
+        at = bisect_right(found.starts, valid) - 1
+        if at < 0:
+            return NO
+        _, stop, least, most, _, _ = found.spans[at]
+        if valid >= stop:
+            return NO
+        return YES if least >= 0 else ASK_JUDGE if most >= 0 else NO
+
+    def look(self, ent: int) -> None:
+        """Keep the spans of a thing; and of others, twice as many each time, so that few reads find none. Not beside an open transaction."""
+        index = self._index
+        self._follow()
+        if index.pending or ent in self._kept:
+            return
+        self._make(ent)
+        for one in self._ahead[-self._step :]:
+            if one in index.tainted and one not in self._kept and one < len(index.names):
+                self._make(one)
+        del self._ahead[-self._step :]
+        self._step = min(2 * self._step, AHEAD)
+
+    # ------------------------------------------------------------------ what a write changes
+
+    def _follow(self) -> None:
+        """Drop what the commits since may have changed."""
+        index, mark = self._index, self._mark
+        stamp = (index.transactions, index.last_tx)
+        if self._stamp == stamp:
+            return
+        now = index.mark()
+        touched, self.touched = self.touched, set()
+        if len(index.kinds) != self._kinds or UNDO in index.o_verb[mark.ops : now.ops]:
+            self._forget_all()
+        elif self._kept or self._own:
+            touched.update(index.r_ent[mark.rows : now.rows])
+            touched.update(index.r_ent[row] for row in index.closings[mark.closings : now.closings])
+            links = set(index.k_link[mark.link_rows : now.link_rows])
+            links.update(
+                index.k_link[row] for row in index.link_closings[mark.link_closings : now.link_closings]
+            )
+            for subject in index.o_subject[mark.ops : now.ops]:
+                if subject in index.ids:
+                    touched.add(index.ids[subject])
+                elif subject in index.link_ids:
+                    links.add(index.link_ids[subject])
+            touched.update(self._ends(links))
+            if len(touched) > len(self._kept):
+                self._forget_all()
+            else:
+                self._drop(touched)
+        self._kinds, self._mark, self._stamp = (
+            len(index.kinds),
+            now,
+            stamp,
+        )  # the stamp last: others look at it
+
+    def _ends(self, links: set[int]) -> Iterator[int]:
+        """What rests on something by one of the links, or replaces something or is replaced."""
+        index, resting = self._index, self._index.resting
+        for link in links:
+            kind = index.l_kind[link]
+            if kind in resting:
+                yield (index.l_tgt if kind in UPHOLDING else index.l_src)[link]
+            elif kind in _REPLACING:
+                yield index.l_src[link]
+                yield index.l_tgt[link]
+
+    def _forget_all(self) -> None:
+        self._kept, self._own = {}, {}
+        self._ahead, self._step = list(self._index.rests), 1
+
+    def _drop(self, touched: set[int]) -> None:
+        """Drop the spans of things, and of what rests on them as far as there are any."""
+        index, kept = self._index, self._kept
+        dropped = list(touched)
+        for ent in dropped:
+            self._own.pop(ent, None)
+            kept.pop(ent, None)
+        for ent in dropped:
+            if ent in index.based:
+                dropped += [one for one in index.dependants(ent) if kept.pop(one, None) is not None]
+        self._ahead += dropped
+        self._step = 1
+
+    # ------------------------------------------------------------------ making spans
+
+    def _make(self, ent: int) -> Spans:
+        """The spans of a thing, made with those of what it rests on; kept when all are made."""
+        index, kept = self._index, self._kept
+        fresh: dict[int, Spans] = {}
+        way: list[tuple[int, list[Ground], int, Iterator[Ground]]] = []
+        open_still: set[int] = set()
+
+        def enter(one: int) -> None:
+            grounds, since = self._grounds(one)
+            open_still.add(one)
+            way.append((one, grounds, since, iter(grounds)))
+
+        enter(ent)
+        while way:
+            one, grounds, since, left = way[-1]
+            for base, _, counts in left:
+                if (
+                    "shaky" in counts
+                    and base in index.tainted
+                    and base not in kept
+                    and base not in fresh
+                    and base not in open_still
+                ):
+                    enter(base)
+                    break
+            else:
+                fresh[one] = self._spans(one, grounds, since, fresh)
+                open_still.discard(one)
+                way.pop()
+        kept.update(fresh)
+        return fresh[ent]
+
+    def _grounds(self, ent: int) -> tuple[list[Ground], Instant]:
+        """What a thing rests on by links believed now, as far as it may have fallen; and when any link of that sort changed last."""
+        index, falling = self._index, self._index.resting
+        event = index.is_event[ent]
+        found: list[Ground] = []
+        since = 0
+        for links, ends, upholds in (
+            (index.out.get(ent, ()), index.l_tgt, False),
+            (index.into.get(ent, ()) if not event else (), index.l_src, True),
+        ):
+            for link in links:
+                kind = index.l_kind[link]
+                if kind in _REPLACING:
+                    since = max(since, self._link_changed(link))
+                if kind not in falling or (kind in UPHOLDING) != upholds:
+                    continue
+                base = ends[link]
+                if (event and kind not in OF_EVENTS) or (upholds and confirms(index, link)):
+                    continue
+                since = max(since, self._link_changed(link))
+                if base not in index.tainted and base not in index.fell:
+                    continue
+                if not self._replaces(ent, base):
+                    rows = index.rows_of_link[link]
+                    found += [(base, row, falling[kind]) for row in rows if index.k_end[row] >= OPEN]
+        return found, since
+
+    def _link_changed(self, link: int) -> Instant:
+        index = self._index
+        rows = index.rows_of_link[link]
+        if len(rows) == 1:
+            end = index.k_end[rows[0]]
+            return end if end < OPEN else index.k_tx[rows[0]]
+        ends = (index.k_end[row] for row in rows)
+        return max((*(index.k_tx[row] for row in rows), *(end for end in ends if end < OPEN)), default=0)
+
+    def _replaces(self, ent: int, other: int) -> bool:
+        """Whether a thing supersedes or corrects another, as is believed now."""
+        index = self._index
+        if other not in index.successors and other not in index.corrected:
+            return False
+        return any(
+            index.l_src[link] == ent and index.believed_link(link, index.last_tx)
+            for side in (index.successors, index.corrected)
+            for link in side.get(other, ())
+        )
+
+    def _spans(self, ent: int, grounds: list[Ground], since: Instant, fresh: dict[int, Spans]) -> Spans:
+        """The spans of a thing from what it rests on; what is on the way here itself leaves all open."""
+        index = self._index
+        if len(index.now_of[ent]) > DEEP:
+            return Spans(0, [BEFORE], [(BEFORE, AFTER, -1, AFTER, _SEVERAL, True)])
+        event = bool(index.is_event[ent])
+        upright, changed = self._upright(ent)
+        since = max(since, changed)
+        replaced = {
+            index.l_tgt[link]
+            for link in (index.out.get(ent, ()) if grounds else ())
+            if index.l_kind[link] in _REPLACING and index.believed_link(link, index.last_tx)
+        }
+        found: list[Span] = []
+        for base, row, counts in grounds:
+            start, stop = index.k_from[row], index.k_to[row]
+            if base in index.fell:
+                changed, own = self._own_falls(base)
+                since = max(since, changed)
+                if own is None:
+                    found.append((start, stop, -1, AFTER, _SEVERAL, True))
+                for begins, ends, falls in own or ():
+                    if begins < stop and start < ends:
+                        part = max(begins, start), min(ends, stop)
+                        found += self._counted(ent, base, row, counts, part, falls)
+            if "shaky" in counts and base in index.tainted:
+                below = self._kept.get(base) or fresh.get(base)
+                if below is None:  # they rest on each other
+                    found.append((start, stop, -1, AFTER, _SEVERAL, True))
+                    continue
+                since = max(since, below.since)
+                for begins, ends, least, most, root, ended in below.spans:
+                    if begins < stop and start < ends:
+                        if (ended and event) or (replaced and (root in replaced or root == _SEVERAL)):
+                            least = -1
+                        found.append((max(begins, start), min(ends, stop), least, most, root, ended))
+        spans = _over(found, upright) if found else []
+        return Spans(since, [span[0] for span in spans], spans)
+
+    def _counted(
+        self, ent: int, base: int, row: int, counts: frozenset[str], part: Period, falls: list[Fall]
+    ) -> Iterator[Span]:
+        """The spans over which falls of a foundation reach what rests on it by a row of a link."""
+        event = self._index.is_event[ent]
+        revised = falls[0].word == "revised"
+        for start, stop in self._alike(row, part) if revised else (part,):
+            last: Fall | None = None
+            for fall in self._at(start).counted(base, row, falls) if revised or falls[0].op < 0 else falls:
+                if fall.word in counts and not (event and fall.word == "ended") and (not last or fall > last):
+                    last = fall
+            if last is not None:
+                yield start, stop, last.op, last.op, base, last.word == "ended"
+
+    def _alike(self, row: int, part: Period) -> Iterable[Period]:
+        """The parts of a period over each of which the link of a row was recorded first by one operation."""
+        index, link = self._index, self._index.k_link[row]
+        rows, ghosts = index.rows_of_link[link], index.link_ghosts.get(link, ())
+        if len(rows) == 1 and not ghosts:
+            return (part,)
+        edges = {edge for one in rows for edge in (index.k_from[one], index.k_to[one])}
+        edges.update(edge for _, start, stop, _ in ghosts for edge in (start, stop))
+        return pairwise(sorted({*part, *(edge for edge in edges if part[0] < edge < part[1])}))
+
+    def _own_falls(self, base: int) -> Own:
+        """What became of a thing, by spans of valid time, whatever rests on it."""
+        found = self._own.get(base)
+        if found is None:
+            index = self._index
+            if len(index.rows_of[base]) > DEEP or len(index.successors.get(base, ())) > DEEP:
+                found = 0, None
+            else:
+                cuts, since = self._cuts(base)
+                found = since, list(self._fallen(base, cuts))
+            self._own[base] = found
+        return found
+
+    def _fallen(self, base: int, cuts: list[Instant]) -> Iterator[tuple[Instant, Instant, list[Fall]]]:
+        """What became of a thing between each two instants at which that may change."""
+        index = self._index
+        plain = not (index.is_event[base] or base in index.gone or index.undone_by or index.unread)
+        turns = index.turns.get(base, ())
+        rows = [(index.r_from[row], index.r_to[row]) for row in index.now_of[base]] if plain else []
+        at = 0
+        for start, stop in pairwise(cuts):
+            while at < len(rows) and rows[at][1] <= start:
+                at += 1
+            if at < len(rows) and rows[at][0] <= start:
+                falls = [Fall(turn[3], "revised") for turn in turns if turn[1] <= start < turn[2]]
+            elif rows and start == BEFORE:
+                continue  # it begins later
+            else:
+                falls = self._at(start if start > BEFORE else stop - 1).became(base)
+            if falls:
+                yield start, stop, falls
+
+    def _at(self, valid: Instant) -> Resting:
+        """The judge at an instant, as is known now."""
+        return Resting(self._index, valid, self._index.last_tx, self._raw)
+
+    def _cuts(self, ent: int) -> tuple[list[Instant], Instant]:
+        """Where the standing of a thing may change in valid time, and when it changed last."""
+        index = self._index
+        rows = index.rows_of[ent]
+        cuts, since = {BEFORE, AFTER}, index.changed[ent]
+        cuts.update(map(index.r_from.__getitem__, rows))
+        cuts.update(map(index.r_to.__getitem__, rows))
+        for side in (index.gaps, index.turns):
+            for at, start, stop, _ in side.get(ent, ()):
+                since = max(since, at)
+                cuts.add(start)
+                cuts.add(stop)
+        for link in index.successors.get(ent, ()):
+            since = max(since, self._link_changed(link))
+            for row in index.rows_of_link[link]:
+                cuts.add(index.k_from[row])
+                cuts.add(index.k_to[row])
+        return sorted(cuts), max(since, self._undone(), self._forgotten(ent))
+
+    def _upright(self, ent: int) -> tuple[list[tuple[Instant, Instant, int]], Instant]:
+        """The periods over which a thing stands, each with the operation that looked at it last; and when that changed last."""
+        index = self._index
+        if index.is_event[ent]:
+            cuts, since = self._cuts(ent)
+            there = [(start, stop, self._at(start)) for start, stop in pairwise(cuts[1:])]
+            return [
+                (start, stop, at.looked(ent)) for start, stop, at in there if at.standing(ent) == "stands"
+            ], max(since, self._confirmed(ent)[1])
+        since = max(index.changed[ent], self._undone(), self._forgotten(ent))
+        if ent in index.gone:
+            return [], since
+        confirmed, at = self._confirmed(ent)
+        found = []
+        for row in index.now_of[ent]:
+            said = index.v_op[index.r_ver[row]]
+            looked = said if said >= 0 and index.o_verb[said] in DESCRIBING else -1
+            found.append((index.r_from[row], index.r_to[row], max(looked, confirmed)))
+        return found, max(since, at)
+
+    def _confirmed(self, ent: int) -> tuple[int, Instant]:
+        """The last confirmation of a thing, and when any was recorded last."""
+        index = self._index
+        every = index.confirmed.get(index.names[ent], ())
+        if not every:
+            return -1, 0
+        counting = index.confirmations(ent, index.last_tx)
+        return (counting[-1] if counting else -1), index.o_tx[every[-1]]
+
+    def _undone(self) -> Instant:
+        """When anything was undone last."""
+        index = self._index
+        return max((index.o_tx[ops[-1]] for ops in index.undone_by.values()), default=0)
+
+    def _forgotten(self, ent: int) -> Instant:
+        """When a thing was forgotten last."""
+        op = self._index.gone.get(ent, -1)
+        return self._index.o_tx[op] if op >= 0 else 0
+
+
+def _over(found: list[Span], upright: list[tuple[Instant, Instant, int]]) -> list[Span]:
+    """The last falls that reach a thing over each span in which it stands, of those that nobody has looked at since."""
+    found.sort()
+    cuts = sorted({edge for span in (*found, *upright) for edge in span[:2]})
+    least: list[tuple[int, Instant, int, bool]] = []  # heaps, the last fall first
+    most: list[tuple[int, Instant]] = []
+    spans: list[Span] = []
+    come = at = 0
+    for start, stop in pairwise(cuts):
+        while come < len(found) and found[come][0] <= start:
+            _, end, surely, perhaps, root, ended = found[come]
+            if surely >= 0:
+                heappush(least, (-surely, end, root, ended))
+            heappush(most, (-perhaps, end))
+            come += 1
+        while at < len(upright) and upright[at][1] <= start:
+            at += 1
+        if at == len(upright):
+            break
+        while least and least[0][1] <= start:
+            heappop(least)
+        while most and most[0][1] <= start:
+            heappop(most)
+        if not most or upright[at][0] > start:
+            continue
+        looked = upright[at][2]
+        if -most[0][0] <= looked:
+            continue
+        here = (-least[0][0], *least[0][2:]) if least and -least[0][0] > looked else (-1, _SEVERAL, False)
+        span = (start, stop, here[0], -most[0][0], here[1], here[2])
+        if spans and spans[-1][1] == start and spans[-1][2:] == span[2:]:
+            span = (spans.pop()[0], *span[1:])
+        spans.append(span)
+    return spans if len(spans) <= FEW else _coarser(spans)
+
+
+def _coarser(spans: list[Span]) -> list[Span]:
+    """Spans that touch as one: where a fall reaches surely all over, and where that is open."""
+    found: list[Span] = []
+    for start, stop, least, most, root, ended in spans:
+        if found and found[-1][1] == start and (found[-1][2] >= 0) == (least >= 0):
+            since, _, low, high, *_ = found.pop()
+            start, least, most, root, ended = since, min(low, least), max(high, most), _SEVERAL, True
+        found.append((start, stop, least, most, root, ended))
+    return found
+
+
+def look(index: Index, raw: Raw, ent: int) -> Shaken:
+    """The spans kept of an index, those of an entity too where they can be made. The store's lock is held."""
+    found: Shaken | None = index._shaken
+    if found is None:
+        found = index._shaken = Shaken(index, raw)
+    found.look(ent)
+    return found

@@ -1,0 +1,137 @@
+"""The spans in which things are shaky are what the judge says who follows what rests on what, at every coordinate and after every write."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import pytest
+
+import graphstore
+from graphstore import GraphStore
+from graphstore.core.index.foundations import Resting
+from graphstore.core.index.shaken import NO, YES, look
+from graphstore.errors import GraphStoreError
+from tests.conftest import Clock
+
+pytestmark = pytest.mark.in_process("spans are compared inside the index")
+
+THINGS, DAYS = 12, 40
+KINDS = ("derived_from", "derived_from", "derived_from", "supports", "caused_by", "leans_on", "reference")
+
+
+class Story:
+    """Random verbs on few things, so that all rest on one another, fall, are looked at and given back."""
+
+    def __init__(self, store: GraphStore, clock: Clock, seed: int) -> None:
+        self.store, self.clock, self.chance = store, clock, random.Random(seed)
+        self.made = 0
+        store.define_kind("leans_on", rests=("retracted", "superseded", "shaky"))
+        self.ids: list[str] = []
+        for _ in range(THINGS):
+            self.add()
+
+    def day(self) -> str:
+        day = self.chance.randrange(1, DAYS)
+        return f"2026-0{1 + day // 28}-{1 + day % 28:02}"
+
+    def add(self, **said: object) -> str:
+        id = f"t{self.made}"
+        self.made += 1
+        if not said and self.chance.random() < 0.2:
+            self.store.record_event("error", id, id=id, occurred_at=self.day())
+        else:
+            since = self.day()
+            self.store.add_node("fact", {"n": self.made}, id=id, valid_from=since, **said)  # type: ignore[arg-type]
+        self.ids.append(id)
+        return id
+
+    def some(self) -> str:
+        return self.chance.choice(self.ids)
+
+    def link(self) -> None:
+        until = {"valid_to": "2026-03-20"} if self.chance.random() < 0.2 else {}
+        since = {"valid_from": self.day()} if self.chance.random() < 0.6 else {}
+        self.store.link(self.some(), self.chance.choice(KINDS), self.some(), **since, **until)  # type: ignore[arg-type]
+
+    def revise(self) -> None:
+        since = {"valid_from": self.day()} if self.chance.random() < 0.6 else {}
+        content = {"n": self.chance.randrange(3)}
+        self.store.revise(self.some(), content, minor=self.chance.random() < 0.3, **since)  # type: ignore[arg-type]
+
+    def turn(self) -> None:
+        """One verb; what the store refuses is none."""
+        store, chance = self.store, self.chance
+        since = {"valid_from": self.day()} if chance.random() < 0.6 else {}
+        verb = chance.choice(
+            (
+                self.link, self.link, self.link, self.link, self.link, self.revise, self.revise, self.add,
+                lambda: store.retract(self.some(), reason="wrong", **since),  # type: ignore[arg-type]
+                lambda: store.end(self.some(), at=self.day()),
+                lambda: store.supersede(self.some(), by=self.some(), **since),  # type: ignore[arg-type]
+                lambda: self.add(supersedes=self.some()), lambda: self.add(corrects=self.some()),
+                lambda: self.add(derived_from=self.some()),
+                lambda: store.confirm(self.some(), reason="seen"), lambda: store.confirm(self.some(), reason="seen"),
+                self.unlink, self.undo, self.forget,
+            )
+        )  # fmt: skip
+        self.clock.move(hours=chance.choice((0, 1, 30)))
+        try:
+            if chance.random() < 0.2:
+                with store.transaction():
+                    verb()
+                    verb()
+                    if chance.random() < 0.2:
+                        raise GraphStoreError("no")
+            else:
+                verb()
+        except GraphStoreError:
+            pass
+
+    def unlink(self) -> None:
+        links = [link for id in self.ids for link in self.store.links_from(id)]
+        if links:
+            self.store.unlink(self.chance.choice(links).id, reason="no")
+
+    def undo(self) -> None:
+        if self.chance.random() < 0.4:
+            self.store.undo(self.store.changes()[-1], reason="no")
+
+    def forget(self) -> None:
+        if self.chance.random() < 0.2:
+            if self.chance.random() < 0.5:
+                self.store.erase(self.some(), reason="private")
+            else:
+                self.store.evict(ids=[self.some()])
+
+
+def compared(store: GraphStore, chance: random.Random) -> Counter[str]:
+    """How often the spans and the judge were asked for the same. Asserts that they agree where the spans say anything."""
+    core = store._core
+    index = core.index
+    edges = {edge for column in (index.r_from, index.r_to, index.k_from, index.k_to) for edge in column}
+    edges |= {edge + 1 for edge in edges} | {edge - 1 for edge in edges}
+    found: Counter[str] = Counter()
+    for ent in (ent for ent in sorted(index.rests) if ent < len(index.names)):
+        for valid in chance.sample(sorted(edges), min(12, len(edges))):
+            tx = index.last_tx if chance.random() < 0.7 else chance.choice(index.t_tx)
+            if index.born[ent] > tx or index.standing(ent, valid, tx) != "stands":
+                continue
+            says = {YES: True, NO: False}.get(look(index, core.raw, ent).says(ent, valid, tx))
+            judged = Resting(index, valid, tx, core.raw)._is_shaken(ent)
+            assert says is None or says == judged, (index.names[ent], valid, tx, says, judged)
+            found["open" if says is None else "shaky" if says else "stands"] += tx == index.last_tx
+    return found
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_what_is_kept_is_what_the_judge_says(seed: int) -> None:
+    clock, found = Clock("2026-02-01"), Counter[str]()
+    chance = random.Random(seed)
+    with graphstore.open(":memory:", clock=clock) as store:
+        story = Story(store, clock, seed)
+        for turn in range(120):
+            story.turn()
+            if turn % 5 == 4 or chance.random() < 0.2:
+                found += compared(store, chance)
+    assert found["shaky"] and found["stands"]
