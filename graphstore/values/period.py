@@ -5,6 +5,7 @@ Outside, an instant is an aware `datetime` and an open end is `None`; inside it 
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
@@ -164,3 +165,24 @@ def coalesce(periods: Iterable[Period]) -> list[Period]:
         else:
             merged.append((start, stop))
     return merged
+
+
+class Union:
+    """Periods that are added one after another, as one set of instants."""
+
+    def __init__(self) -> None:
+        self._starts: list[Instant] = []
+        self._stops: list[Instant] = []
+
+    def add(self, added: Period) -> None:
+        """Add the instants of a period."""
+        start, stop = added
+        first, last = bisect_left(self._stops, start), bisect_right(self._starts, stop)
+        if first < last:
+            start, stop = min(start, self._starts[first]), max(stop, self._stops[last - 1])
+        self._starts[first:last], self._stops[first:last] = [start], [stop]
+
+    def overlaps(self, asked: Period) -> bool:
+        """Whether any instant of a period was added."""
+        at = bisect_right(self._stops, asked[0])
+        return at < len(self._starts) and self._starts[at] < asked[1]

@@ -167,10 +167,12 @@ class Vocabulary:
         self._inverse = {
             kind.inverse: kind.name for kind in (*KINDS.values(), *defined) if not kind.symmetric
         }
+        self.causal = frozenset(kind.name for kind in self.kinds.values() if kind.causal)
 
     def add(self, kind: Kind) -> None:
         """Make `kind` known, or replace its earlier definition."""
         self.kinds[kind.name] = kind
+        self.causal = frozenset(each.name for each in self.kinds.values() if each.causal)
         if not kind.symmetric:
             self._inverse[kind.inverse] = kind.name
 

@@ -17,7 +17,8 @@ from bisect import bisect_right, insort
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from graphstore.core.index.hulls import Blocks, Runs
+from graphstore.core.index.hulls import Blocks, ByKind, Runs
+from graphstore.core.index.mentions import Mentions
 from graphstore.core.index.saved import owned
 from graphstore.core.journal.branch_records import BranchRecords
 from graphstore.values.period import OPEN, Instant, Period, instant, without_all
@@ -113,7 +114,10 @@ class Columns:
         self._said: dict[int, list[Said]] = {}
         self._blocks: dict[int, Blocks] = {}
         self._runs: dict[int, list[Runs]] = {}  # entity -> runs of its long lists of links
-        self._sorted: list[str] = []
+        self._by_kind: dict[int, list[ByKind]] = {}  # and these by kind
+        self._sorted: list[list[str]] = []
+        self._sorted_links: list[list[str]] = []
+        self._mentions = Mentions()
 
     def _init_changes(self) -> None:
         """What the rows do not show by themselves."""

@@ -7,7 +7,7 @@ now). What came before what is a matter of operations, never of transactions: ho
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from heapq import heappop, heappush
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -257,30 +257,30 @@ class Resting:
         """What an entity rests on here, and the link rows that record it."""
         index = self.index
         event = bool(index.is_event[ent])
-        for base, row in self._beside(index.out.get(ent, ()), index.l_tgt, upholds=False):
+        for base, row in self._beside(index.out, ent, index.l_tgt, upholds=False):
             if (not event or index.l_kind[index.k_link[row]] in OF_EVENTS) and not self._replaces(ent, base):
                 yield base, row
         if not event:
-            for base, row in self._beside(index.into.get(ent, ()), index.l_src, upholds=True):
+            for base, row in self._beside(index.into, ent, index.l_src, upholds=True):
                 if not self._replaces(ent, base):
                     yield base, row
 
     def _dependants(self, base: int) -> Iterator[tuple[int, int]]:
         """What rests on an entity here, and the link rows that record it."""
         index = self.index
-        for ent, row in self._beside(index.into.get(base, ()), index.l_src, upholds=False):
+        for ent, row in self._beside(index.into, base, index.l_src, upholds=False):
             rests = not index.is_event[ent] or index.l_kind[index.k_link[row]] in OF_EVENTS
             if rests and not self._replaces(ent, base):
                 yield ent, row
-        for ent, row in self._beside(index.out.get(base, ()), index.l_tgt, upholds=True):
+        for ent, row in self._beside(index.out, base, index.l_tgt, upholds=True):
             if not index.is_event[ent] and not self._replaces(ent, base):
                 yield ent, row
 
     def _beside(
-        self, links: Iterable[int], far: Sequence[int], *, upholds: bool
+        self, side: dict[int, list[int]], ent: int, far: Sequence[int], *, upholds: bool
     ) -> Iterator[tuple[int, int]]:
         index, falling = self.index, self._falling
-        for link in links:
+        for link in index.of_kinds(side, ent, UPHOLDING if upholds else falling):
             kind = index.l_kind[link]
             if kind in falling and (kind in UPHOLDING) == upholds and not (upholds and confirms(index, link)):
                 row = index.find_link(link, self.valid, self.tx)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import reduce
 from threading import Lock
 from typing import NamedTuple
@@ -139,3 +139,25 @@ class Runs:
                 if self._number == number:  # else a row may have come that it lacks
                     hulls[at] = found
         return found
+
+
+class ByKind:
+    """The links of a long list by their kinds, each in its order."""
+
+    __slots__ = ("_followed", "_following", "links", "parts")
+
+    def __init__(self, links: list[int]) -> None:
+        self.links = links
+        self.parts: dict[str, list[int]] = {}
+        self._followed = 0
+        self._following = Lock()
+
+    def follow(self, kind: Sequence[str]) -> ByKind:
+        """Take in the links that have come; `kind`: of every link."""
+        if self._followed < len(self.links):
+            with self._following:
+                while self._followed < len(self.links):
+                    link = self.links[self._followed]
+                    self.parts.setdefault(kind[link], []).append(link)
+                    self._followed += 1
+        return self

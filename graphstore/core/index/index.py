@@ -6,11 +6,12 @@ A copy of the journal, never trusted over it. Its columns are in `columns.py`.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 from graphstore.core.index.columns import DESCRIBING, UNDO, Columns, Mark
-from graphstore.core.index.hulls import Blocks, Hull, Runs
+from graphstore.core.index.hulls import Blocks, ByKind, Hull, Runs
 from graphstore.core.index.rollback import cut_back
 from graphstore.core.journal.line import FORGETTING
 from graphstore.values.period import OPEN, Instant, Period, instant, without_all
@@ -286,17 +287,49 @@ class Index(Columns):
                 return row
         return -1
 
-    def perhaps(self, side: dict[int, list[int]], ent: int, valid: Instant, tx: Instant) -> list[int]:
-        """The links on one side of an entity that may hold at (valid, tx): all that do, in order, and few that ended long ago."""
+    def perhaps(
+        self,
+        side: dict[int, list[int]],
+        ent: int,
+        valid: Instant,
+        tx: Instant,
+        kinds: Collection[str] | None = None,
+    ) -> list[int]:
+        """The links on one side of an entity that may hold at (valid, tx): all that do, in order, and few that ended long ago; of a long list those of
+        the kinds alone."""
         links = side.get(ent, [])
         if len(links) <= _FEW:
             return links
+        if kinds is None:
+            return self._in_runs(ent, links, valid, tx)
+        parts = [part for kind, part in list(self._parts(ent, links).items()) if kind in kinds]
+        found = [part if len(part) <= _FEW else self._in_runs(ent, part, valid, tx) for part in parts]
+        return found[0] if len(found) == 1 else sorted(chain.from_iterable(found))
+
+    def of_kinds(self, side: dict[int, list[int]], ent: int, kinds: Collection[str]) -> list[int]:
+        """The links on one side of an entity: all, or where they are many those of the kinds alone; in order."""
+        links = side.get(ent, [])
+        if len(links) <= _FEW:
+            return links
+        parts = [part for kind, part in list(self._parts(ent, links).items()) if kind in kinds]
+        return sorted(link for part in parts for link in part) if len(parts) != 1 else parts[0]
+
+    def _in_runs(self, ent: int, links: list[int], valid: Instant, tx: Instant) -> list[int]:
         there = self._runs.setdefault(ent, [])
         runs = next((each for each in there if each.links is links), None)
         if runs is None:
             runs = Runs(links, self._hull)
             there.append(runs)
         return runs.perhaps(valid, tx)
+
+    def _parts(self, ent: int, links: list[int]) -> dict[str, list[int]]:
+        """The links of a long list by their kinds."""
+        there = self._by_kind.setdefault(ent, [])
+        found = next((each for each in there if each.links is links), None)
+        if found is None:
+            found = ByKind(links)
+            there.append(found)
+        return found.follow(self.l_kind).parts
 
     def link_since(self, row: int) -> Instant:
         """When a row of a link was recorded; one that an undo opened again, when it was recorded first."""
@@ -485,16 +518,16 @@ class Index(Columns):
         gaps = self.gaps.get(ent, ())
         found = [(op, (start, stop)) for at, start, stop, op in gaps if at <= tx and self.believed_op(op, tx)]
         listed = {gap[3] for gap in gaps}
+        pieces: dict[tuple[int, int], list[Period]] = {}
+        for row in self.rows_of[ent]:
+            pieces.setdefault((self.r_op[row], self.r_ver[row]), []).append(
+                (self.r_from[row], self.r_to[row])
+            )
         for row in self.rows_of[ent]:
             op = self.r_close[row]
-            if op in listed or not self._removes(row, ent, tx):
-                continue
-            kept = [
-                (self.r_from[piece], self.r_to[piece])
-                for piece in self.rows_of[ent]
-                if self.r_op[piece] == op and self.r_ver[piece] == self.r_ver[row]
-            ]
-            found += [(op, part) for part in without_all((self.r_from[row], self.r_to[row]), kept)]
+            if op not in listed and self._removes(row, ent, tx):
+                kept = pieces.get((op, self.r_ver[row]), ())
+                found += [(op, part) for part in without_all((self.r_from[row], self.r_to[row]), kept)]
         return found
 
     def superseded(self, ent: int, valid: Instant, tx: Instant) -> bool:
@@ -506,12 +539,36 @@ class Index(Columns):
 
     def starting_with(self, prefix: str) -> Iterator[int]:
         """The entities whose id begins with `prefix`, in order of id."""
-        names = self._sorted
-        if len(names) != len(self.names):  # cleared by an undo, shorter after an add
-            names = self._sorted = sorted(self.names)
-        at = bisect_left(names, prefix)
-        while at < len(names) and names[at].startswith(prefix):
-            ent = self.ids.get(names[at])
+        for name in self._beginning(self._sorted, self.names, prefix):
+            ent = self.ids.get(name)
             if ent is not None:
                 yield ent
+
+    def links_starting_with(self, prefix: str) -> Iterator[int]:
+        """The links whose id begins with `prefix`, in order of id."""
+        for name in self._beginning(self._sorted_links, self.l_name, prefix):
+            link = self.link_ids.get(name)
+            if link is not None:
+                yield link
+
+    def _beginning(self, kept: list[list[str]], names: Sequence[str], prefix: str) -> Iterator[str]:
+        """The names that begin so, in order. `kept`: all of them in order, the last time it was asked; cleared by an undo, shorter after an add."""
+        ordered = kept[0] if kept else []
+        if len(ordered) != len(names):
+            known = len(ordered) if len(ordered) < len(names) else 0
+            ordered = (
+                [*ordered[:known], *(names[at] for at in range(known, len(names)))] if known else list(names)
+            )
+            ordered.sort()  # what was in order stays so: few steps
+            kept[:] = [ordered]
+        at = bisect_left(ordered, prefix)
+        while at < len(ordered) and ordered[at].startswith(prefix):
+            yield ordered[at]
             at += 1
+
+    def naming(self, name: str, tx: Instant) -> list[int]:
+        """The operations recorded by `tx` that name a thing or a link, in no order."""
+        count, subjects = self.mark().ops, self.o_subject
+        ops = self._mentions.naming(name, subjects, count, (self.ids, self.link_ids))
+        ops += [op for op in range(count, len(subjects)) if subjects[op] == name]
+        return [op for op in ops if self.o_tx[op] <= tx]

@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from graphstore.core.index.columns import UNDO, Columns, Mark
+from graphstore.core.index.mentions import Mentions
 from graphstore.core.index.saved import Part, owned
 from graphstore.core.journal.line import FORGETTING
 from graphstore.values.period import OPEN, Instant, instant
@@ -17,6 +18,9 @@ C = TypeVar("C", bound=Columns)
 _OWN: dict[str, Callable[[], Any]] = {
     "_blocks": dict,
     "_runs": dict,
+    "_by_kind": dict,
+    "_mentions": Mentions,
+    "_sorted_links": list,
     "_said": dict,
     "_sorted": list,
     "_shaken": lambda: None,
@@ -125,6 +129,7 @@ def cut_back(index: Columns, mark: Mark) -> None:
     for column in (index.o_tx, index.o_pos, index.o_len, index.o_verb, index.o_subject, index.o_author):
         del column[mark.ops :]
     index._sorted.clear()
+    index._sorted_links.clear()
     index._said.clear()
 
 
@@ -170,6 +175,7 @@ def _undo_links(index: Columns, mark: Mark) -> None:
     there = len(index.l_name), len(index.k_link), len(index.link_closings)
     if there != (mark.links, mark.link_rows, mark.link_closings):
         index._runs.clear()
+        index._by_kind.clear()
     for at in range(len(index.link_closings) - 1, mark.link_closings - 1, -1):
         row = index.link_closings[at]
         index.k_end[row], index.k_close[row] = OPEN, -1
@@ -217,6 +223,7 @@ def _undo_links(index: Columns, mark: Mark) -> None:
         del links[mark.links :]
     if there != (mark.links, mark.link_rows, mark.link_closings):
         index._runs.clear()  # those that a reader has made meanwhile
+        index._by_kind.clear()
 
 
 def _undo_seen(index: Columns, mark: Mark) -> None:

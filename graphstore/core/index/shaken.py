@@ -108,7 +108,7 @@ class Shaken:
             return
         now = index.mark()
         touched, self.touched = self.touched, set()
-        if len(index.kinds) != self._kinds or UNDO in index.o_verb[mark.ops : now.ops]:
+        if len(index.kinds) != self._kinds or UNDO in map(index.o_verb.__getitem__, range(mark.ops, now.ops)):
             self._forget_all()
         elif self._kept or self._own:
             touched.update(index.r_ent[mark.rows : now.rows])
@@ -117,7 +117,7 @@ class Shaken:
             links.update(
                 index.k_link[row] for row in index.link_closings[mark.link_closings : now.link_closings]
             )
-            for subject in index.o_subject[mark.ops : now.ops]:
+            for subject in map(index.o_subject.__getitem__, range(mark.ops, now.ops)):
                 if subject in index.ids:
                     touched.add(index.ids[subject])
                 elif subject in index.link_ids:
@@ -202,8 +202,8 @@ class Shaken:
         found: list[Ground] = []
         since = 0
         for links, ends, upholds in (
-            (index.out.get(ent, ()), index.l_tgt, False),
-            (index.into.get(ent, ()) if not event else (), index.l_src, True),
+            (index.of_kinds(index.out, ent, {*falling, *_REPLACING}), index.l_tgt, False),
+            (index.of_kinds(index.into, ent, UPHOLDING) if not event else (), index.l_src, True),
         ):
             for link in links:
                 kind = index.l_kind[link]
@@ -252,7 +252,7 @@ class Shaken:
         since = max(since, changed)
         replaced = {
             index.l_tgt[link]
-            for link in (index.out.get(ent, ()) if grounds else ())
+            for link in (index.of_kinds(index.out, ent, _REPLACING) if grounds else ())
             if index.l_kind[link] in _REPLACING and index.believed_link(link, index.last_tx)
         }
         found: list[Span] = []

@@ -29,6 +29,8 @@ RECORDS = frozenset({"session", "segment"})
 """Kinds of node that record what was done: two similar ones do not contradict each other."""
 DECISION = "decision"  # the name under which a link's metadata keeps what was decided
 
+_CONTRADICTS = frozenset({"contradicts"})
+
 Pairs = set[tuple[int, int]]
 
 
@@ -51,7 +53,9 @@ def _explicit(sight: Sight, settled: bool, of: int | None = None) -> list[Contra
     index = sight.index
     links: Iterable[int] = range(len(index.l_kind))
     if of is not None:
-        links = dict.fromkeys((*index.out.get(of, ()), *index.into.get(of, ())))
+        links = dict.fromkeys(
+            link for side in (index.out, index.into) for link in index.of_kinds(side, of, _CONTRADICTS)
+        )
     rows = [row for link in links if index.l_kind[link] == "contradicts" and (row := sight.held(link)) >= 0]
     rows.sort(key=sight.link_order, reverse=True)
     found = (of_link(sight, row) for row in rows)
@@ -80,7 +84,7 @@ def rows_between(sight: Sight, one: int, other: int) -> list[int]:
     return [
         row
         for source, target in ((one, other), (other, one))
-        for link in index.out.get(source, ())
+        for link in index.of_kinds(index.out, source, _CONTRADICTS)
         if index.l_tgt[link] == target
         and index.l_kind[link] == "contradicts"
         and (row := sight.held(link)) >= 0

@@ -76,14 +76,22 @@ class Rows:
 
     # ------------------------------------------------------------------ entities
 
-    def entities(self, events: bool, kind: str | None = None) -> Iterator[int]:
-        """Every node (or every event) known here, of a kind (or type) if one is named, in the order they were first known."""
+    def entities(
+        self, events: bool, kind: str | None = None, key: str | None = None, scope: str | None = None
+    ) -> Iterator[int]:
+        """Every node (or every event) known here, of a kind (or type), with a key and of a scope if such are named, in the order they were first known."""
         index, tx = self.index, self.tx
-        born, is_event = index.born, index.is_event
-        if kind is None:
-            return (ent for ent, since in enumerate(born) if since <= tx and is_event[ent] == events)
-        kinds = enumerate(index.kind)
-        return (ent for ent, its in kinds if its == kind and born[ent] <= tx and is_event[ent] == events)
+        born, is_event, kinds, scopes = index.born, index.is_event, index.kind, index.scope
+        every: Iterable[int]
+        if key is None:
+            every = (ent for ent, since in enumerate(born) if since <= tx and is_event[ent] == events)
+        else:
+            slot = slot_name(key)
+            there = (index.slots.get((slot, each), ()) for each in ({*scopes} if scope is None else (scope,)))
+            every = sorted(ent for ents in there for ent in ents if born[ent] <= tx and not events)
+        if kind is not None:
+            every = (ent for ent in every if kinds[ent] == kind)
+        return iter(every if scope is None else (ent for ent in every if scopes[ent] == scope))
 
     def entity(self, id: str) -> int:
         """The entity with exactly this id, if known here, or -1."""
@@ -195,14 +203,10 @@ class Rows:
         """The nodes, or the events, that stand here, as light rows in the order they were first known; all filters must hold."""
         index, valid, tx = self.index, self.valid, self.tx
         find, kinds, keys, scopes, born = index.find, index.kind, index.key, index.scope, index.born
-        slot = None if key is None else slot_name(key)
         reads = content or tag is not None
-        for ent in self.entities(events, kind):
-            if (
-                (scope is not None and scopes[ent] != scope)
-                or (slot is not None and keys[ent] != slot)
-                or (row := find(ent, valid, tx)) < 0
-            ):
+        for ent in self.entities(events, kind, key, scope):
+            row = find(ent, valid, tx)
+            if row < 0:
                 continue
             description: tuple[Json | None, str | None, tuple[str, ...]] = (None, None, ())
             if reads:
@@ -339,7 +343,7 @@ class Rows:
         find, of_kind = index.find_link, index.l_kind
         rows = [
             row
-            for link in index.perhaps(side, ent, valid, tx)
+            for link in index.perhaps(side, ent, valid, tx, kinds)
             if (kinds is None or of_kind[link] in kinds) and (row := find(link, valid, tx)) >= 0
         ]
         if len(rows) > 1:

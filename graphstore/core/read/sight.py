@@ -168,9 +168,7 @@ class Sight(Rows):
         if not generated_ids.may_begin_one(begun):
             return text
         if begun.startswith("lnk_"):
-            found = [
-                id for id, link in index.link_ids.items() if id.startswith(begun) and self.was_made(link)
-            ]
+            found = [index.l_name[link] for link in index.links_starting_with(begun) if self.was_made(link)]
         else:
             found = [index.names[ent] for ent in index.starting_with(begun) if index.born[ent] <= self.tx]
         found = [id for id in found if generated_ids.is_one(id)]
@@ -362,13 +360,14 @@ class Sight(Rows):
         assert links is not None
         return links
 
-    def described(self, ent: int, number: int) -> Node:
-        """The node as one of its versions describes it."""
+    def described(self, ent: int, number: int, last: int = -1) -> Node:
+        """The node as one of its versions describes it. `last`: the row of that version written last, if the caller has it."""
         index = self.index
         row = self.find(ent)
         if row >= 0 and index.v_num[index.r_ver[row]] == number:
             return self.node(row, self.upright(ent))
-        return self.node(self.last_row(ent, number), "superseded" if row >= 0 else self.standing(ent))
+        last = last if last >= 0 else self.last_row(ent, number)
+        return self.node(last, "superseded" if row >= 0 else self.standing(ent))
 
     def last_row(self, ent: int, number: int) -> int:
         """The row of a version written last, or -1."""
@@ -547,9 +546,7 @@ class Sight(Rows):
             ent = self.resolve(id)[0]
             name, rows = index.names[ent], index.rows_of[ent]
             opened, closed, begins, ends = index.r_op, index.r_close, index.r_tx, index.r_end
-        ops = {
-            op for op, subject in enumerate(index.o_subject) if subject == name and index.o_tx[op] <= self.tx
-        }
+        ops = set(index.naming(name, self.tx))
         ops.update(opened[row] for row in rows if begins[row] <= self.tx)
         ops.update(closed[row] for row in rows if ends[row] <= self.tx)
         return sorted(ops)
@@ -599,7 +596,7 @@ class Sight(Rows):
         """The causal link rows on one side of an entity that respect time, in order."""
         index, kinds = self.index, self.core.vocabulary.kinds
         rows = []
-        for link in side.get(ent, ()):
+        for link in index.perhaps(side, ent, self.valid, self.tx, self.core.vocabulary.causal):
             if kinds[index.l_kind[link]].causal:
                 row = self.held(link)
                 if row >= 0 and in_time(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from graphstore.core.index.gc_pause import no_collecting
 from graphstore.core.read.sight import Sight
 from graphstore.values.models import UPRIGHT, Event, How, Node, Step, Supersession
-from graphstore.values.period import Instant, moment
+from graphstore.values.period import Instant, Union, moment
 
 _LEADS_AWAY = {"supersedes": 0, "transition": 1, "corrects": 2}  # kinds of link, the most specific first
 _KINDS = frozenset(_LEADS_AWAY)
@@ -120,22 +120,20 @@ class Succession:
         index, tx = self.index, self.sight.tx
         rows = [row for row in index.rows_of[subject] if index.r_tx[row] <= tx]
         lost = [row for row in rows if index.v_num[index.r_ver[row]] == number and index.r_end[row] <= tx]
-        shown = set()
+        lost.sort(key=index.r_end.__getitem__, reverse=True)
+        last = {index.v_num[index.r_ver[row]]: row for row in rows}
+        free, shown = Union(), set()
         for row in rows:
-            later, start, stop = index.v_num[index.r_ver[row]], index.r_from[row], index.r_to[row]
-            if (
-                later > number
-                and later not in shown
-                and any(
-                    index.r_end[old] <= index.r_tx[row]
-                    and start < index.r_to[old]
-                    and index.r_from[old] < stop
-                    for old in lost
-                )
-            ):
+            while lost and index.r_end[lost[-1]] <= index.r_tx[row]:
+                old = lost.pop()
+                free.add((index.r_from[old], index.r_to[old]))
+            later, period = index.v_num[index.r_ver[row]], (index.r_from[row], index.r_to[row])
+            if later > number and later not in shown and free.overlaps(period):
                 shown.add(later)
                 op = index.v_op[index.r_ver[row]]
-                self._without_link("revised", self.sight.described(subject, later), op, start)
+                self._without_link(
+                    "revised", self.sight.described(subject, later, last[later]), op, period[0]
+                )
 
     def _without_link(self, how: How, node: Node | None, op: int, since: Instant) -> None:
         index = self.index

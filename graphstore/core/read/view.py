@@ -21,7 +21,6 @@ from graphstore.errors import GraphStoreError, InvalidError, NotFoundError
 from graphstore.values import content_diff as differences
 from graphstore.values.coordinates import Axis, resolve
 from graphstore.values.inputs import text_of, whole_number
-from graphstore.values.keys import slot_name
 from graphstore.values.models import (
     Chain,
     Change,
@@ -390,17 +389,9 @@ class Reader(Painted):
         tag: str | None = None,
     ) -> list[Node]:
         """The nodes that stand at the coordinate, in the order they were first known."""
-        slot = None if key is None else slot_name(key)
         sight = self._sight()
-        index = sight.index
         found = []
-        for ent in sight.entities(events=False):
-            if kind is not None and index.kind[ent] != kind:
-                continue
-            if (slot is not None and index.key[ent] != slot) or (
-                scope is not None and index.scope[ent] != scope
-            ):
-                continue
+        for ent in sight.entities(False, kind, key, scope):
             row = sight.find(ent)
             if row >= 0:
                 node = sight.node(row, sight.upright(ent))

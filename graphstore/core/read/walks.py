@@ -183,7 +183,7 @@ class Ways:
         return [
             (pace * k_from[row], l_name[link], row, ends[link])
             for side, kinds, ends in self._sides
-            for link in side.get(ent, ())
+            for link in index.perhaps(side, ent, valid, tx, kinds)
             if l_kind[link] in kinds and (row := find(link, valid, tx)) >= 0
         ]
 

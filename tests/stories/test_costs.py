@@ -1,0 +1,234 @@
+"""What reads cost, in steps of the interpreter, at two sizes: nothing grows beyond what it answers."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+
+import pytest
+
+import graphstore
+from graphstore import GraphStore, View
+from tests.conftest import Clock, after
+from tests.support.steps import steps
+
+pytestmark = pytest.mark.in_process("counts the steps inside this process")
+
+FEW, MANY = 300, 1_800
+FLAT = 1.5
+"""How many times the steps of a read may grow whose answer is as long at both sizes."""
+LINEAR = 1.2
+"""And of one that grows with its answer, beside the sizes."""
+SINCE = "2026-01-01"
+
+Read = Callable[[GraphStore, View], object]
+
+
+def crowd(size: int) -> GraphStore:
+    """So many that rest on one another, and have nothing to do with those that are asked for."""
+    store = graphstore.open(":memory:", clock=(clock := Clock()))
+    store.bulk_load(
+        versions=[
+            {"node_id": id, "content": {"what": id}, "valid_from": SINCE}
+            for id in (*(f"c{n}" for n in range(size)), "one", "two", "three", "roof", "ground")
+        ],
+        events=[
+            {"id": f"e{n}", "type": "error", "description": f"boom {n}", "occurred_at": SINCE}
+            for n in range(size // 4)
+        ],
+        links=[
+            {"source": f"c{n}", "kind": kind, "target": f"c{n // 2}", "valid_from": SINCE}
+            for n in range(1, size)
+            for kind in ("derived_from", "reference")
+        ],
+    )
+    store.link("roof", "derived_from", "ground", valid_from=SINCE)
+    store.retract("ground", reason="wrong")
+    store.supersede("one", by="two", valid_from="2026-01-10")
+    store.supersede("two", by="three", valid_from="2026-01-12")
+    store.link("one", "contradicts", "three", valid_from=SINCE)
+    store.add_node("fact", {}, id="0123456789abcdef", key="door")
+    store.link("two", "uses", "one", id="lnk_0123456789abcdef")
+    clock.move(days=2)
+    return store
+
+
+def deep(size: int) -> GraphStore:
+    """One of so many versions, what it rests on, which ended, and what rests on it."""
+    store = graphstore.open(":memory:", clock=(clock := Clock()))
+    with store.transaction():
+        for id in ("ground", "roof", "deep"):
+            store.add_node("fact", {"n": 0}, id=id, valid_from=SINCE)
+        store.link("deep", "derived_from", "ground", valid_from=SINCE)
+        store.link("roof", "derived_from", "deep", valid_from=SINCE)
+    clock.set(after(20 * size))
+    store.bulk_load(
+        versions=[
+            {"node_id": "deep", "content": {"n": n}, "valid_from": after(n), "tx_from": after(10 * n)}
+            for n in range(1, size)
+        ]
+    )
+    store.end("ground", at=after(3))
+    clock.move(days=2)
+    return store
+
+
+def hub(size: int) -> GraphStore:
+    """One on which so many rest, and which refers to as many, of which few do still; it rests on what was taken back."""
+    store = graphstore.open(":memory:", clock=(clock := Clock()))
+    leaves = [f"leaf-{n}" for n in range(size)]
+    store.bulk_load(
+        versions=[{"node_id": id, "content": {}, "valid_from": SINCE} for id in (*leaves, "hub", "low")],
+        links=[
+            *({"source": id, "kind": "derived_from", "target": "hub", "valid_from": SINCE} for id in leaves),
+            *(
+                {
+                    "source": "hub",
+                    "kind": "reference",
+                    "target": id,
+                    "valid_from": SINCE,
+                    "valid_to": "2026-01-03",
+                }
+                for id in leaves
+            ),
+        ],
+    )
+    store.link("hub", "derived_from", "low", valid_from=SINCE)
+    store.link("hub", "uses", "low", valid_from=SINCE)
+    store.retract("low", reason="wrong")
+    clock.move(days=2)
+    return store
+
+
+def slot(size: int) -> GraphStore:
+    """A slot with so many values, one after another, beside a slot with one."""
+    store = graphstore.open(":memory:", clock=(clock := Clock()))
+    names = [f"value-{n}" for n in range(size)]
+    store.bulk_load(
+        nodes=[{"id": id, "kind": "fact", "key": id if id == "value-0" else "k"} for id in names],
+        versions=[
+            {"node_id": id, "content": {"n": n}, "valid_from": after(n), "valid_to": after(n + 1)}
+            for n, id in enumerate(names)
+        ],
+    )
+    clock.set(after(20 * size))
+    return store
+
+
+FLAT_READS: list[tuple[Callable[[int], GraphStore], str, Read]] = [
+    (crowd, "node", lambda _, view: view.node("three")),
+    (crowd, "node that is shaky", lambda _, view: view.node("roof")),
+    (crowd, "event", lambda _, view: view.event("e1")),
+    (crowd, "knows", lambda _, view: view.knows("one")),
+    (crowd, "links_from", lambda _, view: view.links_from("one")),
+    (crowd, "backlinks_to", lambda _, view: view.backlinks_to("one")),
+    (crowd, "link_history", lambda _, view: view.link_history("two", "supersedes", "one")),
+    (crowd, "inspect", lambda _, view: view.inspect("one")),
+    (crowd, "inspect of a link", lambda _, view: view.inspect("lnk_0123456789abcdef")),
+    (crowd, "history", lambda _, view: view.history("one")),
+    (crowd, "versions", lambda _, view: view.versions("one")),
+    (crowd, "diff", lambda _, view: view.diff("one", 1, 1)),
+    (crowd, "operations", lambda _, view: view.operations("one")),
+    (crowd, "operations of a link", lambda _, view: view.operations("lnk_0123456789abcdef")),
+    (crowd, "whole_id", lambda _, view: view.whole_id("01234567")),
+    (crowd, "whole_id of a link", lambda _, view: view.whole_id("lnk_01234567")),
+    (crowd, "what_superseded", lambda _, view: view.what_superseded("one")),
+    (crowd, "supersedes", lambda _, view: view.supersedes("three")),
+    (crowd, "causes", lambda _, view: view.causes("one")),
+    (crowd, "effects", lambda _, view: view.effects("one")),
+    (crowd, "walk", lambda _, view: view.walk("one")),
+    (crowd, "path", lambda _, view: view.path("two", "one")),
+    (crowd, "paths", lambda _, view: view.paths("two", "one")),
+    (crowd, "shaky", lambda _, view: view.shaky()),
+    (crowd, "contradiction", lambda _, view: view.contradiction("one", "three")),
+    (crowd, "contradictions of", lambda _, view: view.contradictions(of="one")),
+    (crowd, "nodes of a key", lambda _, view: view.nodes(key="door")),
+    (crowd, "events related to", lambda _, view: view.events(related_to="one")),
+    (crowd, "node on a past day", lambda store, _: store.as_of(valid=next(DAYS)).node("c99")),
+    (crowd, "node after a write", lambda store, _: (store.confirm("c99", reason="seen"), store.node("c99"))),
+    (deep, "node", lambda _, view: view.node("deep")),
+    (deep, "node on a past day", lambda store, _: store.as_of(valid=next(DAYS)).node("deep")),
+    (deep, "node as was believed", lambda store, _: store.as_of(valid=after(9), tx=after(99)).node("deep")),
+    (deep, "node that rests on it", lambda _, view: view.node("roof")),
+    (deep, "links_from", lambda _, view: view.links_from("deep")),
+    (deep, "backlinks_to", lambda _, view: view.backlinks_to("deep")),
+    (deep, "what_superseded", lambda _, view: view.what_superseded("deep")),
+    (hub, "node", lambda _, view: view.node("hub")),
+    (hub, "node on a past day", lambda store, _: store.as_of(valid=next(DAYS)).node("hub")),
+    (hub, "node that rests on it", lambda _, view: view.node("leaf-3")),
+    (hub, "links_from", lambda _, view: view.links_from("hub")),
+    (hub, "links_from of a kind", lambda _, view: view.links_from("hub", "uses")),
+    (hub, "links_from of what rests on it", lambda _, view: view.links_from("leaf-3")),
+    (hub, "what_superseded", lambda _, view: view.what_superseded("hub")),
+    (hub, "causes", lambda _, view: view.causes("hub")),
+    (hub, "operations", lambda _, view: view.operations("hub")),
+    (hub, "path", lambda _, view: view.path("leaf-3", "low")),
+    (hub, "the first that is shaky", lambda _, view: view.shaky(limit=1)),
+    (slot, "node", lambda store, _: store.as_of(valid=after(3.5)).node("value-3")),
+    (slot, "nodes of a key", lambda store, _: store.as_of(valid=after(0.5)).nodes(key="value-0")),
+    (slot, "what_superseded", lambda _, view: view.what_superseded("value-3")),
+]
+
+LINEAR_READS: list[tuple[Callable[[int], GraphStore], str, Read]] = [
+    (crowd, "nodes", lambda _, view: view.nodes()),
+    (crowd, "scan", lambda _, view: view.scan()),
+    (crowd, "events", lambda _, view: view.events()),
+    (crowd, "compare", lambda store, view: view.compare(store.as_of(valid="2026-01-11"))),
+    (crowd, "contradictions", lambda _, view: view.contradictions()),
+    (deep, "history", lambda _, view: view.history("deep")),
+    (deep, "versions", lambda _, view: view.versions("deep")),
+    (deep, "inspect", lambda _, view: view.inspect("deep")),
+    (deep, "operations", lambda _, view: view.operations("deep")),
+    (deep, "what became of its first version", lambda _, view: view.what_superseded("deep-v1")),
+    (hub, "backlinks_to", lambda _, view: view.backlinks_to("hub")),
+    (hub, "inspect", lambda _, view: view.inspect("hub")),
+    (hub, "walk", lambda _, view: view.walk("leaf-3")),
+    (hub, "shaky", lambda _, view: view.shaky()),
+    (hub, "node after a write", lambda store, _: (store.confirm("hub", reason="seen"), store.node("leaf-3"))),
+    (slot, "nodes of the key", lambda store, _: store.as_of(valid=after(3.5)).nodes(key="k")),
+    (slot, "contradictions", lambda _, view: view.contradictions()),
+]
+
+DAYS = (f"2026-01-2{day}" for day in itertools.cycle(range(9)))
+_stores: dict[tuple[Callable[[int], GraphStore], int], GraphStore] = {}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def closed() -> Iterator[None]:
+    yield
+    for store in _stores.values():
+        store.close()
+    _stores.clear()
+
+
+def store_of(world: Callable[[int], GraphStore], size: int) -> GraphStore:
+    if (world, size) not in _stores:
+        _stores[world, size] = world(size)
+    return _stores[world, size]
+
+
+def growth(world: Callable[[int], GraphStore], read: Read) -> float:
+    """How many times the steps of a read grow, the second time that it is asked."""
+    counted = []
+    for size in (FEW, MANY):
+        store = store_of(world, size)
+        read(store, store.as_of())
+        view = store.as_of()
+        counted.append(steps(lambda store=store, view=view: read(store, view)))  # type: ignore[misc]
+    return counted[1] / counted[0]
+
+
+def named(read: tuple[Callable[[int], GraphStore], str, Read]) -> str:
+    return f"{read[0].__name__}: {read[1]}"
+
+
+@pytest.mark.parametrize("read", FLAT_READS, ids=named)
+def test_a_read_costs_the_same_however_much_there_is_beside_its_answer(read) -> None:
+    world, _, asked = read
+    assert growth(world, asked) < FLAT
+
+
+@pytest.mark.parametrize("read", LINEAR_READS, ids=named)
+def test_a_read_grows_with_its_answer_and_no_faster(read) -> None:
+    world, _, asked = read
+    assert growth(world, asked) < LINEAR * MANY / FEW
