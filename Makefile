@@ -41,11 +41,11 @@ lab: $(VENV)/dev  ## real processes on one store under kills, stops and failing 
 mutants: $(VENV)/mutants  ## changes that no test notices of MODULE=graphstore/values/period.py (ARGS="--sample 50 --seed 7", or --measure)
 	HYPOTHESIS_PROFILE=quick $(BIN)/python tools/mutants.py $(MODULE) $(ARGS)
 
-bench: $(VENV)/dev  ## what it costs, beside SQLite, DuckDB and the bare disk
+bench: $(VENV)/benchmarks  ## what it costs, beside SQLite, DuckDB, tgms, tiramemsu and the bare disk; ARGS=--write puts it into benchmarks/README.md
 	$(BIN)/python -m benchmarks $(ARGS)
 
-bench-large: $(VENV)/dev  ## the same at a million versions
-	$(BIN)/python -m benchmarks --size 1m $(ARGS)
+bench-large: $(VENV)/benchmarks  ## the same at a million versions and at five
+	$(BIN)/python -m benchmarks --size 1m,5m $(ARGS)
 
 lint: $(VENV)/dev  ## ruff, mypy and deptry
 	$(BIN)/ruff check .
@@ -110,6 +110,10 @@ $(VENV)/demo: pyproject.toml $(LOCKS) | $(BIN)/python $(VENV)/kernel
 $(VENV)/dev: pyproject.toml $(LOCKS) | $(BIN)/python $(VENV)/kernel
 	@echo "installing graphstore and the tools of its tests …"
 	$(call install,dev,dev$(comma)ladybug)
+
+$(VENV)/benchmarks: $(VENV)/dev
+	@-$(PIP) install 'tgms==0.8.0' 'tiramemsu==0.7.0'
+	@touch $@
 
 $(VENV)/mutants: $(VENV)/dev
 	@$(PIP) install 'coverage>=7.6'

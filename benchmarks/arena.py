@@ -1,34 +1,43 @@
-"""The stores that are compared, each with the same history, and a row of the table. Answers are compared before the stop-watch starts."""
+"""The stores that are compared, each with the same history, and a row of the table. No answer is timed that is not compared with the right one."""
 
 from __future__ import annotations
 
 import itertools
-import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from time import perf_counter
 from types import ModuleType
 from typing import Any
 
-from benchmarks.data import Data
-from benchmarks.timing import BareFile, once, together
+from benchmarks.data import CUT, DAY, Coordinate, Data, Draws, Oracle, description
+from benchmarks.timing import BareFile, Spread, once, spread
 
-CALLS = {"ours": 300, "kuzu": 10, "sqlite": 300, "duckdb": 5}
-"""Calls a turn: a few milliseconds each, so that a busy machine spoils whole turns and the median drops them."""
+CALLS = {"ours": 100, "sqlite": 100, "floor": 100, "duckdb": 2}
+"""Calls a turn, 20 of each of the others. Lanes take turns, so that a busy machine slows all of them alike."""
+AFTER_A_WRITE = {"ours": 20, "sqlite": 20, "floor": 20}
+"""The same for reads that each follow a commit, 1 of each of the others."""
 TURNS = 15
 Budget = Callable[[dict[str, float]], float]
 
 
 @dataclass
 class Row:
+    """What some work took in each store, in seconds or bytes: medians, and where single calls were timed how they scatter."""
+
     work: str
     size: str
     took: dict[str, float]
     budget: float | None
     floor_is: str
     unit: str = "s"
+    spreads: dict[str, Spread] = field(default_factory=dict)
+    tail: float | None = None
+    """At most what 99 of 100 calls of ours are to take."""
+    wrong: list[str] = field(default_factory=list)
+    """Who gave a wrong answer: such a figure is left out, and named."""
 
 
 @dataclass
@@ -42,19 +51,23 @@ class Arena:
     quick: bool
     stores: dict[str, Any] = field(default_factory=dict)
     loaded: dict[str, list[float]] = field(default_factory=dict)
+    standings: dict[str, int] = field(default_factory=dict)
     bare: BareFile = field(init=False)
+    draws: Draws = field(init=False)
+    _writes: dict[str, itertools.count[int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         self.bare = BareFile(self.folder / "bare")
+        self.draws = Draws(self.data, Oracle(self.data))
 
     @property
     def rounds(self) -> int:
-        return 3 if self.quick else 5
+        return 1 if self.quick else 5
 
     @property
     def turns(self) -> int:
-        return 5 if self.quick else TURNS
+        return 2 if self.quick else TURNS
 
     def load(self, times: int = 1) -> None:
         for name, twin in self.twins.items():
@@ -73,42 +86,101 @@ class Arena:
             self.twins[name].close(store)
         self.stores.clear()
 
-    def lanes(self, verb: str, asked: list[tuple[Any, ...]]) -> dict[str, Callable[[], float]]:
-        """One lane a store: the next so many questions, with instants as that store takes them."""
-        lanes = {}
+    def asking(self, *verbs: str) -> Iterable[tuple[str, ModuleType, Any]]:
+        """Name, functions and store of those that can be asked all of this."""
         for name, store in self.stores.items():
-            twin = self.twins[name]
-            calls = itertools.cycle([(id, twin.at(valid), twin.at(tx)) for id, valid, tx in asked])
-            work = partial(getattr(twin, verb), store)
-            lanes[name] = lambda name=name, work=work, calls=calls: together(
-                work, list(itertools.islice(calls, CALLS[name]))
+            if all(hasattr(self.twins[name], verb) for verb in verbs):
+                yield name, self.twins[name], store
+
+    def timed(
+        self,
+        work: str,
+        verb: str,
+        asked: list[tuple[Coordinate, Any]],
+        *,
+        budget: float | None = None,
+        tail: float | None = None,
+        floor: Callable[[Any], Any] | None = None,
+        floor_is: str = "",
+        after_a_write: bool = False,
+        most: int = 1_000,
+    ) -> Row:
+        """Each call by itself, in turns, each answer compared: after a write each, or with nothing going on. The tail is a factor of the median.
+
+        `most`: calls a turn, for answers that are long.
+        """
+        calls, wrong = AFTER_A_WRITE if after_a_write else CALLS, set()
+        times: dict[str, list[float]] = {}
+        lanes: dict[str, Callable[[int], None]] = {}
+        for name, twin, store in self.asking(verb, "add_node"):
+            questions = itertools.cycle(
+                [
+                    ((id, twin.at(valid), twin.at(tx)), twin.right(verb, right))
+                    for (id, valid, tx), right in asked
+                ]
             )
-        return lanes
+            act, plain, took = partial(getattr(twin, verb), store), twin.plain, times.setdefault(name, [])
 
-    def agree(self, verb: str, asked: list[tuple[Any, ...]], expected: list[Any] | None = None) -> None:
-        """Every store gives the same answers: those that are expected, or those of SQLite."""
-        reference = "sqlite" if "sqlite" in self.stores else "ours"
-        if expected is None:
-            expected = [self.answer(reference, verb, *question) for question in asked]
-        for name in self.stores:
-            for question, right in zip(asked, expected, strict=True):
-                got = self.answer(name, verb, *question)
-                if name == "kuzu" and verb in ("what_superseded", "causes"):
-                    right = [step[0] for step in right]  # the least statement gives the ids alone
-                assert got == right, f"{verb}{question}: {name} says {got!r}, not {right!r}"
+            def lane(count: int, name=name, act=act, plain=plain, took=took, questions=questions) -> None:  # type: ignore[no-untyped-def]
+                for question, right in itertools.islice(questions, count):
+                    if after_a_write:
+                        self.write(name)
+                    start = perf_counter()
+                    answer = act(*question)
+                    took.append(perf_counter() - start)
+                    if plain(answer) != right:
+                        wrong.add(f"{name}: {verb}{question} is {plain(answer)!r}, not {right!r}"[:400])
+                    if name == "ours" and hasattr(answer, "standing"):
+                        self.standings[answer.standing] = self.standings.get(answer.standing, 0) + 1
 
-    def answer(self, name: str, verb: str, id: str, valid: int, tx: int) -> Any:
-        twin = self.twins[name]
-        got = twin.plain(getattr(twin, verb)(self.stores[name], id, twin.at(valid), twin.at(tx)))
-        return json.loads(json.dumps(got)) if isinstance(got, list) else got
+            lanes[name] = lane
+        if floor:
+            rights, took = itertools.cycle([right for _, right in asked]), times.setdefault("floor", [])
+            lanes["floor"] = lambda count: took.extend(_apart(floor, itertools.islice(rights, count)))
+        for lane in lanes.values():
+            lane(2)
+        for took in times.values():
+            took.clear()
+        for _ in range(self.turns):
+            for name, lane in lanes.items():
+                lane(min(most, calls.get(name, 1 if after_a_write else 20)))
+        row = self.spread(self.row(work, {}, budget, floor_is), times, wrong)
+        row.tail = tail * row.took["ours"] if tail and "ours" in row.took else None
+        return row
+
+    def spread(self, row: Row, times: dict[str, list[float]], wrong: set[str]) -> Row:
+        """The row with the medians of many calls, and how they scatter; without those that answered wrongly."""
+        bad = {one.partition(":")[0] for one in wrong}
+        row.spreads = {name: spread(samples) for name, samples in times.items() if name not in bad}
+        row.took = {name: one.median for name, one in row.spreads.items()}
+        row.wrong = sorted({one.partition(":")[0]: one for one in wrong}.values())
+        return row
+
+    def write(self, name: str, store: Any = None) -> None:
+        """One commit: something new, something changed that others rest on, an event; in turns where the store has all three."""
+        twin, store = self.twins[name], store or self.stores[name]
+        turn = next(self._writes.setdefault(name, itertools.count()))
+        if turn % 3 == 1 and hasattr(twin, "revise"):
+            changed = self.data.written[turn // 3 % len(self.data.written)]
+            twin.revise(store, changed, description(turn), twin.at(CUT + turn % 100 * DAY // 100))
+        elif turn % 3 == 2 and hasattr(twin, "append_event"):
+            twin.append_event(store, 5_000_000 + turn)
+        else:
+            twin.add_node(store, f"w{turn}_{name}", description(turn))
 
     def row(
-        self, work: str, took: dict[str, float], budget: float | Budget | None, floor_is: str, unit: str = "s"
+        self,
+        work: str,
+        took: dict[str, float],
+        budget: float | Budget | None,
+        floor_is: str,
+        unit: str = "s",
+        tail: float | None = None,
     ) -> Row:
         if "floor" not in took and floor_is.startswith("raw Kùzu") and "kuzu" in took:
             took["floor"] = took["kuzu"]
         limit = budget(took) if callable(budget) else budget
-        return Row(work, self.size, took, limit, floor_is, unit)
+        return Row(work, self.size, took, limit, floor_is, unit, tail=tail)
 
 
 def loaded(twin: ModuleType, folder: Path, loads: Any, versions: int) -> tuple[Any, float]:
@@ -117,3 +189,12 @@ def loaded(twin: ModuleType, folder: Path, loads: Any, versions: int) -> tuple[A
     seconds, count = once(partial(twin.bulk_load, store, loads))
     assert count == versions, f"{twin.__name__} has {count} versions, not {versions}"
     return store, seconds
+
+
+def _apart(work: Callable[[Any], Any], given: Iterable[Any]) -> list[float]:
+    times = []
+    for one in given:
+        start = perf_counter()
+        work(one)
+        times.append(perf_counter() - start)
+    return times

@@ -1,29 +1,33 @@
 """One history with a fixed seed, so that every store loads the same rows and every run asks the same questions.
 
-A size is a number of versions: 100k is 10,000 nodes of 10 versions each, 30,000 links and 7,500 events, 137,500 rows in
-all. One version in five corrects the description of the period before it, so both axes of time matter. The generator
-knows the right answers: it is the first oracle of every row of the table.
+A size is a number of versions: 100k is 10,000 nodes of 10 versions each, 30,000 links and 7,500 events, 137,500 rows in all. One version in five corrects
+the description of the period before it, so both axes of time matter. A third of the nodes rest on others, in chains of `derived_from` and `supports`; one in
+twenty of what they rest on falls: it ends, or is taken back. Coordinates are drawn evenly over all that is told, before and after the falls.
+`Oracle` answers from the plain rows: no store is timed before it gave the same answers.
 """
 
 from __future__ import annotations
 
 import random
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
+from typing import Any
 
+import numpy as np
 import orjson
 import pyarrow as pa
+import pyarrow.compute as pc
 
 SEED = 20260130
 DAY = 86_400_000_000
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 START = (datetime(2023, 1, 1, tzinfo=UTC) - EPOCH).days * DAY
 SPAN = 1_000 * DAY
-LINKED = START + 1_020 * DAY
-"""The last transaction of every history: the one that says what superseded what."""
 LATEST = START + 1_021 * DAY
-"""A coordinate that sees all of it."""
+"""A coordinate that sees all of it: the last one that is drawn."""
 CUT = START + 1_030 * DAY
 """The world changes here in the writes that are timed."""
 OPEN = 253_402_300_799_999_999
@@ -31,33 +35,21 @@ OPEN = 253_402_300_799_999_999
 
 KINDS = ("fact", "decision", "preference", "task")
 STATES = ("open", "settled", "dropped", "waiting")
-WORDS = (
-    "auth",
-    "cache",
-    "deploy",
-    "index",
-    "journal",
-    "ledger",
-    "login",
-    "orbit",
-    "parser",
-    "policy",
-    "queue",
-    "region",
-    "retry",
-    "schema",
-    "session",
-    "token",
+WORDS = tuple(
+    "auth cache deploy index journal ledger login orbit parser policy queue region retry schema session token".split()
 )
 EVENT_TYPES = ("deploy", "error", "fix", "build", "review")
-LINK_KINDS = ("supersedes", "caused_by", "reference", "derived_from", "uses")
-CHAIN = 5
+LINK_KINDS = ("supersedes", "caused_by", "reference", "derived_from", "supports", "uses")
+CHAIN, CAUSES, DEPTH = 5, 3, 10
+RESTING, FALLEN = 1 / 3, 1 / 20
+RESTS_ON, GROUNDED = 2, 0.4
+MILLI = 1_000
+"""All instants are whole milliseconds: one of the others knows no finer ones."""
 
-_VERSION = ("node_id", "number", "content", "text", "valid_from", "valid_to", "tx_from", "tx_to")
-_TOLD = ("node_id", "content", "text", "valid_from", "valid_to", "tx_from")
-_LINK = ("id", "source", "kind", "target", "reason", "strength", "valid_from", "valid_to", "tx_from", "tx_to")
-
-Coordinate = tuple[str, int, int]
+Coordinate = tuple[str, "int | None", "int | None"]
+"""An id, a valid time and a transaction time; None is now."""
+WHEN = ("now", "a past day", "any coordinate")
+"""Now; at a random valid time, as believed now; at a random valid time and a random transaction time."""
 
 
 @dataclass(frozen=True)
@@ -66,11 +58,18 @@ class Data:
 
     nodes: pa.Table  # id, kind
     versions: pa.Table  # row, node_id, number, content, text, valid_from, valid_to, tx_from, tx_to
-    told: pa.Table  # the versions as a caller tells them, tx after tx: without row, number and tx_to
+    told: (
+        pa.Table
+    )  # the versions as a caller tells them, tx after tx: no row and number; tx_to where it was taken back
     links: pa.Table  # id, source, kind, target, reason, strength, valid_from, valid_to, tx_from, tx_to
     events: pa.Table  # id, type, description, occurred_at, source, metadata, tx_from
     heads: list[str]  # first of a chain in which each next one superseded the one before, CHAIN times
     effects: list[str]  # nodes with at least three causes behind each other
+    written: list[str]  # never asked for: the writes beside the reads change them, and others rest on some
+    falls: tuple[int, int] = (
+        OPEN,
+        OPEN,
+    )  # the first valid time at which one ends, the first tx at which one is taken back
 
     @property
     def rows(self) -> int:
@@ -79,102 +78,137 @@ class Data:
 
 def history(versions: int, *, corrected: float = 0.2) -> Data:
     """The main history: ten versions a node, three links a node, three events for every four nodes."""
-    chance = random.Random(SEED)
-    count, transactions = versions // 10, max(versions // 100, 100)
-    ids = [f"n{number:07d}" for number in range(count)]
+    chance = np.random.default_rng(SEED)
+    count = versions // DEPTH
+    transactions = min(max(versions // 100, 1_000), 10_000)
+    instants = _whole(START + (np.arange(transactions) + 1) * (SPAN // transactions))
     chained = max(count // 100, 1) * (CHAIN + 1)
-    instants = [START + (step + 1) * SPAN // transactions for step in range(transactions)]
-    tenth = transactions // 10
+    others = chained + chance.permutation(count - chained)
+    resting = others[: max(int(count * RESTING), 1)]
+    grounds = others[resting.size : resting.size + max(count // 10, 2)]
+    olds = np.arange(chained).reshape(-1, CHAIN + 1)[:, :CHAIN].ravel()
+    rests = np.repeat(np.arange(resting.size), RESTS_ON)
+    earlier = resting[(chance.random(rests.size) * rests).astype(int)]
+    ground = (chance.random(rests.size) < GROUNDED) | (rests == 0)
+    on = np.concatenate([grounds, olds[:: 2 * CHAIN]])  # some rest on what is superseded
+    rests_on = np.where(ground, on[chance.integers(0, on.size, rests.size)], earlier)
+    rests, rests_on = np.unique(np.stack([resting[rests], rests_on]), axis=1)
+    foundations = np.setdiff1d(rests_on, olds)
+    rests, rests_on = np.append(rests, olds[::2] + 1), np.append(rests_on, olds[::2])
+    fallen = chance.permutation(foundations)[: max(int(foundations.size * FALLEN), 2)]
+    ended, retracted = fallen[::2], fallen[1::2]
 
-    rows: list[tuple[object, ...]] = []
-    starts: list[int] = []
-    for position, node in enumerate(ids):
-        ends_at = OPEN
-        if position < chained and position % (CHAIN + 1) != CHAIN:
-            ends_at = START + (1_000 + 3 * (position % (CHAIN + 1))) * DAY
-        changes, tells = _changes(chance, instants, tenth, corrected)
-        starts.append(changes[0])
-        rows.extend(_versions(chance, node, changes, tells, ends_at))
-    rows.sort(key=lambda row: (row[6], row[0], row[1]))
+    # What happens to a node fills this share of the whole span, in valid time and in the order of telling.
+    world, telling = np.ones(count), np.ones(count)
+    world[:chained], telling[:chained], telling[resting], telling[retracted] = 0.3, 0.2, 0.5, 0.5
+    world[ended] = 0.2 + 0.7 * chance.random(ended.size)
+    ends = np.full(count, OPEN)
+    ends[ended] = _whole(START + world[ended] * SPAN)
+    since = 350 + 600 * chance.random(chained // (CHAIN + 1))
+    superseded = _whole(START + (since[:, None] + 3 * np.arange(CHAIN)) * DAY)
+    ends[:chained].reshape(-1, CHAIN + 1)[:, :CHAIN] = superseded
+    taken_back = np.full(count, OPEN)
+    taken_back[retracted] = instants[chance.integers(int(0.6 * transactions), transactions, retracted.size)]
 
-    links = _links(chance, ids, starts, chained, instants)
+    turns = np.arange(DEPTH)
+    correction = chance.random((count, DEPTH)) < corrected
+    correction[:, 0] = False
+    changes = _whole(START + (turns * 100 + chance.random((count, DEPTH)) * 50) * DAY * world[:, None])
+    steps = (turns + 0.5 + chance.random((count, DEPTH)) / 2) * (transactions / DEPTH) * telling[:, None]
+    tells = instants[np.minimum(steps.astype(int), transactions - 1)]
+    period = np.maximum.accumulate(np.where(correction, 0, turns), axis=1)
+    places = np.where(correction, DEPTH, turns)
+    following = np.minimum.accumulate(places[:, ::-1], axis=1)[:, ::-1]
+    following = np.concatenate([following[:, 1:], np.full((count, 1), DEPTH)], axis=1)
+    begins = np.take_along_axis(changes, period, axis=1)
+    stops = np.take_along_axis(np.concatenate([changes, ends[:, None]], axis=1), following, axis=1)
+    again = np.concatenate([correction[:, 1:], np.zeros((count, 1), bool)], axis=1)
+    after = np.concatenate([tells[:, 1:], np.full((count, 1), OPEN)], axis=1)
+    closed = np.where(again, after, taken_back[:, None])
+
+    ids = pc.binary_join_element_wise("n", _digits(np.arange(count), 7), "")
+    node = np.repeat(np.arange(count), DEPTH)
+    order = np.lexsort((np.tile(turns, count), node, tells.ravel()))
+    given = np.where(again, OPEN, closed).ravel()[order]
+    number = np.tile(turns, count)[order] + 1
+    content, text = _contents(chance, ids.take(pa.array(node[order])), number)
+    periods = {"valid_from": begins.ravel()[order], "valid_to": stops.ravel()[order]}
+    named = {"node_id": ids.take(pa.array(node[order])), "content": content, "text": text, **periods}
+    told = {**named, "tx_from": tells.ravel()[order], "tx_to": given}
+    rows = {"row": np.arange(1, node.size + 1), **named, "tx_from": told["tx_from"]}
+    rows = {**rows, "tx_to": closed.ravel()[order]}
+    versions_ = pa.table(rows).add_column(2, "number", pa.array(number))
+
+    made, cause = _links(chance, count, changes[:, 0], olds, superseded, rests, rests_on, instants)
+    effects = _behind(cause, CAUSES)
+    idle = np.setdiff1d(grounds, fallen)
     return Data(
-        nodes=pa.table({"id": ids, "kind": [KINDS[number % len(KINDS)] for number in range(count)]}),
-        versions=_table(_VERSION, rows),
-        told=_table(
-            _TOLD,
-            [(row[0], *row[2:7]) for row in rows],
-            numbered=False,
-        ),
-        links=_table(
-            _LINK,
-            links[0],
-            numbered=False,
-        ),
-        events=_events(chance, count * 3 // 4, instants),
-        heads=ids[: chained : CHAIN + 1],
-        effects=links[1],
+        nodes=pa.table({"id": ids, "kind": pa.array(KINDS).take(pa.array(np.arange(count) % len(KINDS)))}),
+        versions=versions_,
+        told=pa.table(told),
+        links=_table_of_links(ids, made),
+        events=_events(count * 3 // 4, instants),
+        heads=ids.take(pa.array(np.arange(0, chained, CHAIN + 1))).to_pylist(),
+        effects=ids.take(pa.array(effects)).to_pylist(),
+        written=ids.take(pa.array(idle[: max(count // 25, 1)])).to_pylist(),
+        falls=(int(ends[ended].min()), int(taken_back[retracted].min())),
     )
-
-
-def deep(depths: tuple[int, ...] = (1, 10, 100, 1_000), nodes: int = 10) -> tuple[Data, dict[int, list[str]]]:
-    """Ten nodes of each depth. Every change holds from then on, so each cuts the row before it in two."""
-    chance = random.Random(SEED + 1)
-    step = SPAN // (max(depths) + 1)
-    rows: list[tuple[object, ...]] = []
-    told: list[tuple[object, ...]] = []
-    ids: dict[int, list[str]] = {depth: [f"d{depth}_{number}" for number in range(nodes)] for depth in depths}
-    for depth in depths:
-        for node in ids[depth]:
-            for number in range(1, depth + 1):
-                tx, begins = START + number * step, START + number * step - step // 2
-                content, text = _content(chance, node, number)
-                told.append((node, content, text, begins, OPEN, tx))
-                after = tx + step if number < depth else OPEN
-                rows.append((node, number, content, text, begins, OPEN, tx, after))
-                if number < depth:
-                    rows.append((node, number, content, text, begins, begins + step, after, OPEN))
-    told.sort(key=lambda row: (row[5], row[0]))
-    rows.sort(key=lambda row: (row[6], row[0], row[1]))
-    names = [node for depth in depths for node in ids[depth]]
-    data = Data(
-        nodes=pa.table({"id": names, "kind": ["fact"] * len(names)}),
-        versions=_table(_VERSION, rows),
-        told=_table(_TOLD, told, numbered=False),
-        links=_table(
-            _LINK,
-            [("l0", names[0], "reference", names[1], "why", 3, START + step, OPEN, START + SPAN, OPEN)],
-            numbered=False,
-        ),
-        events=_events(chance, 1, [START + SPAN]),
-        heads=[],
-        effects=[],
-    )
-    return data, ids
 
 
 def long_chain(steps: int = 10_000) -> Data:
     """One thing after another, each superseding the one before, all told at once."""
-    chance = random.Random(SEED + 3)
-    ids, step, told = [f"s{number}" for number in range(steps + 1)], SPAN // (steps + 1), START + SPAN
-    begins = [START + number * step for number in range(steps + 1)]
-    ends = [*begins[1:], OPEN]
-    said = [_content(chance, node, 1) for node in ids]
-    rows: list[tuple[object, ...]] = [
-        (node, 1, *said[place], begins[place], ends[place], told, OPEN) for place, node in enumerate(ids)
-    ]
-    links: list[tuple[object, ...]] = [
-        (f"c{place:05d}", new, "supersedes", old, "found wanting", None, since, OPEN, told, OPEN)
-        for place, (old, new, since) in enumerate(zip(ids[:-1], ids[1:], begins[1:], strict=True))
-    ]
+    ids = pa.array([f"s{number}" for number in range(steps + 1)])
+    places = np.arange(steps + 1)
+    begins = _steps(steps + 1)
+    ends = {"valid_from": begins[1:], "valid_to": np.full(steps, OPEN)}
+    link = {"kind": np.zeros(steps, int), "source": places[1:], "target": places[:-1], **ends}
+    return _at_once(ids, ids, np.ones(steps + 1, int), begins, np.append(begins[1:], OPEN), link, ["s0"])
+
+
+def one_node(versions: int = 10_000) -> Data:
+    """One node, described anew so many times, each from its day on, told at once."""
+    ids, begins = pa.array(["deep", "other"]), _steps(versions)
+    of = ids.take(pa.array(np.append(np.zeros(versions, int), 1)))
+    number, starts = np.append(np.arange(versions) + 1, 1), np.append(begins, START)
+    ends = {"valid_from": np.array([START]), "valid_to": np.array([OPEN])}
+    link = {"kind": np.array([2]), "source": np.array([1]), "target": np.array([0]), **ends}
+    return _at_once(ids, of, number, starts, np.concatenate([begins[1:], [OPEN, OPEN]]), link, ["deep"])
+
+
+def hub(links: int = 10_000) -> Data:
+    """One node that so many refer to, told at once."""
+    ids = pa.array(["hub", *(f"leaf{number}" for number in range(links))])
+    starts, places = np.full(links + 1, START), np.arange(links + 1)
+    ends = {"valid_from": starts[1:], "valid_to": np.full(links, OPEN)}
+    kind = np.full(links, LINK_KINDS.index("reference"))
+    link = {"kind": kind, "source": places[1:], "target": np.zeros(links, int), **ends}
+    return _at_once(ids, ids, places * 0 + 1, starts, np.full(links + 1, OPEN), link, ["hub"])
+
+
+def _steps(count: int) -> Any:
+    return START + np.arange(count) * (SPAN // count // MILLI * MILLI)
+
+
+def _at_once(
+    ids: Any, of: Any, number: Any, begins: Any, ends: Any, link: dict[str, Any], heads: list[str]
+) -> Data:
+    """Versions and links that one transaction told, at the end of the span."""
+    content, text = _contents(np.random.default_rng(SEED), of, number)
+    told, closed = np.full(len(of), START + SPAN), np.full(len(of), OPEN)
+    named = {"node_id": of, "content": content, "text": text, "valid_from": begins, "valid_to": ends}
+    named |= {"tx_from": told, "tx_to": closed}
+    versions = pa.table({"row": np.arange(1, len(of) + 1), **named})
+    size = len(link["source"])
+    link = {**link, "tx_from": np.full(size, START + SPAN), "tx_to": np.full(size, OPEN)}
     return Data(
         nodes=pa.table({"id": ids, "kind": ["fact"] * len(ids)}),
-        versions=_table(_VERSION, rows),
-        told=_table(_TOLD, [(row[0], *row[2:7]) for row in rows], numbered=False),
-        links=_table(_LINK, links, numbered=False),
-        events=_events(chance, 1, [told]),
-        heads=ids[:1],
+        versions=versions.add_column(2, "number", pa.array(number)),
+        told=pa.table(named),
+        links=_table_of_links(ids, link),
+        events=_events(1, np.array([START + SPAN])),
+        heads=heads,
         effects=[],
+        written=[],
     )
 
 
@@ -202,24 +236,133 @@ def web(links: int = 100_000) -> tuple[list[dict[str, str]], list[dict[str, str 
     ]
 
 
-def questions(
-    data: Data, count: int, among: set[str] | None = None
-) -> list[tuple[Coordinate, tuple[str, int, object]]]:
-    """Random coordinates at which something stands, each with the right answer `(id, number, content)`."""
-    chance = random.Random(SEED + 2)
-    versions = data.versions
-    places: list[int] | range = range(versions.num_rows)
-    if among is not None:
-        places = [place for place, node in enumerate(versions["node_id"].to_pylist()) if node in among]
-    picked = versions.take(pa.array(chance.choices(places, k=count))).to_pylist()
-    asked = []
-    for row in picked:
-        valid = chance.randrange(row["valid_from"], max(min(row["valid_to"], LATEST), row["valid_from"] + 1))
-        tx = chance.randrange(row["tx_from"], min(row["tx_to"], LATEST))
-        asked.append(
-            ((row["node_id"], valid, tx), (row["node_id"], row["number"], orjson.loads(row["content"])))
-        )
-    return asked
+class Oracle:
+    """The right answers, from the plain rows of a history."""
+
+    def __init__(self, data: Data) -> None:
+        self._versions = _Grouped(data.versions, "node_id", ("number", "content"))
+        self._from = _Grouped(data.links, "source", ("id", "source", "kind", "target"))
+        self._into = _Grouped(data.links, "target", ("id", "source", "kind", "target"))
+
+    def node_as_of(self, id: str, valid: int | None, tx: int | None) -> tuple[str, int, Any] | None:
+        found = self._versions.at(id, valid, tx)
+        return (id, found[0][0], orjson.loads(found[0][1])) if found else None
+
+    def links_from(self, id: str, valid: int | None, tx: int | None) -> list[tuple[Any, ...]]:
+        return sorted(self._from.at(id, valid, tx))
+
+    def backlinks_to(self, id: str, valid: int | None, tx: int | None) -> list[tuple[Any, ...]]:
+        return sorted(self._into.at(id, valid, tx))
+
+    def what_superseded(self, id: str, valid: int | None, tx: int | None) -> list[tuple[str, int, Any]]:
+        """What superseded it, and what superseded that: each with the last that was said of it."""
+        steps = []
+        while found := [link for link in self._into.at(id, valid, tx) if link[2] == "supersedes"]:
+            id = found[0][1]
+            last = self._versions.at(id, valid, tx, until=True)[-1]
+            steps.append((id, last[0], orjson.loads(last[1])))
+        return steps
+
+    def causes(self, id: str, valid: int | None, tx: int | None) -> list[tuple[str, int, Any]]:
+        """Three causes behind each other, of those that stand."""
+        steps = []
+        for _ in range(CAUSES):
+            found = [link for link in self._from.at(id, valid, tx) if link[2] == "caused_by"]
+            if not found:
+                break
+            id = found[0][3]
+            if standing := self.node_as_of(id, valid, tx):
+                steps.append(standing)
+        return steps
+
+    def known(self, id: str, tx: int | None) -> bool:
+        return bool(self._versions.told(id, tx))
+
+
+class _Grouped:
+    """Rows of a table by one of its columns."""
+
+    def __init__(self, table: pa.Table, column: str, answer: tuple[str, ...]) -> None:
+        names = table[column].combine_chunks().dictionary_encode()
+        keys = names.indices.to_numpy(zero_copy_only=False)
+        self._order = np.argsort(keys, kind="stable")
+        self._starts = np.searchsorted(keys[self._order], np.arange(len(names.dictionary) + 1))
+        self._places = {name: place for place, name in enumerate(names.dictionary.to_pylist())}
+        self._periods = [table[name].to_numpy() for name in ("valid_from", "valid_to", "tx_from", "tx_to")]
+        self._answer = [table[name].combine_chunks() for name in answer]
+
+    def _rows(self, id: str) -> Any:
+        place = self._places.get(id)
+        return self._order[:0] if place is None else self._order[slice(*self._starts[place : place + 2])]
+
+    def told(self, id: str, tx: int | None) -> list[int]:
+        rows = self._rows(id)
+        return rows[self._periods[2][rows] <= _instant(tx)].tolist()  # type: ignore[no-any-return]
+
+    def at(self, id: str, valid: int | None, tx: int | None, *, until: bool = False) -> list[tuple[Any, ...]]:
+        """What holds there; `until`: what began by then, the latest last."""
+        rows, v, t = self._rows(id), _instant(valid), _instant(tx)
+        begins, ends, told, closed = (column[rows] for column in self._periods)
+        rows = rows[(begins <= v) & ((ends > v) | until) & (told <= t) & (closed > t)]
+        rows = rows[np.argsort(self._periods[0][rows], kind="stable")]
+        return [tuple(column[row].as_py() for column in self._answer) for row in rows.tolist()]
+
+
+@dataclass
+class Draws:
+    """Coordinates at random, and what became of them: how many lie after the first fall, in how many nothing stands or nothing is told."""
+
+    data: Data
+    oracle: Oracle
+    drawn: int = 0
+    after_a_fall: int = 0
+    kept: int = 0
+
+    def __call__(
+        self,
+        verb: str,
+        when: str,
+        count: int,
+        *,
+        standing: bool = True,
+        among: list[str] | None = None,
+        whole: bool = False,
+    ) -> list[tuple[Coordinate, Any]]:
+        """So many coordinates with the right answers: full chains, ends that are known, nodes that stand or (`standing=False`) do not. `whole` takes chains of any length."""
+        chance = random.Random(f"{SEED} {verb} {when} {standing}")
+        written = set(self.data.written)
+        asked = []
+        for coordinate in islice(self._all(among or self._ids(verb), when, chance), 400 * count):
+            id, valid, tx = coordinate
+            self.drawn += 1
+            ended, taken_back = self.data.falls
+            self.after_a_fall += _instant(valid) >= ended or _instant(tx) >= taken_back
+            right = getattr(self.oracle, verb)(*coordinate)
+            if id in written or not self.oracle.known(id, tx):
+                continue
+            if verb in ("what_superseded", "causes") and not whole:
+                named = {step[0] for step in right}
+                if len(right) != (CHAIN if verb == "what_superseded" else CAUSES) or named & written:
+                    continue
+            if verb == "node_as_of" and (right is not None) != standing:
+                continue
+            self.kept += 1
+            asked.append((coordinate, right))
+            if len(asked) == count:
+                break
+        assert asked, f"{verb} at {when}: no coordinate has a full answer"
+        return asked
+
+    def _ids(self, verb: str) -> list[str]:
+        if verb in ("what_superseded", "causes"):
+            return self.data.heads if verb == "what_superseded" else self.data.effects
+        return self.data.nodes["id"].to_pylist()  # type: ignore[no-any-return]
+
+    def _all(self, ids: list[str], when: str, chance: random.Random) -> Iterator[Coordinate]:
+        while True:
+            valid = None if when == "now" else _rounded(chance.randrange(START, LATEST))
+            tx = _rounded(chance.randrange(START, LATEST)) if when == "any coordinate" else None
+            yield chance.choice(ids), valid, tx
 
 
 def description(number: int) -> dict[str, object]:
@@ -243,96 +386,111 @@ class Clock:
         return self.last
 
 
-def _changes(
-    chance: random.Random, instants: list[int], tenth: int, corrected: float
-) -> tuple[list[int | None], list[int]]:
-    """Ten instants of change (None: a correction of the one before), and the tx at which each was told."""
-    changes: list[int | None] = []
-    tells = []
-    for turn in range(10):
-        correction = turn > 0 and chance.random() < corrected
-        changes.append(None if correction else START + int((turn * 100 + chance.random() * 50) * DAY))
-        tells.append(instants[turn * tenth + tenth // 2 + chance.randrange(tenth - tenth // 2)])
-    return changes, tells
+def _instant(at: int | None) -> int:
+    return OPEN - 1 if at is None else at
 
 
-def _versions(
-    chance: random.Random, node: str, changes: list[int | None], tells: list[int], ends_at: int
-) -> list[tuple[object, ...]]:
-    points = [change for change in changes if change is not None]
-    period, standing = -1, -1
-    rows: list[list[object]] = []
-    for turn, change in enumerate(changes):
-        content, text = _content(chance, node, turn + 1)
-        if change is None:
-            rows[standing][-1] = tells[turn]
-        else:
-            period += 1
-        begins = points[period]
-        ends = points[period + 1] if period + 1 < len(points) else ends_at
-        standing = len(rows)
-        rows.append([node, turn + 1, content, text, begins, ends, tells[turn], OPEN])
-    return [tuple(row) for row in rows]
+def _rounded(instant: int) -> int:
+    return instant // MILLI * MILLI
 
 
-def _content(chance: random.Random, node: str, number: int) -> tuple[str, str]:
-    word, score, state = chance.choice(WORDS), chance.randrange(100), chance.choice(STATES)
-    text = f"{word} of {node} as described {number}"
-    return f'{{"n":{number},"score":{score},"state":"{state}","summary":"{text}"}}', text
+def _whole(instants: Any) -> Any:
+    return np.asarray(instants).astype(np.int64) // MILLI * MILLI
+
+
+def _digits(numbers: Any, width: int) -> Any:
+    return pc.utf8_lpad(pa.array(numbers).cast(pa.string()), width, padding="0")
+
+
+def _contents(chance: Any, ids: Any, number: Any) -> tuple[Any, Any]:
+    numbers = pa.array(number).cast(pa.string())
+    word, state = (
+        pa.array(among).take(pa.array(chance.integers(0, len(among), len(ids)))) for among in (WORDS, STATES)
+    )
+    score = pa.array(chance.integers(0, 100, len(ids))).cast(pa.string())
+    text = pc.binary_join_element_wise(word, " of ", ids, " as described ", numbers, "")
+    parts = ('{"n":', numbers, ',"score":', score, ',"state":"', state, '","summary":"', text, '"}', "")
+    return pc.binary_join_element_wise(*parts), text
 
 
 def _links(
-    chance: random.Random, ids: list[str], starts: list[int], chained: int, instants: list[int]
-) -> tuple[list[tuple[object, ...]], list[str]]:
-    count, tenth = len(ids), len(instants) // 10
-    rows: list[list[object]] = []
-    made: set[tuple[str, int, int]] = set()
-    for position in range(chained):
-        place = position % (CHAIN + 1)
-        if place != CHAIN:
-            begins = START + (1_000 + 3 * place) * DAY
-            rows.append(
-                [
-                    ids[position + 1],
-                    "supersedes",
-                    ids[position],
-                    "found wanting",
-                    None,
-                    begins,
-                    OPEN,
-                    LINKED,
-                    OPEN,
-                ]
-            )
-    order = sorted(range(count), key=starts.__getitem__)
-    depth = dict.fromkeys(order, 0)
-    for rank in range(1, count):
-        effect, cause = order[rank], order[chance.randrange(rank)]
-        depth[effect] = depth[cause] + 1
-        told = instants[tenth + chance.randrange(9 * tenth)]
-        rows.append(
-            [ids[effect], "caused_by", ids[cause], "seen in the log", 4, START + 51 * DAY, OPEN, told, OPEN]
+    chance: Any, count: int, starts: Any, olds: Any, superseded: Any, rests: Any, rests_on: Any, instants: Any
+) -> tuple[dict[str, Any], Any]:
+    """Columns of all links, with numbers of nodes and of kinds; and the cause of each node, -1 for none."""
+    transactions = len(instants)
+
+    def told(size: int, lo: float, hi: float) -> Any:
+        return instants[chance.integers(int(lo * transactions), int(hi * transactions), size)]
+
+    def begins(size: int) -> Any:
+        return _whole(START + (51 + 300 * chance.random(size)) * DAY)
+
+    def part(kind: str, source: Any, target: Any, since: Any, tx: Any) -> dict[str, Any]:
+        size = len(source)
+        kinds = np.full(size, LINK_KINDS.index(kind))
+        ends = {"valid_to": np.full(size, OPEN), "tx_to": np.full(size, OPEN)}
+        return {"kind": kinds, "source": source, "target": target, "valid_from": since, "tx_from": tx, **ends}
+
+    parts = [part("supersedes", olds + 1, olds, superseded.ravel(), told(olds.size, 0.3, 0.6))]
+    order = np.argsort(starts, kind="stable")
+    cause = np.full(count, -1)
+    cause[order[1:]] = order[(chance.random(count - 1) * np.arange(1, count)).astype(int)]
+    effect = order[1:]
+    since = np.full(effect.size, START + 51 * DAY)
+    parts.append(part("caused_by", effect, cause[effect], since, told(effect.size, 0.1, 1)))
+    half = rests.size // 2
+    for kind, source, target in (
+        ("derived_from", rests[:half], rests_on[:half]),
+        ("supports", rests_on[half:], rests[half:]),
+    ):
+        parts.append(part(kind, source, target, begins(source.size), told(source.size, 0.15, 0.55)))
+    wanted = 3 * count - sum(len(one["kind"]) for one in parts)
+    pairs = np.unique(chance.integers(0, count, (2 * wanted, 2)), axis=0)
+    pairs = chance.permutation(pairs[pairs[:, 0] != pairs[:, 1]])[:wanted]
+    for number, kind in enumerate(("reference", "uses")):
+        source, target = pairs[number::2].T
+        one = part(kind, source, target, begins(source.size), told(source.size, 0.1, 0.9))
+        short, forgotten = chance.random(source.size) < 0.2, chance.random(source.size) < 0.05
+        lasts = _whole((1 + 599 * chance.random(source.size)) * DAY)
+        one["valid_to"] = np.where(short, one["valid_from"] + lasts, OPEN)
+        later = (
+            np.searchsorted(instants, one["tx_from"])
+            + 1
+            + chance.integers(0, transactions // 10 - 1, source.size)
         )
-    wanted = 3 * count - len(rows)
-    while wanted:
-        kind = ("reference", "reference", "derived_from", "uses")[wanted % 4]
-        source, target = chance.randrange(count), chance.randrange(count)
-        if source == target or (kind, source, target) in made:
-            continue
-        made.add((kind, source, target))
-        turn = tenth + chance.randrange(8 * tenth)
-        begins = START + 51 * DAY + chance.randrange(300 * DAY)
-        ends = begins + chance.randrange(DAY, 600 * DAY) if chance.random() < 0.2 else OPEN
-        forgotten = instants[turn + 1 + chance.randrange(tenth)] if chance.random() < 0.05 else OPEN
-        rows.append([ids[source], kind, ids[target], "why not", 3, begins, ends, instants[turn], forgotten])
-        wanted -= 1
-    rows.sort(key=lambda row: row[7])
-    numbered = [(f"l{number:07d}", *row) for number, row in enumerate(rows)]
-    return numbered, [ids[node] for node in order if depth[node] >= 3]
+        one["tx_to"] = np.where(forgotten, instants[np.minimum(later, transactions - 1)], OPEN)
+        parts.append(one)
+    return {name: np.concatenate([one[name] for one in parts]) for name in parts[0]}, cause
 
 
-def _events(chance: random.Random, count: int, instants: list[int]) -> pa.Table:
-    told = sorted(chance.choices(instants, k=count))
+def _behind(cause: Any, steps: int) -> Any:
+    """Nodes with so many causes behind each other."""
+    at = np.arange(cause.size)
+    for _ in range(steps):
+        at = np.where(at >= 0, cause[at], -1)
+    return np.flatnonzero(at >= 0)
+
+
+def _table_of_links(ids: Any, made: dict[str, Any]) -> pa.Table:
+    order = np.argsort(made["tx_from"], kind="stable")
+    made = {name: column[order] for name, column in made.items()}
+    kinds = pa.array(LINK_KINDS).take(pa.array(made["kind"]))
+    return pa.table(
+        {
+            "id": pc.binary_join_element_wise("l", _digits(np.arange(order.size), 7), ""),
+            "source": ids.take(pa.array(made["source"])),
+            "kind": kinds,
+            "target": ids.take(pa.array(made["target"])),
+            "reason": pa.array(["found wanting"] * order.size),
+            "strength": pa.array([3] * order.size),
+            **{name: made[name] for name in ("valid_from", "valid_to", "tx_from", "tx_to")},
+        }
+    )
+
+
+def _events(count: int, instants: Any) -> pa.Table:
+    chance = random.Random(SEED)
+    told = sorted(chance.choices(instants.tolist(), k=count))
     types = chance.choices(EVENT_TYPES, k=count)
     return pa.table(
         {
@@ -341,7 +499,7 @@ def _events(chance: random.Random, count: int, instants: list[int]) -> pa.Table:
             "description": [
                 f"{kind} of {chance.choice(WORDS)} {number}" for number, kind in enumerate(types)
             ],
-            "occurred_at": [tx - chance.randrange(1, DAY) for tx in told],
+            "occurred_at": [_rounded(tx - chance.randrange(1, DAY)) for tx in told],
             "source": ["ci"] * count,
             "metadata": [
                 f'{{"attempt":{chance.randrange(5)},"host":"h{chance.randrange(20)}"}}' for _ in range(count)
@@ -351,8 +509,15 @@ def _events(chance: random.Random, count: int, instants: list[int]) -> pa.Table:
     )
 
 
-def _table(names: tuple[str, ...], rows: list[tuple[object, ...]], *, numbered: bool = True) -> pa.Table:
-    columns = {name: list(values) for name, values in zip(names, zip(*rows, strict=True), strict=True)}
-    if numbered:
-        columns = {"row": list(range(1, len(rows) + 1)), **columns}
-    return pa.table(columns)
+def steps(
+    data: Data,
+) -> Iterator[tuple[int, list[dict[str, Any]], list[dict[str, Any]], list[Any], list[Any]]]:
+    """The history as it was told: of each transaction its instant, versions, links, nodes taken back and links taken back."""
+    told: dict[int, tuple[list[Any], list[Any], list[Any], list[Any]]] = {}
+    for place, table in enumerate((data.told, data.links)):
+        for row in table.to_pylist():
+            told.setdefault(row["tx_from"], ([], [], [], []))[place].append(row)
+            if row["tx_to"] != OPEN:
+                told.setdefault(row["tx_to"], ([], [], [], []))[2 + place].append(row)
+    for tx in sorted(told):
+        yield tx, *told[tx]

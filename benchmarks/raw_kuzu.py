@@ -1,10 +1,8 @@
-"""The same work in Kùzu alone, by the least statements it takes: no journal, no index, no checks."""
+"""The floors of what the graph engine does, by the least statements it takes: no journal, no index, no checks."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -30,37 +28,7 @@ SCHEMA = (
         for kind in LINK_KINDS
     ),
 )
-# One CASE around the four tests: as plain ANDs the planner guesses each at a tenth and scans.
 HOLDS = "{0}.valid_from <= $v AND {0}.valid_to > $v AND {0}.tx_from <= $t AND {0}.tx_to > $t"
-CASE = "CASE WHEN " + HOLDS + " THEN true ELSE false END"
-ANY = "|".join(kind.upper() for kind in LINK_KINDS)
-NODE = (
-    "MATCH (n:Node {id: $id})-[:HAS_VERSION]->(x:Version) WHERE "
-    + CASE.format("x")
-    + " RETURN x.number, x.content"
-)
-LINKS_FROM = (
-    "MATCH (a:Node {id: $id})-[r:"
-    + ANY
-    + "]->(b:Node) WHERE "
-    + CASE.format("r")
-    + " RETURN r.id, a.id, lower(label(r)), b.id"
-)
-BACKLINKS_TO = (
-    "MATCH (a:Node)-[r:"
-    + ANY
-    + "]->(b:Node {id: $id}) WHERE "
-    + CASE.format("r")
-    + " RETURN r.id, a.id, lower(label(r)), b.id"
-)
-SUPERSEDED = (
-    "MATCH (a:Node {id: $id})<-[r:SUPERSEDES* 1..30 (r, _ | WHERE " + HOLDS.format("r") + ")]-(b:Node) "
-    "RETURN b.id, length(r) ORDER BY length(r)"
-)
-CAUSES = (
-    "MATCH (a:Node {id: $id})-[r:CAUSED_BY* 1..3 (r, _ | WHERE " + HOLDS.format("r") + ")]->(b:Node) "
-    "RETURN b.id, length(r) ORDER BY length(r)"
-)
 VIEW = (
     "MATCH (x:Version) WHERE "
     + HOLDS.format("x")
@@ -68,27 +36,6 @@ VIEW = (
     "x.valid_to AS valid_to, x.tx_from AS tx_from, x.tx_to AS tx_to, x.tags AS tags, x.trigger AS trigger, x.source AS source"
 )
 QUESTION = "MATCH (a:Node)-[:CAUSED_BY]->(b:Node) WHERE a.state = 'open' RETURN b.kind AS kind, count(*) AS n ORDER BY kind"
-ADD = (
-    "CREATE (n:Node {id: $id, kind: 'fact'})-[:HAS_VERSION]->(x:Version {row: $row, node_id: $id, number: 1, content: $content, "
-    "valid_from: $now, valid_to: $open, tx_from: $now, tx_to: $open})"
-)
-EVENT = (
-    "CREATE (e:Event {id: $id, type: 'deploy', description: $description, occurred_at: $now, source: 'ci', metadata: $metadata, "
-    "tx_from: $now, tx_to: $open})"
-)
-STANDING = (
-    "MATCH (n:Node {id: $id})-[:HAS_VERSION]->(x:Version) WHERE CASE WHEN x.valid_to > $begins AND x.tx_to = $open THEN true "
-    "ELSE false END RETURN x.row, x.number, x.content, x.valid_from"
-)
-CLOSE = "MATCH (x:Version {row: $row}) SET x.tx_to = $now"
-PIECE = (
-    "MATCH (n:Node {id: $id}) CREATE (n)-[:HAS_VERSION]->(x:Version {row: $row, node_id: $id, number: $number, "
-    "content: $content, valid_from: $since, valid_to: $until, tx_from: $now, tx_to: $open})"
-)
-SUPERSEDE = (
-    "MATCH (a:Node {id: $new}), (b:Node {id: $old}) CREATE (a)-[:SUPERSEDES {id: $link, reason: 'found wanting', "
-    "valid_from: $begins, valid_to: $open, tx_from: $now, tx_to: $open}]->(b)"
-)
 
 
 class Store:
@@ -98,7 +45,6 @@ class Store:
         self.con.execute("CALL force_checkpoint_on_close=false")
         self.prepared: dict[str, Any] = {}
         self.clock = Clock()
-        self.inside = False
 
     def run(self, cypher: str, **parameters: Any) -> Any:
         if cypher not in self.prepared:
@@ -163,28 +109,6 @@ def bulk_load(store: Store, loads: dict[str, pa.Table]) -> int:
     return store.con.execute("MATCH (v:Version) RETURN count(v)").get_next()[0]
 
 
-def node_as_of(store: Store, id: str, valid: datetime, tx: datetime) -> tuple[str, int, Any]:
-    number, content = store.run(NODE, id=id, v=valid, t=tx).get_next()
-    return id, number, orjson.loads(content)
-
-
-def links_from(store: Store, id: str, valid: datetime, tx: datetime) -> list[tuple[Any, ...]]:
-    return store.run(LINKS_FROM, id=id, v=valid, t=tx).get_all()
-
-
-def backlinks_to(store: Store, id: str, valid: datetime, tx: datetime) -> list[tuple[Any, ...]]:
-    return store.run(BACKLINKS_TO, id=id, v=valid, t=tx).get_all()
-
-
-def what_superseded(store: Store, id: str, valid: datetime, tx: datetime) -> dict[str, Any]:
-    # A filter inside a recursion takes no parameter when prepared ahead.
-    return {"steps": store.con.execute(SUPERSEDED, {"id": id, "v": valid, "t": tx}).get_all()}
-
-
-def causes(store: Store, id: str, valid: datetime, tx: datetime) -> dict[str, Any]:
-    return {"steps": store.con.execute(CAUSES, {"id": id, "v": valid, "t": tx}).get_all()}
-
-
 def view_to_arrow(store: Store, when: datetime) -> pa.Table:
     return store.run(VIEW, v=when, t=when).get_as_arrow(100_000)
 
@@ -242,51 +166,20 @@ def ask(store: Store, when: datetime) -> list[tuple[str, int]]:
     return rows
 
 
-def append_event(store: Store, number: int) -> None:
-    now = store.now()
-    store.run(
-        EVENT,
-        id=f"evt_{store.clock.last}",
-        description=f"deploy {number}",
-        now=now,
-        metadata=orjson.dumps({"attempt": number}).decode(),
-        open=END,
-    )
-
-
-def add_node(store: Store, id: str, content: dict[str, Any]) -> None:
-    now = store.now()
-    store.run(
-        ADD, id=id, row=f"r{store.clock.last}", content=orjson.dumps(content).decode(), now=now, open=END
-    )
-
-
-def revise(store: Store, id: str, content: dict[str, Any], begins: datetime) -> None:
-    standing = store.run(STANDING, id=id, begins=begins, open=END).get_all()
-    now = store.now()
-    with transaction(store):
-        number = _cut(store, id, standing, begins, now) + 1
-        store.run(
-            PIECE,
-            id=id,
-            row=f"r{store.clock()}",
-            number=number,
-            content=orjson.dumps(content).decode(),
-            since=begins,
-            until=END,
-            now=now,
-            open=END,
-        )
-
-
-def supersede(store: Store, old: str, new: str, begins: datetime) -> None:
-    standing = store.run(STANDING, id=old, begins=begins, open=END).get_all()
-    now = store.now()
-    with transaction(store):
-        _cut(store, old, standing, begins, now)
-        store.run(
-            SUPERSEDE, new=new, old=old, link=f"lnk_{store.clock.last}", begins=begins, now=now, open=END
-        )
+def add_many(store: Store, nodes: list[tuple[str, dict[str, Any]]]) -> None:
+    now, count = store.now(), len(nodes)
+    ids, rows = pa.array([id for id, _ in nodes]), pa.array([f"a{store.clock()}" for _ in nodes])
+    contents = pa.array([orjson.dumps(content).decode() for _, content in nodes])
+    begins, ends = (pa.array([value] * count, pa.timestamp("us")) for value in (now, END))
+    versions = {"row": rows, "node_id": ids, "number": pa.array([1] * count), "content": contents}
+    versions |= {"text": pa.nulls(count, pa.string()), "valid_from": begins, "valid_to": ends}
+    versions |= {"tx_from": begins, "tx_to": ends, **_provenance(count)}
+    for name, table in (
+        ("Node", pa.table({"id": ids, "kind": ["fact"] * count})),
+        ("Version", pa.table(versions)),
+        ("HAS_VERSION", pa.table({"from": ids, "to": rows})),
+    ):
+        store.con.execute(f"COPY {name} FROM $given", {"given": table})
 
 
 def supersede_many(store: Store, pairs: list[tuple[str, str]], begins: datetime) -> int:
@@ -341,45 +234,6 @@ def supersede_many(store: Store, pairs: list[tuple[str, str]], begins: datetime)
     )
     store.con.execute("COPY SUPERSEDES FROM $given", {"given": links})
     return store.con.execute("MATCH (:Node)-[s:SUPERSEDES]->(:Node) RETURN count(s)").get_next()[0]
-
-
-@contextmanager
-def transaction(store: Store) -> Iterator[None]:
-    if store.inside:
-        yield
-        return
-    store.con.execute("BEGIN TRANSACTION")
-    store.inside = True
-    try:
-        yield
-        store.con.execute("COMMIT")
-    finally:
-        store.inside = False
-
-
-def plain(value: Any) -> Any:
-    if isinstance(value, list):
-        return sorted(tuple(row[:4]) for row in value)
-    return [row[0] for row in value["steps"]] if isinstance(value, dict) else value
-
-
-def _cut(store: Store, id: str, standing: list[list[Any]], begins: datetime, now: datetime) -> int:
-    number = 0
-    for row, number, content, starts in standing:
-        store.run(CLOSE, row=row, now=now)
-        if starts < begins:
-            store.run(
-                PIECE,
-                id=id,
-                row=f"r{store.clock()}",
-                number=number,
-                content=content,
-                since=starts,
-                until=begins,
-                now=now,
-                open=END,
-            )
-    return number
 
 
 def _provenance(count: int) -> dict[str, pa.Array]:

@@ -45,7 +45,7 @@ def resting(arena: Arena) -> Iterator[Row]:
         idle += apart(lambda id: store.retract(id, reason="wrong"), itertools.islice(alone, 5))
         marked += apart(lambda: store.retract("ground", reason="wrong"), [()])
         assert store.node(f"thing-{turn}").standing == "shaky"
-        store.revise("ground", {"what": "again"}, valid_from=SINCE)
+        store.revise("ground", {"what": "ground"}, valid_from=SINCE)
         assert store.node(f"thing-{turn}").standing == "stands"
     took = {"ours": median(marked), "floor": median(idle)}
     yield row(

@@ -3,7 +3,7 @@
 The clients are processes of this machine that do the least a client can: a request laid out by hand on a socket that stays open. All that were
 acknowledged are counted in the store afterwards.
 
-`python -m benchmarks.server URL TOKEN write|batch|load|read SECONDS NAME` is one client: it prints how many were answered.
+`python -m benchmarks.server URL TOKEN write|batch|load|read|past|cypher SECONDS NAME` is one client: it prints how many were answered.
 """
 
 from __future__ import annotations
@@ -15,54 +15,92 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import datetime, timedelta
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import orjson
 
 import graphstore
+from benchmarks import ours
 from benchmarks.arena import Arena, Row
+from benchmarks.data import history
+from benchmarks.timing import spread
 
 WRITERS, BATCH, CLIENTS_OF_BATCHES = 8, 1_000, 4
-SINGLE, IN_BATCHES = 1 / 3_000, 1 / 30_000  # seconds a write, all clients together
-POINT = 0.5e-3
+SINGLE, IN_BATCHES = 1 / 6_000, 1 / 30_000  # seconds a write, all clients together
+POINT, BESIDE = 0.5e-3, 5.0
+"""Seconds of a point read; and how many times the median alone 99 of 100 may take beside others."""
 
 
 def server(arena: Arena) -> Iterator[Row]:
-    """Writes a second over HTTP, said as seconds a write, and the time of a point read."""
-    seconds = 1.0 if arena.quick else 3.0
+    """Writes a second over HTTP, said as seconds a write; and the time of a point read, alone and beside others."""
+    seconds = 0.2 if arena.quick else 2.0
+    folder = arena.folder / "served"
     for work, what, clients, budget in (
         (f"HTTP: a durable write, {WRITERS} processes", "write", WRITERS, SINGLE),
         (f"HTTP: one of a batch of {BATCH:,}, {CLIENTS_OF_BATCHES} processes", "batch", CLIENTS_OF_BATCHES, IN_BATCHES),
         (f"HTTP: one of a load of {BATCH:,} in Arrow, {CLIENTS_OF_BATCHES} processes", "load", CLIENTS_OF_BATCHES, IN_BATCHES),
-        ("HTTP: a node, one process", "read", 1, POINT),
     ):  # fmt: skip
-        took = median(_taken(arena.folder / "served", what, clients, seconds) for _ in range(arena.rounds))
-        yield Row(work, arena.size, {"ours": took}, budget, "–")
+        took = median(_written(folder, [what] * clients, seconds) for _ in range(min(arena.rounds, 3)))
+        yield Row(work, arena.size, {"ours": took}, budget, "")
 
-
-def _taken(folder: Path, what: str, clients: int, seconds: float) -> float:
-    """Seconds a call, in all. Every call that was answered is looked for in the store."""
+    quiet = 0.0
     with graphstore.open(folder) as store:
+        ours.bulk_load(store, ours.prepare(history(200 if arena.quick else 10_000)))
         store.add_node("fact", {"says": "the deploy day is friday"}, id="known")
+    for beside, others in (
+        ("alone", []),
+        ("beside 4 processes that write", ["write"] * 4),
+        ("beside 2 that read past days", ["past"] * 2),
+        ("beside one that asks Cypher of past days", ["cypher"]),
+    ):
+        reader, *_ = _asked(folder, ["read", *others], 2 * seconds)
+        row = Row(f"HTTP: a node, one process, {beside}", arena.size, {}, None if quiet else POINT, "")
+        row.spreads = {"ours": spread(reader["times"])}
+        row.took = {"ours": row.spreads["ours"].median}
+        quiet = quiet or row.took["ours"]
+        row.tail = BESIDE * quiet
+        yield row
+    shutil.rmtree(folder)
+
+
+def _written(folder: Path, clients: list[str], seconds: float) -> float:
+    """Seconds a write, in all. Every one that was answered is looked for in the store."""
+    graphstore.open(folder).close()
+    told = _asked(folder, clients, seconds)
+    count = sum(each["count"] for each in told)
+    took = max(each["end"] for each in told) - min(each["start"] for each in told)
+    with graphstore.open(folder, read_only=True) as store:
+        written = count + sum(each["first"] for each in told)
+        assert store.stats()["nodes"] == written, "a write that was acknowledged is not there"
+    shutil.rmtree(folder)
+    return float(took) / max(count, 1)
+
+
+def _asked(folder: Path, clients: list[str], seconds: float) -> list[dict[str, Any]]:
+    """What each client says of its calls, all at once."""
     with _served(folder) as url:
         token = (folder / "token").read_text(encoding="ascii").strip()
         asking = [
             subprocess.Popen(
-                [sys.executable, "-m", "benchmarks.server", url, token, what, str(seconds), f"c{number}"],
+                [
+                    sys.executable,
+                    "-m",
+                    "benchmarks.server",
+                    url,
+                    token,
+                    what,
+                    str(seconds),
+                    f"{what}{number}",
+                ],
                 stdout=subprocess.PIPE,
                 text=True,
             )
-            for number in range(clients)
+            for number, what in enumerate(clients)
         ]
-        told = [orjson.loads(each.communicate()[0]) for each in asking]
-    count = sum(each["count"] for each in told)
-    took = max(each["end"] for each in told) - min(each["start"] for each in told)
-    with graphstore.open(folder, read_only=True) as store:
-        written = 0 if what == "read" else count + sum(each["first"] for each in told)
-        assert store.stats()["nodes"] == 1 + written, "a write that was acknowledged is not there"
-    shutil.rmtree(folder)
-    return float(took) / count
+        return [orjson.loads(each.communicate()[0]) for each in asking]
 
 
 @contextmanager
@@ -84,23 +122,37 @@ def _client(url: str, token: str, what: str, seconds: float, name: str) -> None:
         ),
         "load": lambda number: ("/bulk_load?tables=nodes,versions", _table(name, number)),
         "read": lambda number: ("/node", {"id": "known"}),
+        "past": lambda number: (f"/links_from?valid={_day(number)}", {"id": f"n{number % 20:07d}"}),
+        "cypher": lambda number: (f"/query?valid={_day(number)}", {"cypher": ours.QUESTION}),
     }
-    lay_out, count = made[what], 0
+    lay_out, count, times = made[what], 0, []
     with socket.create_connection((host, int(port))) as wire:
         wire.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         start = end = 0.0  # the first is not counted: both ends load what they need
         while count == 0 or time.time() < start + seconds:
             path, body = lay_out(count)
+            sent = time.perf_counter()
             _ask(wire, host, token, path, body if isinstance(body, bytes) else orjson.dumps(body))
+            times.append(time.perf_counter() - sent)
             start, end = start or time.time(), time.time()
             count += 1
     each = BATCH if what in ("batch", "load") else 1
-    told = {"count": (count - 1) * each, "first": each, "start": start, "end": end}
+    told = {
+        "count": (count - 1) * each,
+        "first": each,
+        "start": start,
+        "end": end,
+        "times": times[1:] or times,
+    }
     print(orjson.dumps(told).decode(), flush=True)
 
 
 def _fact(name: str, number: int) -> dict[str, object]:
     return {"kind": "fact", "content": {"by": name, "number": number, "says": "the deploy day is friday"}}
+
+
+def _day(number: int) -> str:
+    return (datetime(2024, 1, 1) + timedelta(days=number % 500)).isoformat() + "Z"
 
 
 def _table(name: str, number: int) -> bytes:

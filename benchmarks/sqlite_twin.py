@@ -1,8 +1,12 @@
-"""The same work in SQLite: a schema with the indexes these questions want, WAL, every commit on disk."""
+"""The same work in SQLite: a schema with the indexes these questions want, WAL, every commit on disk.
+
+The statements are those of DuckDB's twin too: what both understand, with `:name` for what is given.
+"""
 
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +19,7 @@ from benchmarks.data import OPEN, Clock, Data
 
 SCHEMA = """
 CREATE TABLE node(id TEXT PRIMARY KEY, kind TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE version(row INTEGER PRIMARY KEY, node_id TEXT, number INTEGER, content TEXT, text TEXT,
+CREATE TABLE version("row" INTEGER PRIMARY KEY, node_id TEXT, number INTEGER, content TEXT, text TEXT,
                      valid_from INTEGER, valid_to INTEGER, tx_from INTEGER, tx_to INTEGER);
 CREATE TABLE link(id TEXT PRIMARY KEY, source TEXT, kind TEXT, target TEXT, reason TEXT, strength INTEGER,
                   valid_from INTEGER, valid_to INTEGER, tx_from INTEGER, tx_to INTEGER);
@@ -26,6 +30,7 @@ CREATE INDEX link_source ON link(source, kind);
 CREATE INDEX link_target ON link(target, kind);
 CREATE INDEX event_time ON event(occurred_at);
 """
+INSERT = "INSERT INTO version(node_id, number, content, text, valid_from, valid_to, tx_from, tx_to) "
 HOLDS = "{0}.valid_from <= :v AND {0}.valid_to > :v AND {0}.tx_from <= :t AND {0}.tx_to > :t"
 NODE = (
     "SELECT number, content FROM version x WHERE node_id = :id AND "
@@ -43,7 +48,7 @@ BACKLINKS_TO = LINK + ENDS + " FROM link l WHERE l.target = :id AND " + HOLDS.fo
 WALK = (
     """
 WITH RECURSIVE walk(id, depth, link, reason, since) AS (
-    SELECT :id, 0, NULL, NULL, NULL
+    SELECT CAST(:id AS TEXT), 0, CAST(NULL AS TEXT), CAST(NULL AS TEXT), CAST(NULL AS BIGINT)
     UNION ALL
     SELECT l.{next}, walk.depth + 1, l.id, l.reason, l.valid_from FROM walk JOIN link l ON l.{here} = walk.id AND l.kind = '{kind}'
     WHERE walk.depth < :depth AND """
@@ -59,24 +64,11 @@ SUPERSEDED = WALK.format(
     here="target",
     kind="supersedes",
     holds=(
-        "x.row = (SELECT row FROM version y WHERE y.node_id = walk.id AND y.tx_from <= :t AND y.tx_to > :t "
+        'x."row" = (SELECT "row" FROM version y WHERE y.node_id = walk.id AND y.tx_from <= :t AND y.tx_to > :t '
         "AND y.valid_from <= :v ORDER BY valid_from DESC LIMIT 1)"
     ),
 )
 CAUSES = WALK.format(next="target", here="source", kind="caused_by", holds=HOLDS.format("x"))
-AROUND = (
-    """
-WITH RECURSIVE walk(id, depth) AS (
-    SELECT :id, 0
-    UNION
-    SELECT l.target, walk.depth + 1 FROM walk JOIN link l ON l.source = walk.id AND l.kind <> 'supersedes'
-    WHERE walk.depth < 3 AND """
-    + HOLDS.format("l")
-    + """)
-SELECT DISTINCT walk.id, x.number, x.content FROM walk JOIN version x ON x.node_id = walk.id AND """
-    + HOLDS.format("x")
-    + " WHERE walk.id <> :id"
-)
 VIEW = (
     "SELECT n.id, n.kind, x.number, x.content, x.text, x.valid_from, x.valid_to, x.tx_from, x.tx_to "
     "FROM version x JOIN node n ON n.id = x.node_id WHERE " + HOLDS.format("x")
@@ -95,16 +87,26 @@ QUESTION = (
 
 class Store:
     def __init__(self, path: Path) -> None:
-        self.con = sqlite3.connect(path, isolation_level=None, cached_statements=256)
+        self.con = sqlite3.connect(path, timeout=60, isolation_level=None, cached_statements=256)
         self.con.execute("PRAGMA journal_mode=WAL")
         self.con.execute("PRAGMA synchronous=FULL")
         self.con.execute("PRAGMA cache_size=-65536")
         self.con.execute("PRAGMA mmap_size=1073741824")
         self.clock = Clock()
+        self.inside = False
+
+    def rows(self, statement: str, given: dict[str, Any]) -> list[tuple[Any, ...]]:
+        return self.con.execute(statement, given).fetchall()
 
 
-def at(instant: int) -> int:
-    return instant
+def at(instant: int | None) -> int:
+    """As this store takes it; None is now."""
+    return time.time_ns() // 1_000 if instant is None else instant
+
+
+def right(verb: str, answer: Any) -> Any:
+    """So much of the right answer as is asked of this store."""
+    return answer
 
 
 def create(folder: Path) -> Store:
@@ -140,32 +142,27 @@ def bulk_load(store: Store, loads: dict[str, list[tuple[Any, ...]]]) -> int:
     return store.con.execute("SELECT count(*) FROM version").fetchone()[0]
 
 
-def node_as_of(store: Store, id: str, valid: int, tx: int) -> tuple[str, int, Any]:
-    number, content = store.con.execute(NODE, {"id": id, "v": valid, "t": tx}).fetchone()
-    return id, number, orjson.loads(content)
+def node_as_of(store: Any, id: str, valid: int, tx: int) -> tuple[str, int, Any] | None:
+    found = store.rows(NODE, {"id": id, "v": valid, "t": tx})
+    return (id, found[0][0], orjson.loads(found[0][1])) if found else None
 
 
-def links_from(store: Store, id: str, valid: int, tx: int) -> list[tuple[Any, ...]]:
-    return store.con.execute(LINKS_FROM, {"id": id, "v": valid, "t": tx}).fetchall()
+def links_from(store: Any, id: str, valid: int, tx: int) -> list[tuple[Any, ...]]:
+    return store.rows(LINKS_FROM, {"id": id, "v": valid, "t": tx})  # type: ignore[no-any-return]
 
 
-def backlinks_to(store: Store, id: str, valid: int, tx: int) -> list[tuple[Any, ...]]:
-    return store.con.execute(BACKLINKS_TO, {"id": id, "v": valid, "t": tx}).fetchall()
+def backlinks_to(store: Any, id: str, valid: int, tx: int) -> list[tuple[Any, ...]]:
+    return store.rows(BACKLINKS_TO, {"id": id, "v": valid, "t": tx})  # type: ignore[no-any-return]
 
 
-def what_superseded(store: Store, id: str, valid: int, tx: int) -> dict[str, Any]:
-    rows = store.con.execute(SUPERSEDED, {"id": id, "v": valid, "t": tx, "depth": 20_000}).fetchall()
+def what_superseded(store: Any, id: str, valid: int, tx: int) -> dict[str, Any]:
+    rows = store.rows(SUPERSEDED, {"id": id, "v": valid, "t": tx, "depth": 20_000})
     return {"steps": [(row[0], row[4], orjson.loads(row[5])) for row in rows]}
 
 
-def causes(store: Store, id: str, valid: int, tx: int) -> dict[str, Any]:
-    rows = store.con.execute(CAUSES, {"id": id, "v": valid, "t": tx, "depth": 3}).fetchall()
+def causes(store: Any, id: str, valid: int, tx: int) -> dict[str, Any]:
+    rows = store.rows(CAUSES, {"id": id, "v": valid, "t": tx, "depth": 3})
     return {"steps": [(row[0], row[4], orjson.loads(row[5])) for row in rows]}
-
-
-def walk(store: Store, id: str, valid: int, tx: int) -> tuple[Any, ...]:
-    rows = store.con.execute(AROUND, {"id": id, "v": valid, "t": tx}).fetchall()
-    return tuple((row[0], row[1], orjson.loads(row[2])) for row in rows)
 
 
 def view_to_arrow(store: Store, when: int) -> pa.Table:
@@ -174,88 +171,84 @@ def view_to_arrow(store: Store, when: int) -> pa.Table:
     return pa.table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
 
 
-def ask(store: Store, when: int) -> list[tuple[str, int]]:
-    return store.con.execute(QUESTION, {"v": when, "t": when}).fetchall()
+def ask(store: Any, when: int) -> list[tuple[Any, ...]]:
+    return store.rows(QUESTION, {"v": when, "t": when})  # type: ignore[no-any-return]
 
 
-def append_event(store: Store, number: int) -> None:
+def append_event(store: Any, number: int) -> None:
     tx = store.clock()
-    store.con.execute(
-        "INSERT INTO event VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            f"evt_{tx}",
-            "deploy",
-            f"deploy {number}",
-            tx,
-            "ci",
-            orjson.dumps({"attempt": number}).decode(),
-            tx,
-            OPEN,
-        ),
-    )
+    given = {"id": f"evt_{tx}", "what": f"deploy {number}", "tx": tx, "open": OPEN}
+    given["metadata"] = orjson.dumps({"attempt": number}).decode()
+    store.rows("INSERT INTO event VALUES (:id, 'deploy', :what, :tx, 'ci', :metadata, :tx, :open)", given)
 
 
-def add_node(store: Store, id: str, content: dict[str, Any]) -> None:
+def add_node(store: Any, id: str, content: dict[str, Any]) -> None:
     tx = store.clock()
     with transaction(store):
-        store.con.execute("INSERT INTO node VALUES (?, 'fact')", (id,))
-        store.con.execute(
-            "INSERT INTO version VALUES (NULL, ?, 1, ?, NULL, ?, ?, ?, ?)",
-            (id, orjson.dumps(content).decode(), tx, OPEN, tx, OPEN),
-        )
+        store.rows("INSERT INTO node VALUES (:id, 'fact')", {"id": id})
+        given = {"id": id, "content": orjson.dumps(content).decode(), "tx": tx, "open": OPEN}
+        store.rows(INSERT + "VALUES (:id, 1, :content, NULL, :tx, :open, :tx, :open)", given)
 
 
-def revise(store: Store, id: str, content: dict[str, Any], begins: int) -> None:
+def revise(store: Any, id: str, content: dict[str, Any], begins: int) -> None:
     tx = store.clock()
+    given = {"id": id, "content": orjson.dumps(content).decode(), "begins": begins, "tx": tx, "open": OPEN}
     with transaction(store):
         _cut(store, id, begins, tx)
-        store.con.execute(
-            "INSERT INTO version SELECT NULL, ?1, max(number) + 1, ?2, NULL, ?3, ?4, ?5, ?4 FROM version WHERE node_id = ?1",
-            (id, orjson.dumps(content).decode(), begins, OPEN, tx),
+        store.rows(
+            INSERT
+            + "SELECT :id, max(number) + 1, :content, NULL, CAST(:begins AS BIGINT), CAST(:open AS BIGINT), CAST(:tx AS BIGINT), "
+            "CAST(:open AS BIGINT) FROM version WHERE node_id = :id",
+            given,
         )
 
 
-def supersede(store: Store, old: str, new: str, begins: int) -> None:
+def supersede(store: Any, old: str, new: str, begins: int) -> None:
     tx = store.clock()
+    given = {"id": f"lnk_{tx}", "new": new, "old": old, "begins": begins, "tx": tx, "open": OPEN}
     with transaction(store):
         _cut(store, old, begins, tx)
-        store.con.execute(
-            "INSERT INTO link VALUES (?, ?, 'supersedes', ?, 'found wanting', NULL, ?, ?, ?, ?)",
-            (f"lnk_{tx}", new, old, begins, OPEN, tx, OPEN),
+        store.rows(
+            "INSERT INTO link VALUES (:id, :new, 'supersedes', :old, 'found wanting', NULL, :begins, :open, :tx, :open)",
+            given,
         )
 
 
 @contextmanager
-def transaction(store: Store) -> Iterator[None]:
-    if store.con.in_transaction:
+def transaction(store: Any) -> Iterator[None]:
+    if store.inside:
         yield
         return
-    store.con.execute("BEGIN IMMEDIATE")
+    store.con.execute(getattr(store, "begin", "BEGIN IMMEDIATE"))
+    store.inside = True
     try:
         yield
     except BaseException:
         store.con.execute("ROLLBACK")
         raise
-    store.con.execute("COMMIT")
+    else:
+        store.con.execute("COMMIT")
+    finally:
+        store.inside = False
 
 
 def plain(value: Any) -> Any:
-    if isinstance(value, tuple) and value and isinstance(value[0], tuple):
-        return sorted(value)
     if isinstance(value, list):
         return sorted(row[:4] for row in value)
     return value["steps"] if isinstance(value, dict) else value
 
 
-def _cut(store: Store, id: str, begins: int, tx: int) -> None:
-    rows = store.con.execute(
-        "SELECT row, valid_from FROM version WHERE node_id = ? AND valid_to > ? AND tx_to = ?",
-        (id, begins, OPEN),
-    ).fetchall()
+def _cut(store: Any, id: str, begins: int, tx: int) -> None:
+    rows = store.rows(
+        'SELECT "row", valid_from FROM version WHERE node_id = :id AND valid_to > :begins AND tx_to = :open',
+        {"id": id, "begins": begins, "open": OPEN},
+    )
     for row, starts in rows:
-        store.con.execute("UPDATE version SET tx_to = ? WHERE row = ?", (tx, row))
+        store.rows('UPDATE version SET tx_to = :tx WHERE "row" = :row', {"tx": tx, "row": row})
         if starts < begins:
-            store.con.execute(
-                "INSERT INTO version SELECT NULL, node_id, number, content, text, valid_from, ?, ?, ? FROM version WHERE row = ?",
-                (begins, tx, OPEN, row),
+            store.rows(
+                INSERT
+                + "SELECT node_id, number, content, text, valid_from, CAST(:begins AS BIGINT), CAST(:tx AS BIGINT), "
+                'CAST(:open AS BIGINT) FROM version WHERE "row" = :row',
+                {"begins": begins, "tx": tx, "open": OPEN, "row": row},
             )

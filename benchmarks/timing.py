@@ -1,7 +1,7 @@
 """Stop-watches, floors and the memory of a process.
 
-Work that waits for nothing is given the lesser of wall clock and processor time: on an idle machine that is the wall clock, on a
-busy one the processor time, which other processes do not lengthen. Commits wait for the disk, so theirs is the wall clock.
+Long work that waits for nothing is given the lesser of wall clock and processor time: on an idle machine that is the wall clock, on a busy one the processor
+time, which other processes do not lengthen. Single calls and commits are given the wall clock: what a caller waits, slow ones included.
 """
 
 from __future__ import annotations
@@ -9,11 +9,32 @@ from __future__ import annotations
 import gc
 import os
 import subprocess
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from math import ceil
 from pathlib import Path
+from signal import ITIMER_REAL, SIGALRM, setitimer, signal
 from statistics import median
 from time import perf_counter, process_time
-from typing import Any
+from typing import Any, NamedTuple
+
+
+class Spread(NamedTuple):
+    """Of many calls, in seconds: half were at most so long, 99 of 100, all."""
+
+    median: float
+    p99: float
+    most: float
+
+
+def spread(samples: Sequence[float]) -> Spread:
+    """The nearest-rank percentiles: each is a time that was measured."""
+    ordered = sorted(samples)
+
+    def rank(share: float) -> float:
+        return ordered[max(ceil(share * len(ordered)), 1) - 1]
+
+    return Spread(rank(0.5), rank(0.99), ordered[-1])
 
 
 class StopWatch:
@@ -74,6 +95,22 @@ def race(lanes: dict[str, Callable[[], float]], rounds: int) -> dict[str, float]
         for name, lane in lanes.items():
             times[name].append(lane())
     return {name: median(values) for name, values in times.items()}
+
+
+@contextmanager
+def at_most(seconds: float) -> Iterator[None]:
+    """Raises TimeoutError in what runs longer, for work that would take hours. In the main thread only."""
+
+    def ring(*_: object) -> None:
+        raise TimeoutError
+
+    before = signal(SIGALRM, ring)
+    setitimer(ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        setitimer(ITIMER_REAL, 0)
+        signal(SIGALRM, before)
 
 
 class BareFile:
