@@ -75,8 +75,15 @@ static int as_number(PyObject *item, long long *found) {
 static PyObject *item_at(PyObject *column, long long at) {
     if (column == NULL || at < 0 || at > PY_SSIZE_T_MAX)
         return NULL;
-    Py_INCREF(column);
-    PyObject *item = PySequence_GetItem(column, (Py_ssize_t)at);
+    if (PyList_CheckExact(column))
+        return PySequence_GetItem(column, (Py_ssize_t)at);
+    PyObject *key = PyLong_FromLongLong(at), *item = NULL;
+    Py_INCREF(column); /* what makes an item at its first touch is Python */
+    if (key != NULL && PyDict_Check(column) && (item = PyDict_GetItemWithError(column, key)) != NULL)
+        Py_INCREF(item);
+    else if (key != NULL && !PyErr_Occurred())
+        item = PyObject_GetItem(column, key);
+    Py_XDECREF(key);
     Py_DECREF(column);
     return item;
 }
@@ -106,14 +113,16 @@ static int number_at(PyObject *column, long long at, long long *found) {
 /* What a dictionary has of a key, as a new reference; NULL with no error set where it has nothing. */
 static PyObject *mapped(Look *look, PyObject *mapping, PyObject *key) {
     PyObject *value = NULL;
+    Py_XINCREF(mapping);
     if (mapping == NULL || key == NULL)
         PyErr_SetNone(PyExc_LookupError);
-    else if (!PyDict_CheckExact(mapping))
-        value = PyObject_CallMethodObjArgs(mapping, NAME(get), key, NULL);
-    else if ((value = PyDict_GetItemWithError(mapping, key)) != NULL)
+    else if (PyDict_Check(mapping) && (value = PyDict_GetItemWithError(mapping, key)) != NULL)
         Py_INCREF(value);
+    else if (!PyDict_CheckExact(mapping) && !PyErr_Occurred())
+        value = PyObject_CallMethodObjArgs(mapping, NAME(get), key, NULL);
     if (value == Py_None)
         Py_CLEAR(value);
+    Py_XDECREF(mapping);
     return value;
 }
 

@@ -71,6 +71,9 @@ def test_random_histories_read_the_same_both_ways(seed: int, tmp_path: Path) -> 
             tell_store(store, step)
         answered = read_all(store, THINGS)
     assert all(answered[name] > 20 for name in both_ways.NAMES), answered
+    if store.path:  # from a saved index, of which only what is touched is made
+        with graphstore.open(tmp_path / "memory.gs", clock=hours) as store:
+            assert read_all(store, THINGS) == answered
 
 
 @pytest.fixture
