@@ -305,7 +305,7 @@ class _Loader:
         self.act.turn(ent, [during], body["content"], op)
         work.describe(ent, [during], body, op)
         if index.key[ent] is not None:
-            refuse_taken_slot(index, ent)
+            refuse_taken_slot(index, ent, op)
 
     def _new(self, name: str, during: Period, stop: Instant | None, body: Row, reason: str | None) -> None:
         """The first version of a node; one with a key fills its slot."""

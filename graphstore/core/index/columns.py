@@ -13,7 +13,7 @@ after the first recorded one, `o_` operations.
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_right, insort
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -31,6 +31,8 @@ UNDO = "undo"  # the verb; its subject is the transaction it takes back
 SYMMETRIC = frozenset(name for name, kind in KINDS.items() if kind.symmetric)
 UPHOLDING = frozenset(name for name, kind in KINDS.items() if kind.upholds)
 RESTS: Mapping[str, frozenset[str]] = {name: kind.rests for name, kind in KINDS.items() if kind.rests}
+
+_FEW = 48
 
 
 def _numbers() -> array[int]:
@@ -112,6 +114,7 @@ class Columns:
         self._init_seen()
         self._init_operations()
         self._said: dict[int, list[Said]] = {}
+        self._held: dict[tuple[str, str], list[int]] = {}  # what long slots hold now, by valid_from
         self._blocks: dict[int, Blocks] = {}
         self._runs: dict[int, list[Runs]] = {}  # entity -> runs of its long lists of links
         self._by_kind: dict[int, list[ByKind]] = {}  # and these by kind
@@ -239,6 +242,9 @@ class Columns:
             insort(now, row, key=self.r_from.__getitem__)
         else:
             now.append(row)
+        held = self._held.get((self.key[ent] or "", self.scope[ent])) if self._held else None
+        if held is not None:
+            insort(held, row, key=self.r_from.__getitem__)
         return row
 
     def close_row(self, row: int, tx: Instant, op: int) -> None:
@@ -253,7 +259,33 @@ class Columns:
         if now[-1] == row:
             now.pop()
         else:
-            now.remove(row)
+            self._drop(now, row)
+        held = self._held.get((self.key[ent] or "", self.scope[ent])) if self._held else None
+        if held is not None:
+            self._drop(held, row)
+
+    def _drop(self, rows: list[int], row: int) -> None:
+        """Remove a row from a list that is in the order of valid_from."""
+        at = bisect_left(rows, self.r_from[row], key=self.r_from.__getitem__)
+        del rows[rows.index(row, at)]
+
+    def held(self, slot: tuple[str, str]) -> list[int]:
+        """The rows that a slot holds now, by valid_from: no two overlap."""
+        found = self._held.get(slot)
+        if found is None:
+            found = [row for ent in self.slots.get(slot, ()) for row in self.now_of[ent]]
+            found.sort(key=self.r_from.__getitem__)
+            if len(found) > _FEW:
+                self._held[slot] = found
+        return found
+
+    def over(self, rows: list[int], period: Period) -> list[int]:
+        """Those of some rows, by valid_from and apart from each other, that hold over a part of a period."""
+        start, stop = period
+        first = bisect_right(rows, start, key=self.r_from.__getitem__)
+        if first and self.r_to[rows[first - 1]] > start:
+            first -= 1
+        return rows[first : bisect_left(rows, stop, key=self.r_from.__getitem__)]
 
     def add_link(self, name: str, source: int, kind: str, target: int) -> int:
         link = len(self.l_name)

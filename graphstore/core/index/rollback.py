@@ -22,6 +22,7 @@ _OWN: dict[str, Callable[[], Any]] = {
     "_mentions": Mentions,
     "_sorted_links": list,
     "_said": dict,
+    "_held": dict,
     "_sorted": list,
     "_shaken": lambda: None,
 }  # caches that each index makes for itself
@@ -131,6 +132,7 @@ def cut_back(index: Columns, mark: Mark) -> None:
     index._sorted.clear()
     index._sorted_links.clear()
     index._said.clear()
+    index._held.clear()
 
 
 def _undo_rows(index: Columns, mark: Mark) -> None:

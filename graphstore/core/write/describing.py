@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -59,7 +58,7 @@ def revise(
     if not minor:
         act.turn(ent, spans, body["content"], op, describing.body)
     row = work.describe(ent, spans, body, op)
-    refuse_taken_slot(index, ent)
+    refuse_taken_slot(index, ent, op)
     return act.written(ent, row, body)
 
 
@@ -132,15 +131,8 @@ class _Describing:
 
     def rows(self, spans: Iterable[Period]) -> list[int]:
         """The rows believed over some of these periods, by valid time."""
-        index, now = self.index, self.index.now_of[self.ent]
-        start = index.r_from.__getitem__
-        found: dict[int, None] = {}
-        for span in sorted(spans):
-            first = max(0, bisect_right(now, span[0], key=start) - 1)
-            for row in now[first : bisect_left(now, span[1], key=start)]:
-                if overlap((index.r_from[row], index.r_to[row]), span):
-                    found[row] = None
-        return list(found)
+        now = self.index.now_of[self.ent]
+        return list(dict.fromkeys(row for span in sorted(spans) for row in self.index.over(now, span)))
 
     def left_alone(self, rows: list[int]) -> Node:
         """The node where nothing had to be written: as it is now if that is among these rows, else as the last of them says."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from graphstore.core.index.index import Index
 from graphstore.core.read.sight import Core
 from graphstore.core.write.linking import Claim, Ends, Linking, beside
-from graphstore.core.write.slots import Held, Slot, held
 from graphstore.core.write.transaction import Taken, Transaction
 from graphstore.core.write.trust import Trust
 from graphstore.values.period import OPEN, Period, overlap, without_all
@@ -58,23 +57,24 @@ def _give_back(core: Core, work: Transaction, link: int, freed: Period, op: int,
     for ver, start, stop in work.free(link, freed):
         believed = [(index.r_from[row], index.r_to[row]) for row in index.now_of[old]]
         for part in without_all((start, stop), believed):
-            holders = _holders(index, old) if pass_on else []
-            for hole in without_all(part, [(row.start, row.stop) for row in holders]):
+            holders = _holders(index, old, part) if pass_on else []
+            for hole in without_all(part, [(index.r_from[row], index.r_to[row]) for row in holders]):
                 work.restore(old, ver, hole, op)
             for row in holders:
-                shared = overlap((row.start, row.stop), part)
+                shared = overlap((index.r_from[row], index.r_to[row]), part)
                 if shared is not None:
-                    passed.append((row.ent, (ver, *shared)))
+                    passed.append((index.r_ent[row], (ver, *shared)))
     for holder, piece in passed:
         _pass_on(core, work, holder, old, piece, op)
 
 
-def _holders(index: Index, old: int) -> list[Held]:
-    """What the other values of a thing's slot hold now."""
+def _holders(index: Index, old: int, part: Period) -> list[int]:
+    """The rows of the other values of a thing's slot that hold over a period now."""
     key = index.key[old]
     if key is None:
         return []
-    return [row for row in held(index, Slot(index.kind[old], key, index.scope[old])) if row.ent != old]
+    over = index.over(index.held((key, index.scope[old])), part)
+    return [row for row in over if index.r_ent[row] != old]
 
 
 def _pass_on(core: Core, work: Transaction, holder: int, old: int, piece: Taken, op: int) -> None:

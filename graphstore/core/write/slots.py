@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from bisect import bisect_right
 from dataclasses import replace
 from typing import NamedTuple
 
-from graphstore.core.index.index import Index
 from graphstore.core.write.act import Act
 from graphstore.core.write.linking import Claim, Ends, Linking
 from graphstore.core.write.recording import Recording, Report
@@ -38,22 +37,6 @@ class Held(NamedTuple):
     row: int
 
 
-def held(index: Index, slot: Slot) -> list[Held]:
-    """What holds in a slot, in the order of valid time."""
-    return sorted(
-        Held(index.r_from[row], index.r_to[row], ent, row)
-        for ent in index.slots.get((slot.key, slot.scope), ())
-        for row in index.now_of[ent]
-    )
-
-
-def span_of(rows: Iterable[Held], start: Instant, stop: Instant | None) -> Period:
-    """How long a value holds from `start` on: until `stop` if given, else until the next value begins."""
-    if stop is None:
-        stop = min((row.start for row in rows if row.start > start), default=OPEN)
-    return start, stop
-
-
 class Filling:
     """One value put into a slot, in one transaction. `named`: what it supersedes explicitly, `corrected`: what it corrects; the value does not end
     where one of these begins."""
@@ -71,9 +54,8 @@ class Filling:
         self.core, self.index, self.work = act.core, act.index, act.work
         self.slot = slot
         self.named, self.corrected, self.source = named, corrected, source
-        self.rows = held(self.index, slot)
-        gives_way = named | corrected
-        self.during = span_of((row for row in self.rows if row.ent not in gives_way), start, stop)
+        self.during, self.rows = self._place(start, stop)
+        self._lasting = {row.ent for row in self.rows if self._ends(row.ent) > self.during[1]}
 
     def restated(self, body: Json) -> int:
         """The row with the same content over the whole period, or -1."""
@@ -98,7 +80,9 @@ class Filling:
             if row.ent in self.corrected:
                 continue
             if row.start <= start:
-                until = stop if self._goes_on(row.ent, stop) else OPEN
+                until = (
+                    stop if row.ent in self._lasting else OPEN
+                )  # whether a prior value holds again after the new one
                 claim = Claim(reason=reason, created_by=maker_of(self.source, self.work.author))
                 self._replace(new, row.ent, (start, until), claim, op)
             elif row.ent not in self.named:
@@ -122,9 +106,21 @@ class Filling:
         for name in _MINTED:
             linking.join(Ends(new, linking.kind(name), old), during, minted, op)
 
-    def _goes_on(self, ent: int, stop: Instant) -> bool:
-        """Whether a prior value holds again after the new one."""
-        return any(row.ent == ent and row.stop > stop for row in self.rows)
+    def _place(self, start: Instant, stop: Instant | None) -> tuple[Period, list[Held]]:
+        """How long the value holds from `start` on: until `stop` if given, else until the next value begins; what holds over that time, and what begins
+        where it ends."""
+        index, gives_way = self.index, self.named | self.corrected
+        begins = index.r_from.__getitem__
+        rows = index.held((self.slot.key, self.slot.scope))
+        first = bisect_right(rows, start, key=begins)
+        if stop is None:
+            others = (rows[at] for at in range(first, len(rows)) if index.r_ent[rows[at]] not in gives_way)
+            stop = next(map(begins, others), OPEN)
+        there = rows[max(0, first - 1) : bisect_right(rows, stop, key=begins)]
+        return (start, stop), [Held(begins(row), index.r_to[row], index.r_ent[row], row) for row in there]
+
+    def _ends(self, ent: int) -> Instant:
+        return self.index.r_to[self.index.now_of[ent][-1]]
 
     def _met(self) -> list[Held]:
         start, stop = self.during

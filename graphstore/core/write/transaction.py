@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from array import array
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -181,9 +181,7 @@ class Transaction:
         """Stop believing an entity over a period and keep the rest of its rows. Returns the versions and periods removed."""
         index = self.index
         gone: list[Taken] = []
-        now, start = index.now_of[ent], index.r_from.__getitem__
-        first = max(0, bisect_right(now, period[0], key=start) - 1)
-        for row in now[first : bisect_left(now, period[1], key=start)]:
+        for row in index.over(index.now_of[ent], period):
             whole = (index.r_from[row], index.r_to[row])
             part = overlap(whole, period)
             if part is None:
@@ -238,25 +236,29 @@ class Transaction:
     def last_version(self, ent: int) -> int:
         """The version with the highest number that is stored, or would be if the transaction ended here; -1: none."""
         index = self.index
-        for ver in reversed(index.versions_of[ent]):
-            if index.v_num[ver] and (ver < self.mark.versions or self._alive(ent, ver)):
-                return ver
-        return -1
+        versions = index.versions_of[ent]
+        stored = bisect_left(versions, self.mark.versions)
+        if stored < len(versions):
+            last = index.rows_of[ent][-1:]
+            if last and index.r_close[last[0]] < 0 and index.r_ver[last[0]] == versions[-1]:
+                return versions[-1]
+            fresh = max((ver for ver in self._alive(ent) if index.v_num[ver]), default=-1)
+            if fresh >= self.mark.versions:
+                return fresh
+        return next((versions[at] for at in reversed(range(stored)) if index.v_num[versions[at]]), -1)
 
     def next_number(self, ent: int) -> int:
         """One more than the highest number."""
         last = self.last_version(ent)
         return 1 if last < 0 else self.index.v_num[last] + 1
 
-    def _alive(self, ent: int, ver: int) -> bool:
+    def _alive(self, ent: int) -> Iterator[int]:
+        """The versions that are believed now, and those that a supersession replaced, which may be believed again."""
         index = self.index
-        for row in reversed(index.rows_of[ent]):
-            if index.r_ver[row] == ver and index.r_close[row] < 0:
-                return True
-            if index.r_op[row] < index.v_op[ver]:
-                break
-        # a version that a supersession replaced may be restored
-        return any(ver == piece[0] for link in self.taken_before for piece in index.taken.get(link, ()))
+        yield from (index.r_ver[row] for row in index.now_of[ent])
+        for link in index.successors.get(ent, ()) if self.taken_before else ():
+            if link in self.taken_before:
+                yield from (ver for ver, _, _ in index.taken.get(link, ()))
 
     def ghost(self, ent: int, period: Period, ver: int) -> None:
         """Record that a version was said over a period where no row of it is believed."""
@@ -430,19 +432,37 @@ def refuse_forgotten(index: Index, ent: int) -> None:
         )
 
 
-def refuse_taken_slot(index: Index, ent: int) -> None:
-    """Raise ConflictError when another node of the same slot is believed over a common valid period."""
+def refuse_taken_slot(index: Index, ent: int, op: int) -> None:
+    """Raise ConflictError when another node of the same slot is believed over a time that operations from number `op` on describe an entity over."""
     key = index.key[ent]
     if key is None:
         return
-    mine = [(index.r_from[row], index.r_to[row]) for row in index.now_of[ent]]
-    for other in index.slots[key, index.scope[ent]]:
-        for row in index.now_of[other] if other != ent else ():
-            if any(overlap(period, (index.r_from[row], index.r_to[row])) for period in mine):
-                raise ConflictError(
-                    f"the slot {key!r} is held by {index.names[other]!r} over part of that time. "
-                    f"Supersede it (supersedes=[{index.names[other]!r}]), revise it, or choose another key or scope."
-                )
+    held = index.held((key, index.scope[ent]))
+    for row in reversed(index.rows_of[ent]):
+        if index.r_op[row] < op:
+            break
+        other = _other_at(index, held, row) if index.r_close[row] < 0 else ent
+        if other != ent:
+            raise ConflictError(
+                f"the slot {key!r} is held by {index.names[other]!r} over part of that time. "
+                f"Supersede it (supersedes=[{index.names[other]!r}]), revise it, or choose another key or scope."
+            )
+
+
+def _other_at(index: Index, held: list[int], mine: int) -> int:
+    """The thing that holds a slot over a part of the time of a row, which is among `held`; that of the row itself when no other does."""
+    ent, start = index.r_ent[mine], index.r_from[mine]
+    at = bisect_left(held, index.r_to[mine], key=index.r_from.__getitem__) - 1
+    while at >= 0:
+        row = held[at]
+        if (
+            index.r_ent[row] != ent
+        ):  # no two of the others overlap: an earlier one ends before this one begins
+            return index.r_ent[row] if index.r_to[row] > start else ent
+        if index.r_from[row] < start:
+            break
+        at -= 1
+    return ent
 
 
 # ---------------------------------------------------------------- the lines of the journal

@@ -8,7 +8,7 @@ from graphstore.core.index.index import Index
 from graphstore.core.read.sight import Core
 from graphstore.errors import ConflictError
 from graphstore.values.models import Json
-from graphstore.values.period import Period, overlap
+from graphstore.values.period import Period
 
 TRUST = "trust"
 
@@ -45,13 +45,11 @@ class Trust:
         """Raise ConflictError when what is believed of an entity, over periods or at all, was said by one who ranks higher than the writer."""
         if not self.ranks:
             return
-        index, wanted = self.index, None if periods is None else list(periods)
-        for row in index.now_of[ent]:
-            during = (index.r_from[row], index.r_to[row])
-            if wanted is None or any(overlap(during, period) for period in wanted):
-                theirs, name = self.of_row(row)
-                if theirs > self.mine:
-                    self._refuse(index.names[ent], theirs, name)
+        index, now = self.index, self.index.now_of[ent]
+        for row in now if periods is None else [row for period in periods for row in index.over(now, period)]:
+            theirs, name = self.of_row(row)
+            if theirs > self.mine:
+                self._refuse(index.names[ent], theirs, name)
 
     def guard_links(self, rows: Iterable[int]) -> None:
         """Raise ConflictError when one of these rows of links was recorded by an author who ranks higher than the writer."""

@@ -17,7 +17,7 @@ from graphstore.core.write.linking import Ends, Linking
 from graphstore.core.write.transaction import Taken, Transaction
 from graphstore.core.write.trust import Trust
 from graphstore.errors import ConflictError, NotFoundError
-from graphstore.values.period import Instant, exactly, iso, overlap
+from graphstore.values.period import Instant, exactly, iso
 
 _LASTING = frozenset(
     {*FORGETTING, "define_kind", "promote_kind", "set_retention", "snapshot", "branch", "delete_branch"}
@@ -212,12 +212,9 @@ class Undoing:
         for row in self.done.closed:
             ent = index.r_ent[row]
             key = index.key[ent]
-            others = [ent] if key is None else index.slots[key, index.scope[ent]]
-            period = (index.r_from[row], index.r_to[row])
-            for other in others:
-                for there in index.now_of[other]:
-                    if there not in goes and overlap((index.r_from[there], index.r_to[there]), period):
-                        self._why_not.append(index.names[other])
+            there = index.now_of[ent] if key is None else index.held((key, index.scope[ent]))
+            over = index.over(there, (index.r_from[row], index.r_to[row]))
+            self._why_not += [index.names[index.r_ent[one]] for one in over if one not in goes]
 
     def _refuse_sentences(self, goes: set[int]) -> None:
         """Where a row of a link would be open again its sentence may not be."""

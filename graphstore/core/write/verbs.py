@@ -68,7 +68,7 @@ def add_node(
         link_named(act, ent, named, during[0], reason, op, source=source)
     if filling is not None:
         filling.follow(ent, op)
-    refuse_taken_slot(index, ent)
+    refuse_taken_slot(index, ent, op)
     return act.written(ent, row, body)
 
 
@@ -182,6 +182,7 @@ def _unlink(act: Act, links: list[int], what: str, over: Period, reason: str | N
     if not rows:
         raise NotFoundError(f"nothing is believed of {what} over that time: there is nothing to unlink.")
     act.trust().guard_links(rows)
+    first = len(index.o_tx)
     there = sorted({index.k_link[row] for row in rows})
     for link in there:
         op = work.op("unlink", index.l_name[link], reason)
@@ -191,7 +192,7 @@ def _unlink(act: Act, links: list[int], what: str, over: Period, reason: str | N
             work.take_link(link, over, op)
     for link in there:
         if index.l_kind[link] == "supersedes":
-            refuse_taken_slot(index, index.l_tgt[link])
+            refuse_taken_slot(index, index.l_tgt[link], first)
 
 
 def named_ids(act: Act, named: Mapping[str, str | Iterable[str]]) -> dict[str, list[int]]:
