@@ -501,19 +501,15 @@ class Columns:
         if found is not None:
             _lay(found, (*period, ver))
 
-    def said_last(self, ent: int, ver: int) -> list[Period]:
-        """The periods over which a version was said last, without those of rows that an open transaction will keep."""
-        kept = [
-            (self.r_from[row], self.r_to[row])
-            for row in self.rows_of[ent]
-            if self.r_ver[row] == ver and self.r_close[row] < 0
-        ]
-        return [
-            part
-            for start, stop, last in self.said(ent)
-            if last == ver
-            for part in without_all((start, stop), kept)
-        ]
+    def said_last(self, ent: int) -> dict[int, list[Period]]:
+        """The periods over which each version was said last, without those of rows that an open transaction will keep."""
+        kept: dict[int, list[Period]] = {}
+        for row in self.now_of[ent]:
+            kept.setdefault(self.r_ver[row], []).append((self.r_from[row], self.r_to[row]))
+        found: dict[int, list[Period]] = {}
+        for start, stop, ver in self.said(ent):
+            found.setdefault(ver, []).extend(without_all((start, stop), kept.get(ver, ())))
+        return found
 
     def add_settings(self, settings: Iterable[dict[str, Any]]) -> None:
         """Add settings."""

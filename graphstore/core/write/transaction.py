@@ -481,6 +481,7 @@ class Composer:
         self.line = Line({})
         self.order = self.line.order
         self.first_op = self.mark.ops
+        self._said_last: dict[int, dict[int, list[Period]]] = {}
 
     def compose(self) -> tuple[list[Line], bool]:
         """The lines, and whether they omit a row opened and closed in this transaction."""
@@ -643,7 +644,9 @@ class Composer:
         if not index.v_num[ver]:
             return [(start, stop) for _, start, stop, of in index.ghosts.get(ent, ()) if of == ver]
         if ver in versions or ver != index.versions_of[ent][0]:
-            return index.said_last(ent, ver)
+            if ent not in self._said_last:
+                self._said_last[ent] = index.said_last(ent)
+            return self._said_last[ent].get(ver, [])
         return [
             (index.r_from[row], index.r_to[row])
             for row in index.rows_of[ent]
