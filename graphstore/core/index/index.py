@@ -404,7 +404,7 @@ class Index(Columns):
             return self.word(ent), cover
         if self.is_event[ent]:
             return "not_yet" if self.believed(ent, tx) else "retracted", cover
-        return self._absence(ent, valid, tx), cover
+        return self._absence(ent, valid, tx, cover), cover
 
     def stood(self, ent: int, valid: Instant, tx: Instant) -> str:
         """How an entity stood at (valid, tx) before it was forgotten."""
@@ -414,7 +414,7 @@ class Index(Columns):
             return "superseded" if away else "stands"
         if self.is_event[ent]:
             return "not_yet" if self.believed(ent, tx) else "retracted"
-        return self._absence(ent, valid, tx)
+        return self._absence(ent, valid, tx, cover)
 
     def confirmations(self, ent: int, tx: Instant) -> list[int]:
         """The operations that confirmed an entity, as known at `tx`."""
@@ -442,11 +442,12 @@ class Index(Columns):
         places = self.set_at.get(name)
         return self.settings[places[-1]][name] if places else None
 
-    def _absence(self, ent: int, valid: Instant, tx: Instant) -> str:
+    def _absence(self, ent: int, valid: Instant, tx: Instant, cover: int) -> str:
         believed = self.believed(ent, tx)
         if believed and valid < self.r_from[believed[0]]:
             return "not_yet"
-        if self.is_retraction(self.removed_by(ent, valid, tx), ent):
+        last = -1 if believed else self.last_removal(ent, tx)
+        if self.is_retraction(last, ent) or self.is_retraction(self._removal(ent, valid, tx, cover), ent):
             return "retracted"
         if self.superseded(ent, valid, tx):
             return "superseded"
@@ -457,7 +458,7 @@ class Index(Columns):
         ]
         if begun:
             return "not_yet" if valid < min(begun) else "ended"
-        return "ended" if self.last_removal(ent, tx) >= 0 else "retracted"
+        return "ended" if last >= 0 else "retracted"
 
     # ------------------------------------------------------------------ what was taken away
 
@@ -477,6 +478,9 @@ class Index(Columns):
 
     def removal_at(self, ent: int, valid: Instant, tx: Instant) -> int:
         """The operation that removed `valid` of an entity last, as known at `tx`; -1: none did."""
+        return self._removal(ent, valid, tx, self.last_cover(ent, valid, tx))
+
+    def _removal(self, ent: int, valid: Instant, tx: Instant, cover: int) -> int:
         r_from, r_to, r_tx = self.r_from, self.r_to, self.r_tx
         found = -1
         if self.undone_by:
@@ -486,10 +490,8 @@ class Index(Columns):
                 if r_from[row] <= valid < r_to[row] and r_tx[row] <= tx and self._removes(row, ent, tx):
                     found = max(found, self.r_close[row])
                     break
-        else:
-            row = self.last_cover(ent, valid, tx)
-            if row >= 0 and self._removes(row, ent, tx):
-                found = self.r_close[row]
+        elif cover >= 0 and self._removes(cover, ent, tx):
+            found = self.r_close[cover]
         for removed_at, start, stop, op in reversed(self.gaps.get(ent, ())):
             if op > found and removed_at <= tx and start <= valid < stop and self.believed_op(op, tx):
                 return op

@@ -19,7 +19,7 @@
 
 /* attributes that are read, fields of bodies and of values, and words */
 #define NAMES(X) \
-    X(index) X(journal) X(_blocks) X(_checked) X(core) X(valid) X(tx) X(get) X(isspace) X(upright) X(standing) \
+    X(index) X(journal) X(_blocks) X(_checked) X(core) X(valid) X(tx) X(get) X(isspace) X(standing) \
     X(ids) X(names) X(is_event) X(born) X(changed) X(kind) X(key) X(scope) X(rows_of) X(now_of) X(rows_of_link) \
     X(out) X(into) X(successors) X(even) X(tainted) X(_shaken) X(gone) X(undone_by) X(v_ent) X(v_num) X(v_pos) X(v_len) X(v_op) \
     X(r_from) X(r_to) X(r_tx) X(r_end) X(r_ver) X(o_tx) X(o_author) X(l_name) X(l_kind) X(l_src) X(l_tgt) \
@@ -54,7 +54,7 @@ typedef struct {
 /* One look at a coordinate. `sight` is made when something is asked of it; the links of one answer share a source and its standing. */
 typedef struct {
     State *s;
-    PyObject *core, *columns, *sight, *source_standing;
+    PyObject *core, *index, *columns, *sight, *source_standing;
     long long valid, tx, source;
 } Look;
 
@@ -176,16 +176,6 @@ static int find(Look *look, long long ent, long long *row) {
 
 /* ------------------------------------------------------------------ standings, as new references */
 
-/* What a sight here answers for an entity: its `standing`, or its `upright`. */
-static PyObject *asked(Look *look, PyObject *what, long long ent) {
-    if (look->sight == NULL)
-        look->sight = PyObject_CallMethod(look->core, "sight", "LL", look->valid, look->tx);
-    PyObject *number = look->sight == NULL ? NULL : PyLong_FromLongLong(ent);
-    PyObject *found = number == NULL ? NULL : PyObject_CallMethodObjArgs(look->sight, what, number, NULL);
-    Py_XDECREF(number);
-    return found;
-}
-
 /* Whether a fall recorded by tx may shake an entity, or -1. */
 static int in_reach(Look *look, long long ent) {
     long long since;
@@ -211,7 +201,11 @@ static PyObject *upright(Look *look, long long ent) {
     if (reach <= 0)
         return reach < 0 ? NULL : Py_NewRef(NAME(stands));
     long long says = shaken(look, ent);
-    return says < 0 ? asked(look, NAME(upright), ent) : Py_NewRef(says ? NAME(shaky) : NAME(stands));
+    if (says >= 0)
+        return Py_NewRef(says ? NAME(shaky) : NAME(stands));
+    if (look->sight == NULL)
+        look->sight = PyObject_CallMethod(look->core, "sight", "LL", look->valid, look->tx);
+    return look->sight == NULL ? NULL : PyObject_CallMethod(look->sight, "upright", "L", ent);
 }
 
 /* The standing of any entity. */
@@ -222,7 +216,11 @@ static PyObject *standing_of(Look *look, long long ent) {
     if (find(look, ent, &row) == 1 && !NO_NUMBER(is_event, ent, &event) && (!event || has(look, COLUMN(successors), ent) == 0))
         return upright(look, ent);
     PyErr_Clear();
-    return asked(look, NAME(standing), ent);
+    PyObject *word = PyObject_CallMethod(look->index, "standing", "LLL", ent, look->valid, look->tx);
+    if (word == NULL || !PyUnicode_Check(word) || PyUnicode_Compare(word, NAME(stands)) != 0)
+        return word;
+    Py_DECREF(word);
+    return upright(look, ent);
 }
 
 /* ------------------------------------------------------------------ values */
@@ -399,10 +397,9 @@ static PyObject *link_value(Look *look, long long row) {
 
 /* Begins a look at the index of a core, or of a sight and its core. */
 static int begin(Look *look, PyObject *holder, PyObject *core) {
-    PyObject *index = PyObject_GetAttr(holder, NAME(index));
+    look->index = PyObject_GetAttr(holder, NAME(index));
     look->core = core;
-    look->columns = index == NULL || core == NULL ? NULL : PyObject_GenericGetDict(index, NULL);
-    Py_XDECREF(index);
+    look->columns = look->index == NULL || core == NULL ? NULL : PyObject_GenericGetDict(look->index, NULL);
     return look->columns == NULL ? -1 : 0;
 }
 
@@ -428,7 +425,8 @@ static int begin_of(Look *look, PyObject *sight, PyObject *number, long long *ro
 
 /* The answer, or None where it is left to Python. What is no Exception, such as an interrupt, goes on. */
 static PyObject *done(Look *look, PyObject *found) {
-    Py_XDECREF(look->columns), Py_XDECREF(look->sight), Py_XDECREF(look->core), Py_XDECREF(look->source_standing);
+    Py_XDECREF(look->columns), Py_XDECREF(look->index), Py_XDECREF(look->core);
+    Py_XDECREF(look->sight), Py_XDECREF(look->source_standing);
     if (found == NULL && (!PyErr_Occurred() || PyErr_ExceptionMatches(PyExc_Exception))) {
         PyErr_Clear();
         return Py_NewRef(Py_None);
