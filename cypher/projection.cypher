@@ -147,10 +147,3 @@ RETURN OP_ROW(o)
 MATCH (a:`__SOURCE__` {id: $source})-[l:`__KIND__`]->(b:Node:Event)
 WHERE l.row = $key
 RETURN a.id AS source, b.id AS target, LINK_ROW(l)
-
-// name: nodes_at
-// The descriptions that hold at $valid as known at $tx: plain ANDs, because this is a scan. tx_to is not asked for: it is later than $tx in every row.
-MATCH (v:Version)
-WHERE AS_OF(v)
-RETURN v.node_id AS id, v.number AS number, v.content AS content, v.text AS text, v.tags AS tags, v.trigger AS trigger,
-  v.source AS source, v.author AS author, v.told AS recorded_at, v.valid_from AS valid_from, v.valid_to AS valid_to, v.tx_from AS tx_from

@@ -105,10 +105,3 @@ CREATE REL TABLE `__KIND__`(
 // name: view_pair
 // Links of that kind join these labels too.
 ALTER TABLE `__KIND__` ADD IF NOT EXISTS FROM `__SOURCE__` TO `__TARGET__`
-
-// name: view_nodes
-// What stands, as `View.to_arrow` gives it.
-MATCH (n:Node)
-RETURN n.id AS id, n.kind AS kind, n.key AS key, n.scope AS scope, n.number AS number, n.content AS content,
-  n.text AS text, n.tags AS tags, n.trigger AS trigger, n.source AS source, n.author AS author, n.told AS recorded_at, n.valid_from AS valid_from,
-  n.valid_to AS valid_to, n.tx_from AS tx_from, timestamp('9999-12-31 23:59:59.999999') AS tx_to

@@ -45,6 +45,11 @@ class Index(Columns):
         mark = self._committed
         return self.o_tx[mark.ops] if mark is not None and len(self.o_tx) > mark.ops else None
 
+    @property
+    def committed_rows(self) -> int | None:
+        """How many rows there were before the open transaction; None while none is open."""
+        return None if self._committed is None else self._committed.rows
+
     def begin(self) -> Mark:
         """Begin pending changes, until `keep` or `undo`."""
         self.own()

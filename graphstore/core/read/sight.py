@@ -53,6 +53,7 @@ class Epoch:
 
     number: int = 0  # rises at the beginning and at the end of each change
     under_way: int = 0  # changes that a reader waits for
+    world: int = 0  # how many of those have ended: what was kept of what was read before is of no use
 
     @contextmanager
     def cut(self) -> Iterator[None]:
@@ -71,6 +72,7 @@ class Epoch:
             with self.cut():
                 yield
         finally:
+            self.world += 1
             self.under_way -= 1
 
 

@@ -614,9 +614,11 @@ class Reader(Painted):
     def _in_graph(self) -> tuple[Instant, Instant, Sequence[bytes]]:
         return *self._coordinate(), self._core.pending
 
+    @unlocked
     def to_arrow(self) -> pyarrow.Table:
         """The nodes that stand here as one Arrow table: id, kind, key, scope, number, content (JSON text), text, tags, …"""
-        return self._core.graphs.nodes_arrow(self._core.lock, self._in_graph)
+        core = self._core
+        return core.graphs.node_tables(core.epoch.world, core.raw).at(*self._coordinate())
 
     @unlocked
     def to_networkx(self) -> networkx.MultiDiGraph[str]:

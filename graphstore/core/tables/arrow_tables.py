@@ -1,9 +1,14 @@
-"""Columns of the graph tables, made from the index and the bodies in the journal: what the tables and a view's graph share."""
+"""Columns of the graph tables, made from the index and the bodies in the journal: what the tables and a view's graph share.
+
+Columns are made of buffers: Arrow loads pandas, where it is there, before it converts the first Python value or list.
+"""
 
 from __future__ import annotations
 
+import threading
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import accumulate, chain
 from typing import Any
 
 import orjson
@@ -16,14 +21,17 @@ from graphstore.core.journal.line import dumps
 from graphstore.values.event_fields import BODY
 from graphstore.values.inputs import authorized_of
 from graphstore.values.models import Json
-from graphstore.values.period import OPEN
+from graphstore.values.period import OPEN, Instant
 from graphstore.values.text import text_of_body
 
 _BATCH = 8_192
+_MOST = (1 << 31) - 1  # bytes of a column of text
+_INSTANT = pa.timestamp("us", tz="UTC")
 _CONTENT = b'{"content":{'
 _SALT = b',"salt":"'
 
 Place = tuple[int, int]
+Column = Any  # of numbers of the index
 
 
 def node_table(index: Index, nodes: Sequence[int]) -> pa.Table:
@@ -43,10 +51,17 @@ def description_columns(bodies: Sequence[Json]) -> dict[str, pa.Array]:
     """The columns of a version beside its content and its periods."""
     return {
         "text": texts(map(text_of_body, bodies)),
-        "tags": pa.array([body.get("tags") or [] for body in bodies], pa.list_(pa.string())),
+        "tags": text_lists([body.get("tags") or () for body in bodies]),
         "trigger": texts(body.get("trigger", "initial") for body in bodies),
         "source": texts(body.get("source") for body in bodies),
     }
+
+
+def version_columns(index: Index, raw: Raw, versions: Sequence[int]) -> dict[str, pa.Array]:
+    """The content of versions as JSON text, and their columns beside it and their periods."""
+    contents, rests = read_contents(raw, [(index.v_pos[ver], index.v_len[ver]) for ver in versions])
+    bodies = [rest or index.tombstone(index.v_ent[ver]) for ver, rest in zip(versions, rests, strict=True)]
+    return {"content": contents, **description_columns(bodies)}
 
 
 def event_columns(types: Sequence[str], bodies: Sequence[Json]) -> dict[str, pa.Array]:
@@ -57,7 +72,7 @@ def event_columns(types: Sequence[str], bodies: Sequence[Json]) -> dict[str, pa.
         if field.kind == "text"
     }
     columns["metadata"] = texts(json_text(body.get("metadata")) for body in bodies)
-    columns["authorized"] = pa.array(map(authorized_of, types, bodies), pa.bool_())
+    columns["authorized"] = truths(list(map(authorized_of, types, bodies)))
     return {field.name: columns[field.name] for field in BODY}
 
 
@@ -128,7 +143,7 @@ def claim_columns(
         "id": texts([index.l_name[link] for link in links]),
         "kind": texts([index.l_kind[link] for link in links]),
         "reason": texts([body.get("reason") for body in bodies]),
-        "strength": pa.array([index.c_strength[claim] or None for claim in claims], pa.int64()),
+        "strength": numbers([index.c_strength[claim] or None for claim in claims]),
         "confidence": texts(["inferred" if index.c_inferred[claim] else "explicit" for claim in claims]),
         "created_by": texts([index.c_by[claim] for claim in claims]),
         "metadata": texts([json_text(body.get("metadata")) for body in bodies]),
@@ -146,7 +161,7 @@ def told_columns(
         "author": texts([authors[op] if op >= 0 else None for op in told_by]),
         "told": instants(told),
         **({"told_by": names_of(list(told_by))} if named else {}),
-        "remainder": pa.array([first < at for first, at in zip(told, recorded, strict=True)], pa.bool_()),
+        "remainder": truths([first < at for first, at in zip(told, recorded, strict=True)]),
     }
 
 
@@ -157,15 +172,54 @@ def json_text(value: Any) -> str:
 
 def texts(values: Iterable[str | None]) -> pa.Array:
     """A column of text."""
-    return pa.array(values if isinstance(values, list) else list(values), pa.string())
+    values = values if isinstance(values, list) else list(values)
+    known = [value or "" for value in values]
+    data = "".join(known).encode()
+    if len(data) == sum(map(len, known)):
+        return _strings(data, map(len, known), _there(values))
+    return _strings(data, (len(value.encode()) for value in known), _there(values))
 
 
-def numbers(values: array[int] | Sequence[int]) -> pa.Array:
+def encoded_texts(values: list[bytes | None]) -> pa.Array:
+    """A column of text in UTF-8."""
+    known = [value or b"" for value in values]
+    return _strings(b"".join(known), map(len, known), _there(values))
+
+
+def text_lists(values: Sequence[Sequence[str]]) -> pa.Array:
+    """A column of lists of texts."""
+    offsets = array("i", accumulate(map(len, values), initial=0))
+    inner = texts(list(chain.from_iterable(values)))
+    return pa.ListArray.from_arrays(
+        pa.Array.from_buffers(pa.int32(), len(offsets), [None, pa.py_buffer(offsets)]), inner
+    )
+
+
+def numbers(values: array[int] | Sequence[int | None]) -> pa.Array:
     """A column of whole numbers; an array is taken as it is, and so is a column of a saved index."""
     if isinstance(values, (array, memoryview)):
         kind = pa.int64() if values.itemsize == 8 else pa.int32()
         return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(values)]).cast(pa.int64())
-    return pa.array(values, pa.int64())
+    return _fixed(pa.int64(), "q", values)
+
+
+def fractions(values: Sequence[float | None]) -> pa.Array:
+    """A column of numbers."""
+    return _fixed(pa.float64(), "d", values)
+
+
+def truths(values: Sequence[bool | None]) -> pa.Array:
+    """A column of truth values."""
+    column = _bytes(bytes(map(bool, values))).cast(pa.bool_())
+    there = _there(values)
+    if there is None:
+        return column
+    return pa.Array.from_buffers(pa.bool_(), len(values), [there, column.buffers()[1]])
+
+
+def single(value: int) -> pa.Scalar:
+    """A whole number, to compare a column with."""
+    return numbers(array("q", (value,)))[0]
 
 
 def instants(values: array[int] | Sequence[int]) -> pa.Array:
@@ -176,7 +230,31 @@ def instants(values: array[int] | Sequence[int]) -> pa.Array:
 def names_of(values: array[int] | Sequence[int]) -> pa.Array:
     """A column of numbers as text, null for -1."""
     column = numbers(values)
-    return pc.if_else(pc.less(column, 0), pa.scalar(None, pa.string()), column.cast(pa.string()))
+    return pc.if_else(pc.less(column, single(0)), pa.nulls(1, pa.string())[0], column.cast(pa.string()))
+
+
+def _there(values: Sequence[Any]) -> pa.Buffer | None:
+    """Which values are not None, as bits; None when all are."""
+    if None not in values:
+        return None
+    return _bytes(bytes(value is not None for value in values)).cast(pa.bool_()).buffers()[1]
+
+
+def _bytes(values: bytes) -> pa.Array:
+    return pa.Array.from_buffers(pa.uint8(), len(values), [None, pa.py_buffer(values)])
+
+
+def _fixed(kind: pa.DataType, code: str, values: Sequence[float | None]) -> pa.Array:
+    there = _there(values)
+    found: Any = array(code, [0 if value is None else value for value in values])
+    return pa.Array.from_buffers(kind, len(found), [there, pa.py_buffer(found)])
+
+
+def _strings(data: bytes, lengths: Iterable[int], there: pa.Buffer | None) -> pa.Array:
+    large = len(data) > _MOST
+    offsets = array("q" if large else "i", accumulate(lengths, initial=0))
+    kind = pa.large_string() if large else pa.string()
+    return pa.Array.from_buffers(kind, len(offsets) - 1, [there, pa.py_buffer(offsets), pa.py_buffer(data)])
 
 
 # ------------------------------------------------------------------------------------- bodies in the journal
@@ -208,7 +286,7 @@ def read_contents(raw: Raw, places: Sequence[Place]) -> tuple[pa.Array, list[Jso
         parsed = orjson.loads(b"[%b]" % b",".join(contents[at] or b"{}" for at in batch))
         for at, content in zip(batch, parsed, strict=True):
             bodies[at]["content"] = content
-    return pa.array(contents, pa.string()), bodies
+    return encoded_texts(contents), bodies
 
 
 def _split(body: bytes) -> tuple[bytes | None, bytes]:
@@ -220,3 +298,121 @@ def _split(body: bytes) -> tuple[bytes | None, bytes]:
     parsed = orjson.loads(body)
     content = parsed.pop("content", None)
     return None if content is None else dumps(content), dumps(parsed)
+
+
+# --------------------------------------------------------------------------------------- what holds, as one table
+
+
+def holding(
+    starts: Column, stops: Column, recorded: Column, removed: Column, valid: Instant, tx: Instant
+) -> pa.Array:
+    """The rows with starts <= valid < stops and recorded <= tx < removed, in order."""
+    # copies: an array that is looked into cannot grow; what is not in all of them is not committed
+    columns = [numbers(values[:]) for values in (starts, stops, recorded, removed)]
+    size = min(map(len, columns))
+    begin, end, known, taken = (column.slice(0, size) for column in columns)
+    here, at = single(valid), single(tx)
+    return pc.indices_nonzero(
+        pc.and_(
+            pc.and_(pc.less_equal(begin, here), pc.greater(end, here)),
+            pc.and_(pc.less_equal(known, at), pc.greater(taken, at)),
+        )
+    )
+
+
+class Kept:
+    """Columns of things of the index by number, each made once: what a number stands for never changes once it is committed."""
+
+    def __init__(self, make: Callable[[list[int]], pa.Table]) -> None:
+        self._make = make
+        self._place = array("i")  # in the table, by number; -1: not there
+        self._table: pa.Table | None = None
+        self._growing = threading.Lock()
+
+    def of(self, wanted: pa.Array) -> pa.Table:
+        """The columns of these numbers, in their order."""
+        with self._growing:
+            if len(wanted):
+                top = pc.max(wanted).as_py() + 1
+                self._place.extend([-1] * (top - len(self._place)))
+            places = numbers(self._place[:]).take(wanted)
+            missing = pc.unique(wanted.filter(pc.less(places, single(0)))).to_pylist()
+            if missing or self._table is None:
+                fresh = self._make(missing)
+                first = 0 if self._table is None else len(self._table)
+                parts = [fresh] if self._table is None else [self._table, fresh]
+                self._table = pa.concat_tables(parts).combine_chunks()
+                for at, one in enumerate(missing, first):
+                    self._place[one] = at
+                places = numbers(self._place[:]).take(wanted)
+            table = self._table
+        return table.take(places)
+
+
+class NodeTables:
+    """The nodes that stand at any coordinate as one table each, from the index and the journal. What was read for one is kept for the next."""
+
+    def __init__(self, index: Index, raw: Raw) -> None:
+        self._index, self._raw = index, raw
+        self._things, self._versions, self._authors = self._empty()
+
+    def _empty(self) -> tuple[Kept, Kept, Kept]:
+        return Kept(self._thing_columns), Kept(self._version_columns), Kept(self._author_column)
+
+    def at(self, valid: Instant, tx: Instant) -> pa.Table:
+        """One row for each. content is JSON text; an open end is null."""
+        index = self._index
+        rows = holding(index.r_from, index.r_to, index.r_tx, index.r_end, valid, tx)
+        ents = _at(index.r_ent, rows)
+        is_node = pc.invert(_bytes(bytes(index.is_event)).take(ents).cast(pa.bool_()))
+        rows, ents = rows.filter(is_node), ents.filter(is_node)
+        versions = _at(index.r_ver, rows)
+        things, described, authors = self._things, self._versions, self._authors
+        committed = index.committed_rows
+        if committed is not None and len(rows) and rows[-1].as_py() >= committed:
+            things, described, authors = self._empty()  # of an open transaction, which may be cut back
+        thing, version = things.of(ents), described.of(versions)
+        ops, since = _at(index.v_op, versions), _instant(index.r_tx, rows)
+        told = pc.greater_equal(ops, single(0))
+        said_by = pc.if_else(told, ops, single(0))
+        end, last = _instant(index.r_to, rows), instants((OPEN,)).cast(_INSTANT)[0]
+        return pa.table(
+            {
+                **dict(zip(thing.column_names, thing.columns, strict=True)),
+                "number": _at(index.v_num, versions),
+                **dict(zip(version.column_names, version.columns, strict=True)),
+                "author": pc.if_else(
+                    told, authors.of(said_by)["author"].combine_chunks(), pa.nulls(1, pa.string())[0]
+                ),
+                "recorded_at": pc.if_else(told, _instant(index.o_tx, said_by), since),
+                "valid_from": _instant(index.r_from, rows),
+                "valid_to": pc.if_else(pc.equal(end, last), pa.nulls(1, _INSTANT)[0], end),
+                "tx_from": since,
+                "tx_to": pa.nulls(len(rows), _INSTANT),
+            }
+        )
+
+    def _thing_columns(self, ents: list[int]) -> pa.Table:
+        index = self._index
+        return pa.table(
+            {
+                "id": texts([index.names[ent] for ent in ents]),
+                "kind": texts([index.kind[ent] for ent in ents]),
+                "key": texts([index.key[ent] for ent in ents]),
+                "scope": texts([index.scope[ent] for ent in ents]),
+            }
+        )
+
+    def _version_columns(self, versions: list[int]) -> pa.Table:
+        return pa.table(version_columns(self._index, self._raw, versions))
+
+    def _author_column(self, ops: list[int]) -> pa.Table:
+        return pa.table({"author": texts([self._index.o_author[op] for op in ops])})
+
+
+def _at(column: Column, places: pa.Array) -> pa.Array:
+    return numbers(column[:]).take(places)
+
+
+def _instant(column: Column, places: pa.Array) -> pa.Array:
+    return _at(column, places).cast(pa.timestamp("us")).cast(_INSTANT)

@@ -10,7 +10,7 @@ one statement runs at a time, and a connection that failed is thrown away.
 from __future__ import annotations
 
 import ctypes
-import importlib
+import importlib.util
 import re
 import sys
 import threading
@@ -158,6 +158,41 @@ def _arrow_in(rows: pyarrow.Table, types: Mapping[str, str]) -> pyarrow.Table:
         columns = [column.cast(field.type) for column, field in zip(rows.columns, schema, strict=True)]
         rows = pa.table(columns, schema=schema)
     return rows.combine_chunks()
+
+
+_FRAMES = frozenset({"pandas", "polars"})
+_asking = threading.Lock()
+_asked = False
+
+
+@contextmanager
+def _frames_unasked() -> Iterator[None]:
+    """A block that loads rows. To see whose they are the engine looks for pandas and polars and loads what it finds, which takes a second: what is not
+    loaded is not found.
+
+    It keeps the function that it looks with when it looks first.
+    """
+    global _asked
+    if _asked:
+        yield
+        return
+    with _asking:
+        find_spec, thread, first = importlib.util.find_spec, threading.get_ident(), True
+
+        def loaded(name: str, package: str | None = None) -> Any:
+            if (
+                name in _FRAMES
+                and name not in sys.modules
+                and not (first and threading.get_ident() != thread)
+            ):
+                return None
+            return find_spec(name, package)
+
+        importlib.util.find_spec = loaded
+        try:
+            yield
+        finally:
+            importlib.util.find_spec, first, _asked = find_spec, False, True
 
 
 _PLAIN = re.compile(r"(STRING|BOOL|U?INT(8|16|32|64)|DOUBLE|FLOAT)(\[\])?\Z")
@@ -349,7 +384,7 @@ class Engine:
             raise EngineError(
                 f"a statement over rows has the parameter $rows and no other, not {sorted(statement.params)}."
             )
-        with self._lock:
+        with self._lock, _frames_unasked():
             self._run_raw(statement, {"rows": _arrow_in(rows, {})}, writes=True)
 
     def copy(self, table: str, /, rows: pyarrow.Table, *, pair: tuple[str, str] | None = None) -> None:

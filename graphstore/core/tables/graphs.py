@@ -20,6 +20,8 @@ from graphstore.values.period import OPEN, Instant
 from graphstore.values.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
+    from graphstore.core.index.occurrences import Raw
+    from graphstore.core.tables.arrow_tables import NodeTables
     from graphstore.core.tables.guard import Limits
     from graphstore.core.tables.projection import Projection
     from graphstore.core.tables.result import Result
@@ -52,11 +54,13 @@ class Graphs:
         self.driver, self._notify = driver, notify
         self._projection: Projection | None = None
         self._views: OrderedDict[tuple[Instant, Instant, Instant, int], ViewGraph] = OrderedDict()
+        self._nodes: dict[int, NodeTables] = {}
         self._turn = threading.RLock()
         self._workers: Workers | None = None
 
     def follow(self, index: Index) -> None:
         """Drop everything built on the old index, which was rebuilt."""
+        self._nodes = {}
         self._views.clear()  # not closed: another thread may be reading one; it goes with its last reader
         if self._projection is not None:
             self._projection.abandon()
@@ -261,22 +265,14 @@ class Graphs:
         ]
         return max(before for before, _ in spans), min(after for _, after in spans)
 
-    def nodes_arrow(self, lock: Any, where: Callable[[], Coordinate]) -> Any:
-        """The nodes that stand there as an Arrow table, from the tables; from the view's own graph while a transaction is open."""
-        with self.turn(lock), lock:
-            valid, tx, pending = where()
-            if not self._index.pending:
-                return self.projection.nodes_at(valid, tx)
-            from graphstore.core.tables.texts import text
+    def node_tables(self, world: int, raw: Raw) -> NodeTables:
+        """The tables of nodes, with what was read since the `world` of the store's epoch began."""
+        from graphstore.core.tables.arrow_tables import NodeTables
 
-            workers = self._workers
-            if workers is None:
-                return self.view(valid, tx, pending).arrow(text("view_nodes", driver=self.driver))
-            graph, worker = self._claimed(workers, lock, where, monotonic() + workers.patience())
-            try:
-                return graph.arrow(text("view_nodes", driver=self.driver))
-            finally:
-                workers.give_back(worker)
+        found = self._nodes.get(world)
+        if found is None:
+            self._nodes = {world: (found := NodeTables(self._index, raw))}
+        return found
 
     def close(self) -> None:
         """Let go of every engine; the tables are closed cleanly."""
@@ -310,12 +306,13 @@ def _refuse(cypher: str, params: Mapping[str, Any], limits: Limits | None) -> No
 
 def _around(column: array[int], valid: Instant) -> tuple[Instant, Instant]:
     """The last instant of a column that is not after `valid`, and the first that is."""
-    import pyarrow
     from pyarrow import compute
+
+    from graphstore.core.tables.arrow_tables import numbers, single
 
     if not column:
         return -OPEN, OPEN
-    numbers = pyarrow.Array.from_buffers(pyarrow.int64(), len(column), [None, pyarrow.py_buffer(column)])
-    before = compute.max(numbers.filter(compute.less_equal(numbers, valid))).as_py()
-    after = compute.min(numbers.filter(compute.greater(numbers, valid))).as_py()
+    instants, here = numbers(column[:]), single(valid)  # a copy: an array that is looked into cannot grow
+    before = compute.max(instants.filter(compute.less_equal(instants, here))).as_py()
+    after = compute.min(instants.filter(compute.greater(instants, here))).as_py()
     return -OPEN if before is None else before, OPEN if after is None else after

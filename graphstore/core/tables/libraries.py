@@ -9,8 +9,7 @@ from importlib import import_module
 
 DRIVERS = ("kuzu", "ladybug")
 """One of them can be loaded in a process."""
-# Arrow asks for pandas and kuzu for polars whether or not anyone uses them
-_COMPILED = ("numpy", "pyarrow.compute", "pandas", "polars")
+_COMPILED = ("numpy", "pyarrow.compute")
 HEARS_SIGNALS_EVERY = 0.1
 """Seconds. A signal that another thread of the process received does not wake the one that waits."""
 

@@ -28,18 +28,19 @@ from graphstore.core.journal.journal import Journal
 from graphstore.core.journal.positions import Position
 from graphstore.core.tables.arrow_tables import (
     claim_columns,
-    description_columns,
     end_columns,
     event_table,
     instants,
     last_row,
     names_of,
     node_table,
+    numbers,
     occurrence_table,
     read_bodies,
-    read_contents,
+    single,
     texts,
     told_columns,
+    version_columns,
 )
 from graphstore.core.tables.engine import Engine
 from graphstore.core.tables.readback import MOST, Readback
@@ -48,7 +49,7 @@ from graphstore.core.tables.texts import schema, text
 from graphstore.core.tables.workers import AnyEngine, ProcessEngine, Workers
 from graphstore.errors import DamageError, EngineError, LockedError, QueryError
 from graphstore.values.models import Json, Problem
-from graphstore.values.period import OPEN, Instant, moment
+from graphstore.values.period import OPEN
 from graphstore.values.vocabulary import KINDS
 
 SCHEMA = 4
@@ -201,22 +202,6 @@ class Projection:
             self._notify(f"graph tables left as they are, to be made anew when needed: {_first_line(error)}.")
         finally:
             self._let_go()
-
-    def nodes_at(self, valid: Instant, tx: Instant) -> pa.Table:
-        """The nodes that stand at (valid, tx), one row each. content is JSON text; an open end is null."""
-        found = self.engine().arrow(text("nodes_at", driver=self._driver), valid=moment(valid), tx=moment(tx))
-        index = self._index
-        ents = [index.ids[name] for name in found["id"].to_pylist()]
-        return pa.table(
-            {
-                "id": found["id"],
-                "kind": texts([index.kind[ent] for ent in ents]),
-                "key": texts([index.key[ent] for ent in ents]),
-                "scope": texts([index.scope[ent] for ent in ents]),
-                **{name: found[name] for name in found.column_names[1:]},
-                "tx_to": pa.nulls(len(ents), pa.timestamp("us", tz="UTC")),
-            }
-        )
 
     def verify(self) -> list[Problem]:
         """Every row of every table held against the index. Tables that are not there yet have no problems."""
@@ -535,16 +520,16 @@ class Projection:
         keep = [at for at, ent in enumerate(index.r_ent[lo:hi]) if not index.is_event[ent]]
         ents = [index.r_ent[lo + at] for at in keep]
         versions = [index.r_ver[lo + at] for at in keep]
-        chosen = pa.array(keep, pa.int64())
+        chosen = numbers(keep)
         node_id = texts([index.names[ent] for ent in ents])
-        number = pa.array([index.v_num[v] for v in versions], pa.int64())
+        number = numbers([index.v_num[v] for v in versions])
 
         columns = {
-            "row": pc.cast(pc.add(chosen, lo), pa.string()),
+            "row": pc.cast(pc.add(chosen, single(lo)), pa.string()),
             "node_id": node_id,
-            "ref": pc.binary_join_element_wise(node_id, pc.cast(number, pa.string()), "-v"),
+            "ref": pc.binary_join_element_wise(node_id, pc.cast(number, pa.string()), texts(["-v"])[0]),
             "number": number,
-            **self._descriptions(versions),
+            **version_columns(index, self._journal.raw, versions),
             **told_columns(
                 index, [index.v_op[ver] for ver in versions], [index.r_tx[lo + at] for at in keep]
             ),
@@ -556,14 +541,6 @@ class Projection:
             "closed_by": names_of(closes).take(chosen),
         }
         return pa.table(columns)
-
-    def _descriptions(self, versions: list[int]) -> dict[str, pa.Array]:
-        index = self._index
-        contents, rests = read_contents(
-            self._journal.raw, [(index.v_pos[v], index.v_len[v]) for v in versions]
-        )
-        rests = [rest or index.tombstone(index.v_ent[ver]) for ver, rest in zip(versions, rests, strict=True)]
-        return {"content": contents, **description_columns(rests)}
 
     def _add_links(self, pen: Pen, lo: int, hi: int) -> None:
         for kind in {self._index.l_kind[link] for link in self._index.k_link[lo:hi]}:
@@ -587,7 +564,7 @@ class Projection:
         for (kind, source, target), rows in groups.items():
             by_table.setdefault((self.table_of(kind), source, target), []).extend(rows)
         for (table, source, target), rows in by_table.items():
-            part = whole if len(rows) == len(whole) else whole.take(pa.array(rows, pa.int64()))
+            part = whole if len(rows) == len(whole) else whole.take(numbers(rows))
             yield table, (_label(source), _label(target)), part
 
     def _link_columns(self, lo: int, hi: int) -> dict[str, pa.Array]:

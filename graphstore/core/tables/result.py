@@ -16,7 +16,7 @@ import orjson
 
 from graphstore.errors import NotFoundError, QueryError
 from graphstore.values.painter import painter
-from graphstore.values.period import instant, iso, when
+from graphstore.values.period import OPEN, instant, iso, when
 
 if TYPE_CHECKING:
     import networkx
@@ -215,12 +215,14 @@ def arrow_out(rows: pyarrow.Table) -> pyarrow.Table:
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    from graphstore.core.tables.arrow_tables import instants
+
     instant = pa.timestamp("us", tz="UTC")
+    last = instants((OPEN,))[0]
     for i, field in enumerate(rows.schema):
         if pa.types.is_timestamp(field.type):
             column = rows.column(i).cast(pa.timestamp("us"))
-            open_end = pc.equal(column, pa.scalar(OPEN_END, pa.timestamp("us")))
-            column = pc.if_else(open_end, pa.scalar(None, pa.timestamp("us")), column)
+            column = pc.if_else(pc.equal(column, last), pa.nulls(1, pa.timestamp("us"))[0], column)
             rows = rows.set_column(i, pa.field(field.name, instant), column.cast(instant))
     return rows
 

@@ -25,11 +25,14 @@ from graphstore.core.tables.arrow_tables import (
     description_columns,
     end_columns,
     event_columns,
+    fractions,
     instants,
     numbers,
     read_bodies,
+    single,
     texts,
     told_columns,
+    truths,
 )
 from graphstore.core.tables.guard import LIMITS, Limits, parse
 from graphstore.core.tables.projection import POOL, Pen, fill, link_table
@@ -166,11 +169,6 @@ class ViewGraph:
                 f"no property {missing[1]!r} for {missing[2]!r}. {self._fields.known()}"
             ) from error
 
-    def arrow(self, cypher: str, /, **params: Any) -> pa.Table:
-        """`Engine.arrow`, with the links of the kinds it names."""
-        self._load(cypher, None)
-        return self.engine.arrow(cypher, **params)
-
     def _load(self, cypher: str, limits: Limits | None) -> None:
         with self._loading:  # a second thread waits until the tables it may name are loaded
             if not self._waiting:
@@ -240,8 +238,9 @@ def _holding(
     def column(values: array[int]) -> pa.Array:
         return numbers(values[:])  # a copy: an array that is looked into cannot grow
 
-    at_valid = pc.and_(pc.less_equal(column(starts), valid), pc.greater(column(stops), valid))
-    at_tx = pc.and_(pc.less_equal(column(recorded), tx), pc.greater(column(removed), tx))
+    here, known = single(valid), single(tx)
+    at_valid = pc.and_(pc.less_equal(column(starts), here), pc.greater(column(stops), here))
+    at_tx = pc.and_(pc.less_equal(column(recorded), known), pc.greater(column(removed), known))
     found: list[int] = pc.indices_nonzero(pc.and_(at_valid, at_tx)).to_pylist()
     return found
 
@@ -422,11 +421,9 @@ def _typed(values: list[Any], *, as_text: bool) -> tuple[str, pa.Array]:
         return "STRING", texts(values)
     if not as_text:
         if kind == "truth":
-            return "BOOL", pa.array(values, pa.bool_())
+            return "BOOL", truths(values)
         if kind == "whole":
-            return "INT64", pa.array(values, pa.int64())
+            return "INT64", numbers(values)
         if kind == "number":
-            return "DOUBLE", pa.array(
-                [None if value is None else float(value) for value in values], pa.float64()
-            )
+            return "DOUBLE", fractions([None if value is None else float(value) for value in values])
     return "STRING", texts([None if value is None else dumps(value).decode() for value in values])
