@@ -1,0 +1,125 @@
+"""What verbs cost, in steps of the interpreter, at two sizes: no verb looks through what it was not told about."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+
+import pytest
+
+import graphstore
+from graphstore import GraphStore, NotFoundError
+from tests.conftest import Clock, after
+from tests.stories.test_costs import FEW, FLAT, LINEAR, MANY, SINCE, crowd, deep, hub, slot
+from tests.support.steps import steps
+
+pytestmark = pytest.mark.in_process("counts the steps inside this process")
+
+Verb = Callable[[GraphStore, str], object]
+
+FLAT_VERBS: list[tuple[Callable[[int], GraphStore], str, Verb]] = [
+    (crowd, "record_event", lambda store, new: store.record_event("deploy", "of a build", id=new)),
+    (crowd, "record_event on one", lambda store, new: store.record_event("error", "boom", id=new, related_to="one")),
+    (crowd, "add_node", lambda store, new: store.add_node("fact", {"n": 1}, id=new)),
+    (crowd, "add_node in a slot", lambda store, new: store.add_node("fact", {"n": new}, key="window")),
+    (crowd, "add_node derived from one", lambda store, new: store.add_node("fact", {}, id=new, derived_from="c5")),
+    (crowd, "revise", lambda store, new: store.revise("c7", {"n": new})),
+    (crowd, "amend", lambda store, new: store.amend("c8", {"n": new})),
+    (crowd, "supersede", lambda store, new: store.supersede("c9", by=fresh(store, new))),
+    (crowd, "confirm", lambda store, new: store.confirm("c9", reason=new)),
+    (crowd, "retract", lambda store, new: store.retract(fresh(store, new), reason="wrong")),
+    (crowd, "end", lambda store, new: store.end(fresh(store, new), at=after(3))),
+    (crowd, "link", lambda store, new: store.link(fresh(store, new), "derived_from", "c3")),
+    (crowd, "link and unlink", lambda store, new: store.unlink(store.link(fresh(store, new), "uses", "c3").id)),
+    (crowd, "add and undo", lambda store, new: store.undo(store.add_node("fact", {}, id=new).tx_from, reason="slip")),
+    (crowd, "what is not known", lambda store, new: unknown(store, new)),
+    (deep, "revise from a day on", lambda store, new: store.revise("deep", {"n": new}, valid_from=after(40))),
+    (deep, "amend a day", lambda store, new: store.amend("deep", {"n": new}, valid_from=after(60), valid_to=after(61))),
+    (deep, "confirm", lambda store, new: store.confirm("deep", reason=new)),
+    (hub, "link to it", lambda store, new: store.link(fresh(store, new), "derived_from", "hub", valid_from=SINCE)),
+    (hub, "link from it", lambda store, new: store.link("hub", "supports", fresh(store, new))),
+    (slot, "the next value", lambda store, new: store.add_node("fact", {"n": new}, key="k")),
+    (slot, "a value between two", lambda store, new: store.add_node(
+        "fact", {"n": new}, key="k", valid_from=after(100), valid_to=after(101))),
+    (slot, "revise", lambda store, new: store.revise("value-9", {"n": new}, valid_from=after(9), valid_to=after(10))),
+]  # fmt: skip
+
+_numbers = itertools.count()
+
+
+def fresh(store: GraphStore, id: str) -> str:
+    store.add_node("fact", {"n": id}, id=f"{id}-too", valid_from=after(2))
+    return f"{id}-too"
+
+
+def unknown(store: GraphStore, id: str) -> None:
+    with pytest.raises(NotFoundError):
+        store.node(id)
+
+
+@pytest.mark.parametrize("verb", FLAT_VERBS, ids=lambda verb: f"{verb[0].__name__}: {verb[1]}")
+def test_a_verb_costs_the_same_however_much_there_is_beside_it(verb) -> None:
+    world, _, told = verb
+    counted = []
+    for size in (FEW, MANY):
+        with world(size) as store:
+            told(store, f"new{next(_numbers):05}")
+            counted.append(steps(lambda store=store: told(store, f"new{next(_numbers):05}")))  # type: ignore[misc]
+    assert counted[1] / counted[0] < FLAT
+
+
+def again(store: GraphStore, count: int) -> None:
+    """One node described so often."""
+    store.add_node("fact", {"n": -1}, id="one")
+    for n in range(count):
+        store.revise("one", {"n": n})
+
+
+def day_by_day(store: GraphStore, count: int) -> None:
+    store.add_node("fact", {"n": -1}, id="one", valid_from=after(0))
+    for n in range(1, count):
+        store.revise("one", {"n": n}, valid_from=after(n))
+
+
+def in_turn(store: GraphStore, count: int) -> None:
+    """So many values of one slot."""
+    for n in range(count):
+        store.add_node("fact", {"n": n}, key="k", valid_from=after(n))
+
+
+def chain(store: GraphStore, count: int) -> None:
+    store.add_node("fact", {"n": 0}, id="n0")
+    for n in range(1, count):
+        store.add_node("fact", {"n": n}, id=f"n{n}", supersedes=f"n{n - 1}")
+
+
+def star(store: GraphStore, count: int) -> None:
+    store.add_node("fact", {}, id="hub")
+    for n in range(count):
+        store.add_node("fact", {"n": n}, id=f"n{n}", derived_from="hub")
+
+
+def loaded(store: GraphStore, count: int) -> None:
+    store.bulk_load(
+        versions=[{"node_id": "one", "content": {"n": n}, "valid_from": SINCE} for n in range(count)]
+    )
+
+
+def told(store: GraphStore, tell: Callable[[GraphStore, int], None], count: int, *, at_once: bool) -> None:
+    if not at_once or tell is loaded:
+        tell(store, count)
+        return
+    with store.transaction():
+        tell(store, count)
+
+
+@pytest.mark.parametrize("at_once", [True, False], ids=["in one transaction", "in one each"])
+@pytest.mark.parametrize("tell", [again, day_by_day, in_turn, chain, star, loaded])
+def test_many_verbs_on_one_thing_cost_as_much_each(tell, at_once) -> None:
+    counted = []
+    for count in (100, 600):
+        clock = Clock()
+        clock.move(days=5_000)
+        with graphstore.open(":memory:", clock=clock) as store:
+            counted.append(steps(lambda store=store, count=count: told(store, tell, count, at_once=at_once)))  # type: ignore[misc]
+    assert counted[1] / counted[0] < LINEAR * 6
