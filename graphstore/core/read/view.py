@@ -609,7 +609,7 @@ class Reader(Painted):
         writes, misses a parameter, is larger or nested deeper than is allowed, or does not run.
         """
         core = self._core
-        return core.graphs.query(core.lock, self._in_graph, cypher, params, limits)
+        return core.graphs.query(core.lock, core.epoch, self._in_graph, cypher, params, limits)
 
     def _in_graph(self) -> tuple[Instant, Instant, Sequence[bytes]]:
         return *self._coordinate(), self._core.pending

@@ -8,6 +8,7 @@ from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from graphstore.core.index.index import Index
 from graphstore.core.journal.journal import Journal
 from graphstore.core.tables import libraries
-from graphstore.errors import EngineError
+from graphstore.errors import EngineError, GraphStoreError
 from graphstore.values.period import OPEN, Instant
 from graphstore.values.vocabulary import Vocabulary
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from graphstore.values.models import Problem
 
 KEPT_VIEWS = 4
+_TRIES = 2
 _COPY_AFTER = 0.25  # seconds that a graph is busy, after which a second process gets a copy of it
 _TURN = 2.0  # seconds that closing waits for a query over the tables
 
@@ -56,12 +58,16 @@ class Graphs:
         self._views: OrderedDict[tuple[Instant, Instant, Instant, int], ViewGraph] = OrderedDict()
         self._nodes: dict[int, NodeTables] = {}
         self._turn = threading.RLock()
+        self._building = (
+            threading.RLock()
+        )  # one graph is looked for, or built, at a time; taken after the lock of the index
         self._workers: Workers | None = None
 
     def follow(self, index: Index) -> None:
         """Drop everything built on the old index, which was rebuilt."""
         self._nodes = {}
-        self._views.clear()  # not closed: another thread may be reading one; it goes with its last reader
+        with self._building:
+            self._views.clear()  # not closed: another thread may be reading one; it goes with its last reader
         if self._projection is not None:
             self._projection.abandon()
             self._projection = None
@@ -136,23 +142,23 @@ class Graphs:
     def query(
         self,
         lock: Any,
+        epoch: Any,
         where: Callable[[], Coordinate],
         cypher: str,
         params: Mapping[str, Any],
         limits: Limits | None,
     ) -> Result:
-        """The answer of a text over the graph of a view. `lock`, that of the index, is free while it runs."""
+        """The answer of a text over the graph of a view. `lock`, that of the index, is free while it runs, and while the graph is built."""
         workers = self._workers
         if workers is None:
-            with lock:
-                graph = self.view(*where())
+            graph = self._beside(lock, epoch, lambda: self.view(*where()))
             return graph.query(cypher, params, limits=limits)
         from graphstore.core.tables.workers import Gone
 
         _refuse(cypher, params, limits)
         until = monotonic() + workers.patience()
         while True:
-            graph, worker = self._claimed(workers, lock, where, until)
+            graph, worker = self._claimed(workers, lock, epoch, where, until)
             try:
                 return graph.query(cypher, params, limits=limits)
             except Gone:
@@ -162,12 +168,12 @@ class Graphs:
                 workers.give_back(worker)
 
     def _claimed(
-        self, workers: Workers, lock: Any, where: Callable[[], Coordinate], until: float
+        self, workers: Workers, lock: Any, epoch: Any, where: Callable[[], Coordinate], until: float
     ) -> tuple[ViewGraph, Worker]:
         """The graph of a view in a process that is free, claimed: one there is, else a new one. Raises QueryError when none is free in time."""
         began = monotonic()
         while True:
-            with lock:
+            with self._building:
                 valid, tx, _ = where()
                 kept = self._kept(valid, tx)
                 for graph in kept:
@@ -185,11 +191,30 @@ class Graphs:
                 continue
             try:
                 worker.await_start()
-                with lock:
-                    return self._build(*where(), worker), worker
+                return self._beside(lock, epoch, partial(self._built, where, worker)), worker
             except BaseException:
                 workers.give_back(worker)
                 raise
+
+    def _beside(self, lock: Any, epoch: Any, graph: Callable[[], ViewGraph]) -> ViewGraph:
+        """A graph that is looked for or built beside the writer. Where the index was replaced meanwhile, or cut back under it: again, in the end with
+        its lock held."""
+        for _ in range(_TRIES):
+            world = epoch.world
+            with self._building:
+                if epoch.under_way:
+                    break
+                try:
+                    found = graph()
+                except Exception as error:
+                    if isinstance(error, GraphStoreError) and not epoch.under_way and epoch.world == world:
+                        raise
+                else:
+                    if not epoch.under_way and epoch.world == world:
+                        return found
+                    self._views.clear()
+        with lock, self._building:
+            return graph()
 
     def tables(self) -> AnyEngine:
         """The tables, caught up."""
@@ -229,6 +254,9 @@ class Graphs:
                 found.append(graph)
         return found
 
+    def _built(self, where: Callable[[], Coordinate], worker: Worker) -> ViewGraph:
+        return self._build(*where(), worker)
+
     def _build(
         self, valid: Instant, tx: Instant, pending: Sequence[bytes], worker: Worker | None
     ) -> ViewGraph:
@@ -243,7 +271,8 @@ class Graphs:
 
         last = self._last_transaction(tx)
         graph = build(self._index, self._journal, valid, tx, self._vocabulary, engine=engine, pending=pending)
-        if not self._index.pending:  # a transaction still open may change its own view
+        since = self._index.open_since
+        if since is None or tx < since:  # a transaction still open may change its own view
             self._views[(*self._valid_span(valid), last, id(graph))] = graph
         while len(self._views) > KEPT_VIEWS:
             self._views.popitem(

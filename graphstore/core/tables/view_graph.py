@@ -15,9 +15,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from graphstore.core.index.foundations import Resting
+from graphstore.core.index.foundations import Resting, within_reach
 from graphstore.core.index.index import Index
 from graphstore.core.index.occurrences import Happened, Raw, tombstone
+from graphstore.core.index.shaken import NOT_KEPT
 from graphstore.core.journal.journal import Journal
 from graphstore.core.journal.line import dumps
 from graphstore.core.tables.arrow_tables import (
@@ -91,7 +92,8 @@ def build(
     events = _Things(
         index, raw, [(index.r_ent[row], row) for row in rows if labels[index.r_ent[row]] == _EVENT]
     )
-    absent = [ent for ent, born in enumerate(index.born) if labels[ent] == 0xFF and born <= tx]
+    known = zip(labels, index.born, strict=False)  # others may come meanwhile, with a later tx
+    absent = [ent for ent, (label, born) in enumerate(known) if label == 0xFF and born <= tx]
     for ent in absent:
         labels[ent] = _ABSENT
 
@@ -103,8 +105,6 @@ def build(
         graph.engine.run(text("view_node", driver=driver).replace("__FIELDS__", shape))
         graph.engine.run(text("view_absent", driver=driver))
         graph.engine.run(text("view_event", driver=driver))
-        for kind in {*vocabulary.kinds, *index.l_kind}:
-            graph.engine.run(text("view_link", driver=driver, KIND=link_table(kind)))
         with Pen() as pen:
             pen.write(
                 fill, graph.engine, "Node", nodes.table(_uprights(index, raw, nodes.ents, valid, tx), fields)
@@ -119,25 +119,31 @@ def build(
     except BaseException:
         graph.close()
         raise
-    graph.await_links(_link_groups(index, link_rows, labels), partial(_links, index, raw))
+    tables = set(map(link_table, {*vocabulary.kinds, *index.l_kind}))
+    graph.await_links(tables, _link_groups(index, link_rows, labels), partial(_links, index, raw))
     return graph
 
 
 def _uprights(index: Index, raw: Raw, ents: list[int], valid: Instant, tx: Instant) -> list[str]:
     """How things that hold there stand: superseded can only be an event."""
-    resting = Resting(index, valid, tx, raw)
+    resting, kept = Resting(index, valid, tx, raw), index._shaken
+
+    def is_shaky(ent: int) -> bool:
+        says = NOT_KEPT if kept is None else kept.says(ent, valid, tx)
+        return resting.is_shaky(ent) if says < 0 else bool(says)
+
     return [
         "superseded"
         if ent in index.successors and index.is_event[ent] and index.superseded(ent, valid, tx)
         else "shaky"
-        if ent in index.rests and resting.is_shaky(ent)
+        if ent in index.rests and within_reach(index, ent, tx) and is_shaky(ent)
         else "stands"
         for ent in ents
     ]
 
 
 class ViewGraph:
-    """The engine of one view. Links of a kind are loaded into it when a query first names that kind.
+    """The engine of one view. The table of a kind of link is made, and its links loaded, when a query first names that kind.
 
     It knows which fields its contents have, and names them when a query asks for another.
     """
@@ -147,12 +153,13 @@ class ViewGraph:
         self.load, self.close = engine.load, engine.close
         self._fields = fields
         self._waiting: Waiting = {}
+        self._unmade: set[str] = set()
         self._loading = threading.Lock()
         self._links: Callable[[list[int]], pa.Table]
 
-    def await_links(self, waiting: Waiting, links: Callable[[list[int]], pa.Table]) -> None:
-        """Links there are, and what makes columns of them."""
-        self._waiting, self._links = waiting, links
+    def await_links(self, tables: set[str], waiting: Waiting, links: Callable[[list[int]], pa.Table]) -> None:
+        """The relationship tables, the links there are, and what makes columns of them."""
+        self._unmade, self._waiting, self._links = tables, waiting, links
 
     def query(
         self, cypher: str, params: Mapping[str, Any] | None = None, *, limits: Limits | None = LIMITS
@@ -171,9 +178,14 @@ class ViewGraph:
 
     def _load(self, cypher: str, limits: Limits | None) -> None:
         with self._loading:  # a second thread waits until the tables it may name are loaded
-            if not self._waiting:
+            if not self._waiting and not self._unmade:
                 return
             named = named_tables(cypher, limits)
+            for table in sorted(self._unmade if named is None else self._unmade & named):
+                self.engine.run(text("view_link", driver=self.driver, KIND=table))
+                self._unmade.discard(table)
+            if not self._waiting:
+                return
             with Pen() as pen:
                 for table in [name for name in self._waiting if named is None or name in named]:
                     self._load_table(pen, table)
