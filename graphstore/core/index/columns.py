@@ -118,6 +118,7 @@ class Columns:
         self._blocks: dict[int, Blocks] = {}
         self._runs: dict[int, list[Runs]] = {}  # entity -> runs of its long lists of links
         self._by_kind: dict[int, list[ByKind]] = {}  # and these by kind
+        self._grounds: dict[int, tuple[tuple[int, int, int], list[tuple[int, int, frozenset[str]]]]] = {}
         self._sorted: list[list[str]] = []
         self._sorted_links: list[list[str]] = []
         self._mentions = Mentions()

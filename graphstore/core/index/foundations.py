@@ -6,7 +6,6 @@ now). What came before what is a matter of operations, never of transactions: ho
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from heapq import heappop, heappush
 from itertools import groupby
@@ -16,9 +15,8 @@ from weakref import WeakKeyDictionary
 import orjson
 
 from graphstore.core.index.columns import DESCRIBING, UPHOLDING
-from graphstore.core.index.index import Index
+from graphstore.core.index.index import OF_EVENTS, Index
 from graphstore.core.journal.line import FORGETTING
-from graphstore.values.fingerprints import CONFIRMATION
 from graphstore.values.period import OPEN, Instant, overlap
 
 Raw = Callable[[int, int], bytes]
@@ -27,7 +25,6 @@ HALF = 0.5
 
 KEPT = 4
 """The number of coordinates whose results are cached."""
-OF_EVENTS = frozenset({"derived_from"})  # the kinds by which an event rests on something
 
 Path = tuple[Any, ...]  # a link row, and the path that goes on from there; () at its end
 
@@ -65,6 +62,7 @@ class Resting:
         self.valid, self.tx = valid, tx
         self._raw = raw
         self._falling = index.resting
+        self._rows: dict[int, int] = {}
         self._standings: dict[int, str] = {}
         self._shaky: dict[int, bool] = {}
         self._own: dict[int, list[Fall]] = {}  # what became of each thing, whatever rests on it
@@ -103,18 +101,23 @@ class Resting:
                 continue
             done.add((at, eventful))
             looks += 1
-            for base, row in self._bases(at):
-                tainted = index.tainted.get(base, OPEN) <= tx
-                if not tainted and index.fell.get(base, OPEN) > tx:
-                    continue
-                counts = self._falling[index.l_kind[index.k_link[row]]]
-                if any(
-                    fall.op > looked and fall.word in counts and not (eventful and fall.word == "ended")
-                    for fall in self.falls(base, row)
-                ) and not (self._replaces_on(way, base) and not self._reaches(ent, base)):
+            for base, row, counts in self._bases(at):
+                falls = self.falls(base, row)
+                if (
+                    falls
+                    and any(
+                        fall.op > looked and fall.word in counts and not (eventful and fall.word == "ended")
+                        for fall in falls
+                    )
+                    and not (self._replaces_on(way, base) and not self._reaches(ent, base))
+                ):
                     found = True
                     break
-                if tainted and "shaky" in counts and self.standing(base) == "stands":
+                if (
+                    "shaky" in counts
+                    and self.standing(base) == "stands"
+                    and index.tainted.get(base, OPEN) <= tx
+                ):
                     if self._shaky.get(base) is False:
                         continue  # what shakes a thing by way of another shakes that too
                     beyond = max(looked, self.looked(base))
@@ -253,17 +256,23 @@ class Resting:
 
     # ------------------------------------------------------------------ links
 
-    def _bases(self, ent: int) -> Iterator[tuple[int, int]]:
-        """What an entity rests on here, and the link rows that record it."""
-        index = self.index
-        event = bool(index.is_event[ent])
-        for base, row in self._beside(index.out, ent, index.l_tgt, upholds=False):
-            if (not event or index.l_kind[index.k_link[row]] in OF_EVENTS) and not self._replaces(ent, base):
-                yield base, row
-        if not event:
-            for base, row in self._beside(index.into, ent, index.l_src, upholds=True):
-                if not self._replaces(ent, base):
-                    yield base, row
+    def _bases(self, ent: int) -> list[tuple[int, int, frozenset[str]]]:
+        """What an entity rests on here and may have fallen, the link rows that record it, and the falls that count."""
+        index, valid, tx = self.index, self.valid, self.tx
+        fell, tainted, rows_of = index.fell, index.tainted, index.rows_of_link
+        found = []
+        for link, base, counts in index.grounds(ent):
+            if fell.get(base, OPEN) <= tx or tainted.get(base, OPEN) <= tx:
+                rows = rows_of[link]
+                row = rows[0] if len(rows) == 1 else index.find_link(link, valid, tx)
+                if (
+                    row >= 0
+                    and index.k_from[row] <= valid < index.k_to[row]
+                    and index.k_tx[row] <= tx < index.k_end[row]
+                    and not self._replaces(ent, base)
+                ):
+                    found.append((base, row, counts))
+        return found
 
     def _dependants(self, base: int) -> Iterator[tuple[int, int]]:
         """What rests on an entity here, and the link rows that record it."""
@@ -282,7 +291,7 @@ class Resting:
         index, falling = self.index, self._falling
         for link in index.of_kinds(side, ent, UPHOLDING if upholds else falling):
             kind = index.l_kind[link]
-            if kind in falling and (kind in UPHOLDING) == upholds and not (upholds and confirms(index, link)):
+            if kind in falling and (kind in UPHOLDING) == upholds and not (upholds and index.confirms(link)):
                 row = index.find_link(link, self.valid, self.tx)
                 if row >= 0:
                     yield far[link], row
@@ -344,9 +353,7 @@ class Resting:
         index, valid = self.index, self.valid
         standing = self.standing(ent)
         if standing == "stands":
-            if ent not in index.turns:
-                return []
-            return [Fall(op, "revised") for op in self._turned(ent)]
+            return [Fall(op, "revised") for op in self._turned(ent)] if ent in index.turns else []
         forgot = self._forgot(ent)
         if forgot >= 0:
             return [Fall(forgot, FORGETTING[index.o_verb[forgot]])]
@@ -404,6 +411,10 @@ class Resting:
         found = self._standings.get(ent)
         if found is None:
             index = self.index
+            row = self._holding(ent)
+            if row >= 0 and not index.is_event[ent]:
+                self._standings[ent] = "stands"
+                return "stands"
             forgot = self._forgot(ent)
             if forgot >= 0:
                 found = FORGETTING[index.o_verb[forgot]]
@@ -413,6 +424,13 @@ class Resting:
                 found = index.standing(ent, self.valid, self.tx)
             self._standings[ent] = found
         return found
+
+    def _holding(self, ent: int) -> int:
+        """The row of an entity that holds here, or -1."""
+        row = self._rows.get(ent)
+        if row is None:
+            row = self._rows[ent] = self.index.find(ent, self.valid, self.tx)
+        return row
 
     def _forgot(self, ent: int) -> int:
         """The operation by which an entity was forgotten here, and so has fallen; -1 for none. An eviction is no fall of an event: it was too old
@@ -446,11 +464,8 @@ class Resting:
         index = self.index
         looked = -1
         if not index.is_event[ent]:
-            row = (
-                index.last_cover(ent, self.valid, self.tx)
-                if ent in index.gone
-                else index.find(ent, self.valid, self.tx)
-            )
+            gone = index.gone and ent in index.gone
+            row = index.last_cover(ent, self.valid, self.tx) if gone else self._holding(ent)
             said = index.v_op[index.r_ver[row]] if row >= 0 else -1
             if said >= 0 and index.o_verb[said] in DESCRIBING:
                 looked = said
@@ -463,7 +478,7 @@ class _Results:
 
     def __init__(self) -> None:
         self.stamp: tuple[int, Instant] = (0, 0)
-        self.at: OrderedDict[tuple[Instant, Instant], Resting] = OrderedDict()
+        self.at: dict[tuple[Instant, Instant], Resting] = {}
 
     def catch_up(self, index: Index) -> None:
         """Drop what commits since may have changed."""
@@ -477,12 +492,6 @@ class _Results:
 def _is_fall(index: Index, op: int, ent: int) -> bool:
     """Whether forgetting a thing shakes what rests on it: always, except the eviction of an event."""
     return index.o_verb[op] == "erase" or not index.is_event[ent]
-
-
-def confirms(index: Index, link: int) -> bool:
-    """Whether a link comes from a confirmation: it is no foundation."""
-    source = index.l_src[link]
-    return bool(index.is_event[source]) and index.kind[source] == CONFIRMATION
 
 
 _found: WeakKeyDictionary[Index, _Results] = WeakKeyDictionary()
@@ -499,7 +508,7 @@ def resting_at(index: Index, valid: Instant, tx: Instant, raw: Raw) -> Resting:
     found = results.at.pop((valid, tx), None) or Resting(index, valid, tx, raw)
     results.at[valid, tx] = found
     if len(results.at) > KEPT:
-        results.at.popitem(last=False)
+        results.at.pop(next(iter(results.at), (valid, tx)), None)
     return found
 
 

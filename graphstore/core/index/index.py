@@ -10,13 +10,15 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
-from graphstore.core.index.columns import DESCRIBING, UNDO, Columns, Mark
+from graphstore.core.index.columns import DESCRIBING, UNDO, UPHOLDING, Columns, Mark
 from graphstore.core.index.hulls import Blocks, ByKind, Hull, Runs
 from graphstore.core.index.rollback import cut_back
 from graphstore.core.journal.line import FORGETTING
+from graphstore.values.fingerprints import CONFIRMATION
 from graphstore.values.period import OPEN, Instant, Period, instant, without_all
 
 _OF_LINKS = frozenset({"links", "claims", "link_rows", "link_closed", "link_told", "linked", "took", "kinds"})
+OF_EVENTS = frozenset({"derived_from"})  # the kinds by which an event rests on something
 _FEW = 48
 RETRACTING = frozenset({"retract", "correct", UNDO})  # verbs that say that it never was so
 
@@ -318,6 +320,30 @@ class Index(Columns):
             return links
         parts = [part for kind, part in list(self._parts(ent, links).items()) if kind in kinds]
         return sorted(link for part in parts for link in part) if len(parts) != 1 else parts[0]
+
+    def grounds(self, ent: int) -> list[tuple[int, int, frozenset[str]]]:
+        """The links by which an entity ever rested on something: what that is, and the falls of it that count."""
+        out, into = self.out.get(ent, ()), self.into.get(ent, ())
+        there = len(out), len(into), len(self.kinds)
+        found = self._grounds.get(ent)
+        if found is None or found[0] != there:
+            found = self._grounds[ent] = there, list(self._find_grounds(ent))
+        return found[1]
+
+    def _find_grounds(self, ent: int) -> Iterator[tuple[int, int, frozenset[str]]]:
+        falling, event = self.resting, self.is_event[ent]
+        for link in self.of_kinds(self.out, ent, falling):
+            kind = self.l_kind[link]
+            if kind in falling and kind not in UPHOLDING and (not event or kind in OF_EVENTS):
+                yield link, self.l_tgt[link], falling[kind]
+        for link in self.of_kinds(self.into, ent, UPHOLDING) if not event else ():
+            if self.l_kind[link] in UPHOLDING and not self.confirms(link):
+                yield link, self.l_src[link], falling[self.l_kind[link]]
+
+    def confirms(self, link: int) -> bool:
+        """Whether a link comes from a confirmation: it is no foundation."""
+        source = self.l_src[link]
+        return bool(self.is_event[source]) and self.kind[source] == CONFIRMATION
 
     def _in_runs(self, ent: int, links: list[int], valid: Instant, tx: Instant) -> list[int]:
         there = self._runs.setdefault(ent, [])

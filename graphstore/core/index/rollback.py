@@ -19,6 +19,7 @@ _OWN: dict[str, Callable[[], Any]] = {
     "_blocks": dict,
     "_runs": dict,
     "_by_kind": dict,
+    "_grounds": dict,
     "_mentions": Mentions,
     "_sorted_links": list,
     "_said": dict,
@@ -130,6 +131,7 @@ def cut_back(index: Columns, mark: Mark) -> None:
     for column in (index.o_tx, index.o_pos, index.o_len, index.o_verb, index.o_subject, index.o_author):
         del column[mark.ops :]
     index._sorted.clear()
+    index._grounds.clear()
     index._sorted_links.clear()
     index._said.clear()
     index._held.clear()

@@ -16,7 +16,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from graphstore.core.index.columns import DESCRIBING, UNDO, UPHOLDING
-from graphstore.core.index.foundations import OF_EVENTS, Fall, Raw, Resting, confirms
+from graphstore.core.index.foundations import Fall, Raw, Resting
 from graphstore.core.index.index import Index
 from graphstore.values.period import OPEN, Instant, Period
 
@@ -197,29 +197,17 @@ class Shaken:
 
     def _grounds(self, ent: int) -> tuple[list[Ground], Instant]:
         """What a thing rests on by links believed now, as far as it may have fallen; and when any link of that sort changed last."""
-        index, falling = self._index, self._index.resting
-        event = index.is_event[ent]
+        index = self._index
         found: list[Ground] = []
         since = 0
-        for links, ends, upholds in (
-            (index.of_kinds(index.out, ent, {*falling, *_REPLACING}), index.l_tgt, False),
-            (index.of_kinds(index.into, ent, UPHOLDING) if not event else (), index.l_src, True),
-        ):
-            for link in links:
-                kind = index.l_kind[link]
-                if kind in _REPLACING:
-                    since = max(since, self._link_changed(link))
-                if kind not in falling or (kind in UPHOLDING) != upholds:
-                    continue
-                base = ends[link]
-                if (event and kind not in OF_EVENTS) or (upholds and confirms(index, link)):
-                    continue
+        for link in index.of_kinds(index.out, ent, _REPLACING):
+            if index.l_kind[link] in _REPLACING:
                 since = max(since, self._link_changed(link))
-                if base not in index.tainted and base not in index.fell:
-                    continue
-                if not self._replaces(ent, base):
-                    rows = index.rows_of_link[link]
-                    found += [(base, row, falling[kind]) for row in rows if index.k_end[row] >= OPEN]
+        for link, base, counts in index.grounds(ent):
+            since = max(since, self._link_changed(link))
+            if (base in index.tainted or base in index.fell) and not self._replaces(ent, base):
+                rows = index.rows_of_link[link]
+                found += [(base, row, counts) for row in rows if index.k_end[row] >= OPEN]
         return found, since
 
     def _link_changed(self, link: int) -> Instant:
