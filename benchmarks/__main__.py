@@ -8,6 +8,7 @@ import json
 import shutil
 import sys
 import tempfile
+import traceback
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -43,16 +44,17 @@ def main() -> None:
     folder = Path(tempfile.mkdtemp(dir=work))
     figures: dict[str, list[str]] = {}
     everything: list[Row] = []
+    failures: list[str] = []
     try:
         sizes = ["10k"] if options.quick else options.size.lower().split(",")
         for size in sizes:
             start, watch, rows = report.machine(), StopWatch(), []
             twins, missing = _twins(options.alone, size)
             arena = Arena(size, history(count_of(size)), folder / size, twins, options.quick)
-            for row in measure(arena, _chosen(options.only, size, last=size == sizes[-1])):
+            failed: list[str] = []
+            for row in measure(arena, _chosen(options.only, size, last=size == sizes[-1]), failed):
                 rows.append(row)
-                if sys.stderr.isatty():
-                    print(f"  {row.size:>5}  {row.work}", file=sys.stderr)
+                print(f"  {watch.wall():4.0f} s  {row.size:>5}  {row.work}", file=sys.stderr, flush=True)
             busy = "" if (share := watch.share()) >= BUSY else (
                 f"**The machine was busy: this run had {share:.0%} of a processor.** Ratios hold; seconds, slowest calls and commits "
                 "are to be judged on an idle one."
@@ -63,8 +65,9 @@ def main() -> None:
                 "",
                 *report.table(rows),
                 "",
-                "**Where it loses.** " + "\n".join(report.losses(rows, missing)),
+                "**Where it loses.** " + "\n".join([*report.losses(rows, missing), *failed]),
             ]
+            failures += failed
             everything += rows
             if not options.json:
                 print("\n".join(figures[size]), flush=True)
@@ -75,15 +78,19 @@ def main() -> None:
         print(json.dumps([asdict(row) for row in everything], indent=1))
     if options.write:
         report.write(figures)
-    if any("ours" not in row.took for row in everything):
-        raise SystemExit("An answer of ours was wrong.")
+    if failures or any("ours" not in row.took for row in everything):
+        raise SystemExit("An answer of ours was wrong, or some rows could not be made: see under the table.")
 
 
-def measure(arena: Arena, chosen: list[str]) -> Iterator[Row]:
-    """The rows of some groups over one history, which is loaded into every store first."""
+def measure(arena: Arena, chosen: list[str], failed: list[str]) -> Iterator[Row]:
+    """The rows of some groups over one history, which is loaded into every store first. A group that fails is named, and the others go on."""
     arena.load(3 if "load" in chosen and not arena.quick and arena.data.rows < 1_000_000 else 1)
     for name in chosen:
-        yield from GROUPS[name](arena)
+        try:
+            yield from GROUPS[name](arena)
+        except Exception as error:
+            traceback.print_exc()
+            failed.append(f"- **failed**: the rows of `{name}`: {type(error).__name__}: {str(error)[:300]}")
     arena.close()
 
 

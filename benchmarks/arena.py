@@ -72,7 +72,7 @@ class Arena:
     def load(self, times: int = 1) -> None:
         for name, twin in self.twins.items():
             loads = twin.prepare(self.data)
-            for _ in range(times):
+            for _ in range(times if name in ("ours", "kuzu") else 1):
                 if name in self.stores:
                     twin.close(self.stores.pop(name))
                     shutil.rmtree(self.folder / name)

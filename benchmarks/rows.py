@@ -188,6 +188,7 @@ def batches(arena: Arena) -> Iterator[Row]:
     """A thousand verbs in one transaction, a verb's share of it."""
     took: dict[str, dict[str, list[float]]] = {verb: {} for verb in ROWS}
     sizes: dict[str, int] = {}
+    many = 1_000
     for turn, (name, twin, store) in itertools.product(range(arena.rounds), list(arena.asking("supersede"))):
         if turn and name == "duckdb":
             continue
@@ -208,9 +209,10 @@ def batches(arena: Arena) -> Iterator[Row]:
             took[verb].setdefault(name, []).append(seconds / count)
             if name == "ours":
                 sizes[verb] = ours.journal_bytes(store) - before
+                many = count
             _check_write(arena, name, verb, *arguments[-1])
     for verb, seconds in took.items():
-        floor = [sum(apart(arena.bare.append, [(b"x" * sizes[verb],)])) / 1_000 for _ in range(arena.rounds)]
+        floor = [sum(apart(arena.bare.append, [(b"x" * sizes[verb],)])) / many for _ in range(arena.rounds)]
         medians = {name: median(values) for name, values in seconds.items()} | {"floor": median(floor)}
         floor_is = f"write + fdatasync of {sizes[verb]:,} bytes"
         yield arena.row(f"{verb}, a thousand in one transaction, each", medians, 12 * MICRO, floor_is)

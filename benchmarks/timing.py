@@ -47,6 +47,9 @@ class StopWatch:
         """The lesser of wall clock and processor time."""
         return min(perf_counter() - self._wall, process_time() - self._processor)
 
+    def wall(self) -> float:
+        return perf_counter() - self._wall
+
     def share(self) -> float:
         """How much of a processor this process and those it has waited for have had."""
         spent = process_time() - self._processor + sum(os.times()[2:4])

@@ -21,9 +21,10 @@ def test_each_row_runs(group, tmp_path, monkeypatch):
     twins, _ = found_twins()
     arena = Arena("200", history(200), tmp_path / "arena", twins, True)
 
-    rows = list(measure(arena, [group]))
+    failed: list[str] = []
+    rows = list(measure(arena, [group], failed))
 
-    assert rows
+    assert rows and not failed, failed
     for row in rows:
         assert not row.wrong, row.wrong
         assert row.took["ours"] > 0
