@@ -32,15 +32,15 @@ def recalled(arena: Arena) -> Iterator[Row]:
     now = (ours.at(LATEST), ours.at(LATEST))
     text = "queue settled 17"
     seconds, _ = once(partial(ours.recall, store, text, *now))
-    yield arena.row("the first recall, which notes every word", {"ours": seconds}, 5.0, "")
+    yield arena.row("the first recall, which notes every word", {"ours": seconds}, 100 * MILLI, "")
     by_text = [hit.node.id for hit in ours.recall(store, text, *now, hops=0)]
     assert by_text == _ranked(store.as_of(valid=now[0], tx=now[1]), text), by_text
     calls = [(f"{chance.choice(history.WORDS)} {chance.randrange(100)}", *now) for _ in range(20)]
     took = race({"ours": lambda: together(partial(ours.recall, store), calls)}, arena.turns)
-    yield arena.row("recall, a common word and a number", took, 10 * MILLI, "")
+    yield arena.row("recall, a common word and a number", took, 2 * MILLI, "")
     when = [ours.at(history.START + days * DAY) for days in range(500, 500 + arena.rounds)]
     seconds = median(once(partial(ours.recall, store, text, at, at))[0] for at in when)
-    yield arena.row("recall at a coordinate never seen", {"ours": seconds}, 100 * MILLI, "")
+    yield arena.row("recall at a coordinate never seen", {"ours": seconds}, 5 * MILLI, "")
 
     nodes, links = history.web()
     store = ours.load_web(nodes, links)

@@ -18,7 +18,6 @@ RIVALS = {
     "duckdb": "DuckDB",
     "tgms": "tgms",
     "tiramemsu": "tiramemsu",
-    "kuzu": "raw Kùzu",
 }
 PAGE = Path(__file__).with_name("README.md")
 

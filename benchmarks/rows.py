@@ -16,6 +16,7 @@ from statistics import median
 from types import ModuleType
 from typing import Any
 
+import graphstore
 from benchmarks import data as history
 from benchmarks import ours, raw_kuzu
 from benchmarks.arena import Arena, Budget, Row, loaded
@@ -26,7 +27,7 @@ from benchmarks.memory import memory
 from benchmarks.reads import beside, chains, deep, hops, hubs, node
 from benchmarks.recall import decayed, recalled
 from benchmarks.resting import resting
-from benchmarks.server import server
+from benchmarks.server import served, server
 from benchmarks.sessions import sessions
 from benchmarks.timeline import timeline
 from benchmarks.timing import apart, once, process, race, together
@@ -335,14 +336,21 @@ def opening(arena: Arena) -> Iterator[Row]:
         yield arena.row("memory, after a view.query", took, memory_after, "", unit="B")
 
 
-def help_text(arena: Arena) -> Iterator[Row]:
+def command_line(arena: Arena) -> Iterator[Row]:
     script = Path(sys.executable).with_name("graphstore")
     command = [str(script)] if script.exists() else [sys.executable, "-m", "graphstore"]
     lanes = {
         "ours": lambda: process([*command, "--help"]),
         "floor": lambda: process([sys.executable, "-c", "import typer"]),
     }
-    yield arena.row("graphstore --help", race(lanes, 7), 150 * MILLI, "python -c 'import typer'")
+    rounds = 1 if arena.quick else 7
+    yield arena.row("graphstore --help", race(lanes, rounds), 150 * MILLI, "python -c 'import typer'")
+    folder = arena.folder / "asked"
+    with graphstore.open(folder) as store:
+        store.add_node("fact", {"says": "the deploy day is friday"}, id="known")
+    with served(folder):
+        took = race({"ours": lambda: process([*command, "get", str(folder), "known"])}, rounds)
+    yield arena.row("graphstore get, through a running server", took, 250 * MILLI, "")
 
 
 GROUPS: dict[str, Group] = {
@@ -364,7 +372,7 @@ GROUPS: dict[str, Group] = {
     "recall": recalled,
     "events": event_log,
     "server": server,
-    "help": help_text,
+    "cli": command_line,
     "timeline": timeline,
     "topics": topics,
     "sessions": sessions,
@@ -378,7 +386,7 @@ ROOMS = ("timeline", "topics", "sessions", "memory", "branches", "decay")
 LARGE = ("node", "hops", "chains", "arrow", "query", "load", "writes", "open")
 HUGE = ("node", "hops", "open")
 """The groups of a million versions, and of more: what must stay flat, and what must not grow out of hand."""
-ONCE = ("deep", "hubs", "walks", "resting", "recall", "events", "server", "help", *ROOMS)
+ONCE = ("deep", "hubs", "walks", "resting", "recall", "events", "server", "cli", *ROOMS)
 """The groups that have data of their own: of several sizes, with the last."""
 
 

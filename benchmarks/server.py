@@ -81,7 +81,7 @@ def _written(folder: Path, clients: list[str], seconds: float) -> float:
 
 def _asked(folder: Path, clients: list[str], seconds: float) -> list[dict[str, Any]]:
     """What each client says of its calls, all at once."""
-    with _served(folder) as url:
+    with served(folder) as url:
         token = (folder / "token").read_text(encoding="ascii").strip()
         asking = [
             subprocess.Popen(
@@ -104,7 +104,7 @@ def _asked(folder: Path, clients: list[str], seconds: float) -> list[dict[str, A
 
 
 @contextmanager
-def _served(folder: Path) -> Iterator[str]:
+def served(folder: Path) -> Iterator[str]:
     command = [sys.executable, "-m", "graphstore", "serve", str(folder), "--port", "0", "--no-ticks"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
