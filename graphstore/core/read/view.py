@@ -94,19 +94,22 @@ def unlocked(read: Read) -> Read:
 
 
 def kernel_first(read: Read) -> Read:
-    """An `unlocked` read by an id that the kernel has too, under its name: of a view it is asked at once."""
+    """An `unlocked` read by an id that the kernel has too, under its name: it is asked first."""
     name = read.__name__
     by_python = unlocked(read)
 
     @wraps(read)
     def reading(self: Reader, id: Any, *args: Any, **named: Any) -> Any:
-        if type(self) is View and not args and not named:
-            core, by_kernel = self._core, getattr(kernel, name)
+        by_kernel = getattr(kernel, name)
+        if by_kernel is not None and not args and not named:
+            core = self._core
             epoch = core.epoch
             number = epoch.number
-            if by_kernel is not None and not core.closed and not epoch.under_way:
-                found = by_kernel(core, id, self._valid, self._tx)
-                if found is not None and epoch.number == number:
+            if not epoch.under_way and not core.closed:
+                here = self._pinned_now()
+                found = by_kernel(core, id, *here._coordinate())
+                undisturbed = epoch.number == number and (here is self or here._is_undisturbed())
+                if found is not None and undisturbed:
                     return found
         return by_python(self, id, *args, **named)
 
@@ -147,9 +150,9 @@ class Reader(Painted):
     def _coordinate(self) -> tuple[Instant, Instant]:
         raise NotImplementedError
 
-    def _pinned_now(self) -> Reader:
+    def _pinned_now(self) -> View:
         """What answers one read beside the writer, at one coordinate: a view itself, of a store its view of now."""
-        return self
+        raise NotImplementedError
 
     def _is_undisturbed(self) -> bool:
         """Whether no transaction has begun that this would see and should not."""
@@ -656,6 +659,9 @@ class View(Reader):
     def _coordinate(self) -> tuple[Instant, Instant]:
         self._core.refuse_closed()
         return self._valid, self._tx
+
+    def _pinned_now(self) -> View:
+        return self
 
     @unlocked
     def path(

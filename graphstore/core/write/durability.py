@@ -58,4 +58,6 @@ class Waiting:
     def since(self, durable: Ticket) -> Instant:
         """The first instant not yet durable, given how far the journal is; OPEN when there is none."""
         first = self._first  # before the others, which a group that ends joins
+        if not self._unsynced:
+            return first
         return min([first, *(tx for ticket, tx in tuple(self._unsynced.items()) if ticket > durable)])

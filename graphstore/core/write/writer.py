@@ -16,7 +16,7 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import NoReturn, Self
 
 from graphstore.core.folder import folder
 from graphstore.core.journal.journal import Journal, Ticket
@@ -221,35 +221,47 @@ class Writer(Reader):
 
         Raises InvalidError for a tx that has not come yet, NotFoundError for an unknown name. A valid time ahead of now is the planned future.
         """
-        core = self._core
-        waits = snapshot is not None or core.epoch.under_way
-        with core.lock if waits else contextlib.nullcontext(), self._handing:
-            now_valid, now_tx = self._coordinate()
-            if snapshot is not None:
-                if valid is not None or tx is not None:
-                    raise InvalidError(
-                        "a snapshot is a whole coordinate. Leave valid and tx out, or the name."
-                    )
-                found = snapshots.find(self._core.index, snapshot, now_tx)
-                valid, tx = found.valid, found.tx
-            here, at = now_valid, now_tx
-            names = partial(snapshots.known, self._core.index, now_tx)
-            if valid is not None:
+        if snapshot is not None or self._core.epoch.under_way:
+            with self._core.lock, self._handing:
+                return self._handed_view(snapshot, valid, tx)
+        with self._handing:
+            return self._handed_view(None, valid, tx)
+
+    def _handed_view(self, snapshot: str | None, valid: TimeLike | None, tx: TimeLike | None) -> View:
+        here, at = now_valid, now_tx = self._coordinate()
+        if snapshot is not None:
+            if valid is not None or tx is not None:
+                raise InvalidError("a snapshot is a whole coordinate. Leave valid and tx out, or the name.")
+            found = snapshots.find(self._core.index, snapshot, now_tx)
+            valid, tx = found.valid, found.tx
+        if valid is not None:
+            if isinstance(valid, str):
+                names = partial(snapshots.known, self._core.index, now_tx)
                 here = coordinates.resolve(valid, "valid", now_valid, names)
-            if tx is not None:
+            else:
+                here = instant(valid, "valid")
+        if tx is not None:
+            if isinstance(tx, str):
+                names = partial(snapshots.known, self._core.index, now_tx)
                 at = coordinates.resolve(tx, "tx", now_valid, names, axis="tx", present=now_tx)
-            if self.read_only and at > now_tx:
-                raise NotFollowed(
-                    f"tx {exactly(at)} is not known here yet: this reader has followed the journal to {exactly(now_tx)}. "
-                    "Leave tx out for what it knows, or call refresh() and ask for what it knows then.",
-                    at,
-                )
+            else:
+                at = instant(tx, "tx")
             if at > now_tx:
-                raise InvalidError(
-                    f"tx {exactly(at)} has not come yet: it is {exactly(now_tx)}. What will be known then cannot be said now."
-                )
-            self._handed = max(self._handed, at)
-            return View(self._core, here, at)
+                self._refuse_ahead(at, now_tx)
+        if at > self._handed:
+            self._handed = at
+        return View(self._core, here, at)
+
+    def _refuse_ahead(self, at: Instant, now_tx: Instant) -> NoReturn:
+        if self.read_only:
+            raise NotFollowed(
+                f"tx {exactly(at)} is not known here yet: this reader has followed the journal to {exactly(now_tx)}. "
+                "Leave tx out for what it knows, or call refresh() and ask for what it knows then.",
+                at,
+            )
+        raise InvalidError(
+            f"tx {exactly(at)} has not come yet: it is {exactly(now_tx)}. What will be known then cannot be said now."
+        )
 
     def knowledge_at(self, t: TimeLike) -> View:
         """What the store believed at `t` about `t`."""
