@@ -93,6 +93,7 @@ def look(wheel: Path, archive: Path) -> None:
     expected = {
         name.replace("cypher/", "graphstore/_cypher/", 1) if name.startswith("cypher/") else name
         for name in tracked
+        if not name.endswith(".c")
     }
     expected |= {f"graphstore/_examples/team.{end}" for end in ("jsonl", "toml")}
     expected |= {"graphstore/py.typed", f"{info}/licenses/LICENSE"}
