@@ -330,7 +330,8 @@ class Calling:
                 partial(self._in_time, work), alone=True, within=apart.transaction
             )
             return within
-        if call.name in AT_ONCE and apart.branch is None and self.store._is_brief(args.get("id")):
+        now = apart.tx is None and apart.as_of is None
+        if call.name in AT_ONCE and apart.branch is None and self.store._is_brief(args.get("id"), now=now):
             return work()
         return await self.aside(partial(self._in_time, work))  # type: ignore[no-any-return]
 

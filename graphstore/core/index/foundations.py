@@ -328,7 +328,13 @@ class Resting:
         """What became of a foundation here, as far as it counts for one link to it."""
         found = self._own.get(base)
         if found is None:
-            found = self._own[base] = self.became(base)
+            index = self.index
+            if not index.is_event[base] and base not in index.turns and self._holding(base) >= 0:
+                self._standings[base] = "stands"
+                found = []
+            else:
+                found = self.became(base)
+            self._own[base] = found
         return self.counted(base, row, found) if found else found
 
     def counted(self, base: int, row: int, found: list[Fall]) -> list[Fall]:

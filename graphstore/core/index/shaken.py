@@ -85,6 +85,15 @@ class Shaken:
             return NO
         return YES if least >= 0 else ASK_JUDGE if most >= 0 else NO
 
+    def keeps(self, ent: int) -> bool:
+        """Whether each standing of an entity as is known now is kept, so that the judge is not asked."""
+        found = self._kept.get(ent)
+        return (
+            found is not None
+            and self._stamp == (self._index.transactions, self._index.last_tx)
+            and all(span[2] >= 0 for span in found.spans)
+        )
+
     def look(self, ent: int) -> None:
         """Keep the spans of a thing; and of others, twice as many each time, so that few reads find none. Not beside an open transaction."""
         index = self._index

@@ -9,6 +9,7 @@ from graphstore.values.period import Instant, Union, moment
 
 _LEADS_AWAY = {"supersedes": 0, "transition": 1, "corrects": 2}  # kinds of link, the most specific first
 _KINDS = frozenset(_LEADS_AWAY)
+_SHORT = 32  # levels that are few values
 
 
 class Succession:
@@ -28,8 +29,11 @@ class Succession:
             self._revisions(subject, number)
         else:
             thing = self.sight.thing(subject)
-        with no_collecting():  # a long chain is many values that all stay
-            self._walk(subject)
+        seen = {subject}
+        left = self._walk([subject], seen, _SHORT)
+        if left:
+            with no_collecting():  # a long chain is many values that all stay
+                self._walk(left, seen)
         return Supersession.made(
             {
                 "subject": thing,
@@ -39,10 +43,10 @@ class Succession:
             }
         )
 
-    def _walk(self, subject: int) -> None:
+    def _walk(self, level: list[int], seen: set[int], most: int | None = None) -> list[int]:
+        """Walk on from things that are as many steps away. Returns where it is after so many levels: nothing when it is at the end."""
         l_src, k_link = self.index.l_src, self.index.k_link
-        seen, level = {subject}, [subject]
-        while level:
+        while level and most != 0:
             rows = self._after(level[0])
             if len(level) > 1:
                 rows += [row for ent in level[1:] for row in self._after(ent)]
@@ -55,6 +59,8 @@ class Succession:
                     seen.add(ent)
                     level.append(ent)
                     self._step(row, ent)
+            most = None if most is None else most - 1
+        return level
 
     def _after(self, ent: int) -> list[int]:
         """The link rows that lead away from one thing. If none replaces it, it is an end: it stands, or it has ended."""

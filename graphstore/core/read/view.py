@@ -184,18 +184,19 @@ class Reader(Painted):
         """Why nothing can be read any more, None while it can."""
         return self._core.closed
 
-    def _is_brief(self, id: object) -> bool:
+    def _is_brief(self, id: object, *, now: bool = False) -> bool:
         """Whether a point read of an id looks at little and waits for nothing: few rows, links and bytes, and nothing that rests on what may have
-        fallen."""
+        fallen, unless it is asked as is known `now` and how it stands is kept."""
         try:
-            return not self._core.epoch.under_way and self._looks_at_little(id)
+            return not self._core.epoch.under_way and self._looks_at_little(id, now)
         except LookupError:  # of a transaction that is being cut back
             return False
 
-    def _looks_at_little(self, id: object) -> bool:
+    def _looks_at_little(self, id: object, now: bool) -> bool:
         index = self._core.index
         ent = index.ids.get(id) if isinstance(id, str) else None
-        if ent is None or ent in index.tainted:
+        kept = index._shaken if now else None
+        if ent is None or (ent in index.tainted and (kept is None or not kept.keeps(ent))):
             return False
         links = [*index.out.get(ent, ())[:_FEW], *index.into.get(ent, ())[:_FEW]]
         if max(len(links), len(index.rows_of[ent]), len(index.seen_of.get(ent, ()))) >= _FEW:
@@ -205,7 +206,8 @@ class Reader(Painted):
         if size > _SHORT:
             return False
         return not any(
-            end in index.tainted or len(index.rows_of[end]) >= _FEW
+            len(index.rows_of[end]) >= _FEW
+            or (end in index.tainted and (kept is None or not kept.keeps(end)))
             for link in links
             for end in (index.l_src[link], index.l_tgt[link])
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 from collections import Counter
 
 import pytest
@@ -59,7 +60,7 @@ class Story:
         content = {"n": self.chance.randrange(3)}
         self.store.revise(self.some(), content, minor=self.chance.random() < 0.3, **since)  # type: ignore[arg-type]
 
-    def turn(self) -> None:
+    def turn(self, *, forgets: bool = True) -> None:
         """One verb; what the store refuses is none."""
         store, chance = self.store, self.chance
         since = {"valid_from": self.day()} if chance.random() < 0.6 else {}
@@ -72,7 +73,7 @@ class Story:
                 lambda: self.add(supersedes=self.some()), lambda: self.add(corrects=self.some()),
                 lambda: self.add(derived_from=self.some()),
                 lambda: store.confirm(self.some(), reason="seen"), lambda: store.confirm(self.some(), reason="seen"),
-                self.unlink, self.undo, self.forget,
+                self.unlink, self.undo, self.forget if forgets else self.revise,
             )
         )  # fmt: skip
         self.clock.move(hours=chance.choice((0, 1, 30)))
@@ -135,3 +136,35 @@ def test_what_is_kept_is_what_the_judge_says(seed: int) -> None:
             if turn % 5 == 4 or chance.random() < 0.2:
                 found += compared(store, chance)
     assert found["shaky"] and found["stands"]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_who_reads_beside_a_writer_is_told_what_stays_true_of_that_coordinate(seed: int) -> None:
+    clock, told = Clock("2026-02-01"), []
+    done = threading.Event()
+    with graphstore.open(":memory:", clock=clock) as store:
+        story = Story(store, clock, seed)
+        for _ in range(60):
+            story.turn()
+
+        def read(chance: random.Random) -> None:
+            while not done.is_set():
+                view = store.as_of(valid=f"2026-0{chance.choice((1, 2))}-{chance.randrange(1, 29):02}")
+                for id in chance.sample(story.ids[:THINGS], 4):
+                    told.append((view, id, view.inspect(id).node.standing))
+
+        readers = [threading.Thread(target=read, args=(random.Random(seed + n),)) for n in range(2)]
+        for reader in readers:
+            reader.start()
+        for _ in range(150):
+            story.turn(forgets=False)
+        done.set()
+        for reader in readers:
+            reader.join()
+        core = store._core
+        for view, id, standing in told:
+            if standing in ("stands", "shaky"):
+                valid, tx = view._coordinate()
+                shaken = Resting(core.index, valid, tx, core.raw)._is_shaken(core.index.ids[id])
+                assert (standing == "shaky") == shaken, (id, view)
+    assert {"stands", "shaky"} <= {standing for _, _, standing in told}
