@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import wraps
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
@@ -614,10 +614,7 @@ class Reader(Painted):
         writes, misses a parameter, is larger or nested deeper than is allowed, or does not run.
         """
         core = self._core
-        return core.graphs.query(core.lock, core.epoch, self._in_graph, cypher, params, limits)
-
-    def _in_graph(self) -> tuple[Instant, Instant, Sequence[bytes]]:
-        return *self._coordinate(), self._core.pending
+        return core.graphs.query(core, self._coordinate, cypher, params, limits)
 
     @unlocked
     def to_arrow(self) -> pyarrow.Table:

@@ -27,6 +27,7 @@ from graphstore.values.text import text_of_body
 _BATCH = 8_192
 _MOST = (1 << 31) - 1  # bytes of a column of text
 _INSTANT = pa.timestamp("us", tz="UTC")
+_NAMES = ("id", "kind", "key", "scope", "number", "content", "text", "tags", "trigger", "source", "author")
 _CONTENT = b'{"content":{'
 _SALT = b',"salt":"'
 
@@ -363,34 +364,46 @@ class NodeTables:
         """One row for each. content is JSON text; an open end is null."""
         index = self._index
         rows = holding(index.r_from, index.r_to, index.r_tx, index.r_end, valid, tx)
-        ents = _at(index.r_ent, rows)
-        is_node = pc.invert(_bytes(bytes(index.is_event)).take(ents).cast(pa.bool_()))
-        rows, ents = rows.filter(is_node), ents.filter(is_node)
-        versions = _at(index.r_ver, rows)
+        is_event = _bytes(bytes(index.is_event)).take(_at(index.r_ent, rows)).cast(pa.bool_())
+        found = self.of(rows.filter(pc.invert(is_event)))
+        end, last = found["valid_to"], instants((OPEN,))[0]
+        return pa.table(
+            {
+                **{name: found[name] for name in _NAMES},
+                "recorded_at": found["told"].cast(_INSTANT),
+                "valid_from": found["valid_from"].cast(_INSTANT),
+                "valid_to": pc.if_else(pc.equal(end, last), pa.nulls(1, end.type)[0], end).cast(_INSTANT),
+                "tx_from": found["tx_from"].cast(_INSTANT),
+                "tx_to": pa.nulls(len(end), _INSTANT),
+            }
+        )
+
+    def of(self, rows: pa.Array) -> dict[str, pa.Array]:
+        """The columns of these rows of nodes; instants as they are in the index."""
+        index = self._index
+        ents, versions = _at(index.r_ent, rows), _at(index.r_ver, rows)
         things, described, authors = self._things, self._versions, self._authors
         committed = index.committed_rows
         if committed is not None and len(rows) and rows[-1].as_py() >= committed:
             things, described, authors = self._empty()  # of an open transaction, which may be cut back
         thing, version = things.of(ents), described.of(versions)
-        ops, since = _at(index.v_op, versions), _instant(index.r_tx, rows)
+        ops, since = _at(index.v_op, versions), _at(index.r_tx, rows)
         told = pc.greater_equal(ops, single(0))
         said_by = pc.if_else(told, ops, single(0))
-        end, last = _instant(index.r_to, rows), instants((OPEN,)).cast(_INSTANT)[0]
-        return pa.table(
-            {
-                **dict(zip(thing.column_names, thing.columns, strict=True)),
-                "number": _at(index.v_num, versions),
-                **dict(zip(version.column_names, version.columns, strict=True)),
-                "author": pc.if_else(
-                    told, authors.of(said_by)["author"].combine_chunks(), pa.nulls(1, pa.string())[0]
-                ),
-                "recorded_at": pc.if_else(told, _instant(index.o_tx, said_by), since),
-                "valid_from": _instant(index.r_from, rows),
-                "valid_to": pc.if_else(pc.equal(end, last), pa.nulls(1, _INSTANT)[0], end),
-                "tx_from": since,
-                "tx_to": pa.nulls(len(rows), _INSTANT),
-            }
-        )
+        authored = authors.of(said_by)["author"].combine_chunks()
+        found = {
+            **dict(zip(thing.column_names, thing.columns, strict=True)),
+            "number": _at(index.v_num, versions),
+            **dict(zip(version.column_names, version.columns, strict=True)),
+            "author": pc.if_else(told, authored, pa.nulls(1, pa.string())[0]),
+        }
+        times = {
+            "told": pc.if_else(told, _at(index.o_tx, said_by), since),
+            "valid_from": _at(index.r_from, rows),
+            "valid_to": _at(index.r_to, rows),
+            "tx_from": since,
+        }
+        return found | {name: column.cast(pa.timestamp("us")) for name, column in times.items()}
 
     def _thing_columns(self, ents: list[int]) -> pa.Table:
         index = self._index
@@ -412,7 +425,3 @@ class NodeTables:
 
 def _at(column: Column, places: pa.Array) -> pa.Array:
     return numbers(column[:]).take(places)
-
-
-def _instant(column: Column, places: pa.Array) -> pa.Array:
-    return _at(column, places).cast(pa.timestamp("us")).cast(_INSTANT)

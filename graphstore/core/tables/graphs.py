@@ -6,7 +6,7 @@ import threading
 from array import array
 from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -35,8 +35,8 @@ _TRIES = 2
 _COPY_AFTER = 0.25  # seconds that a graph is busy, after which a second process gets a copy of it
 _TURN = 2.0  # seconds that closing waits for a query over the tables
 
-Coordinate = tuple[Instant, Instant, Sequence[bytes]]
-"""Valid, tx, and the bodies of a transaction that is open."""
+Coordinate = tuple[Instant, Instant]
+"""Valid and tx."""
 
 
 class Graphs:
@@ -141,24 +141,23 @@ class Graphs:
 
     def query(
         self,
-        lock: Any,
-        epoch: Any,
+        core: Any,
         where: Callable[[], Coordinate],
         cypher: str,
         params: Mapping[str, Any],
         limits: Limits | None,
     ) -> Result:
-        """The answer of a text over the graph of a view. `lock`, that of the index, is free while it runs, and while the graph is built."""
+        """The answer of a text over the graph of a view. The lock of the `core` is free while it runs, and while the graph is built."""
         workers = self._workers
         if workers is None:
-            graph = self._beside(lock, epoch, lambda: self.view(*where()))
+            graph = self._beside(core, lambda: self.view(core, *where()))
             return graph.query(cypher, params, limits=limits)
         from graphstore.core.tables.workers import Gone
 
         _refuse(cypher, params, limits)
         until = monotonic() + workers.patience()
         while True:
-            graph, worker = self._claimed(workers, lock, epoch, where, until)
+            graph, worker = self._claimed(workers, core, where, until)
             try:
                 return graph.query(cypher, params, limits=limits)
             except Gone:
@@ -168,13 +167,13 @@ class Graphs:
                 workers.give_back(worker)
 
     def _claimed(
-        self, workers: Workers, lock: Any, epoch: Any, where: Callable[[], Coordinate], until: float
+        self, workers: Workers, core: Any, where: Callable[[], Coordinate], until: float
     ) -> tuple[ViewGraph, Worker]:
         """The graph of a view in a process that is free, claimed: one there is, else a new one. Raises QueryError when none is free in time."""
         began = monotonic()
         while True:
             with self._building:
-                valid, tx, _ = where()
+                valid, tx = where()
                 kept = self._kept(valid, tx)
                 for graph in kept:
                     claim = workers.claim(graph.engine)
@@ -191,14 +190,15 @@ class Graphs:
                 continue
             try:
                 worker.await_start()
-                return self._beside(lock, epoch, partial(self._built, where, worker)), worker
+                return self._beside(core, partial(self._built, core, where, worker)), worker
             except BaseException:
                 workers.give_back(worker)
                 raise
 
-    def _beside(self, lock: Any, epoch: Any, graph: Callable[[], ViewGraph]) -> ViewGraph:
+    def _beside(self, core: Any, graph: Callable[[], ViewGraph]) -> ViewGraph:
         """A graph that is looked for or built beside the writer. Where the index was replaced meanwhile, or cut back under it: again, in the end with
         its lock held."""
+        epoch = core.epoch
         for _ in range(_TRIES):
             world = epoch.world
             with self._building:
@@ -213,7 +213,7 @@ class Graphs:
                     if not epoch.under_way and epoch.world == world:
                         return found
                     self._views.clear()
-        with lock, self._building:
+        with core.lock, self._building:
             return graph()
 
     def tables(self) -> AnyEngine:
@@ -233,14 +233,11 @@ class Graphs:
         """What of the tables differs from the index and the journal."""
         return self.projection.verify()
 
-    def view(self, valid: Instant, tx: Instant, pending: Sequence[bytes] = ()) -> ViewGraph:
-        """The graph at (valid, tx) in the memory of this process. Kept for every coordinate at which nothing differs from this one.
-
-        `pending`: the bodies of the transaction still open, whose places are not in the journal yet.
-        """
+    def view(self, core: Any, valid: Instant, tx: Instant) -> ViewGraph:
+        """The graph at (valid, tx) in the memory of this process. Kept for every coordinate at which nothing differs from this one."""
         libraries.load(self.driver)
         kept = self._kept(valid, tx)
-        return kept[0] if kept else self._build(valid, tx, pending, None)
+        return kept[0] if kept else self._build(core, valid, tx, None)
 
     def _kept(self, valid: Instant, tx: Instant) -> list[ViewGraph]:
         """The graphs of a coordinate that are there."""
@@ -254,12 +251,10 @@ class Graphs:
                 found.append(graph)
         return found
 
-    def _built(self, where: Callable[[], Coordinate], worker: Worker) -> ViewGraph:
-        return self._build(*where(), worker)
+    def _built(self, core: Any, where: Callable[[], Coordinate], worker: Worker) -> ViewGraph:
+        return self._build(core, *where(), worker)
 
-    def _build(
-        self, valid: Instant, tx: Instant, pending: Sequence[bytes], worker: Worker | None
-    ) -> ViewGraph:
+    def _build(self, core: Any, valid: Instant, tx: Instant, worker: Worker | None) -> ViewGraph:
         from graphstore.core.tables.engine import Engine
         from graphstore.core.tables.view_graph import build
         from graphstore.core.tables.workers import ProcessEngine
@@ -270,7 +265,8 @@ class Graphs:
             return ProcessEngine(None, worker, self._workers.allowance, buffer_pool=memory)
 
         last = self._last_transaction(tx)
-        graph = build(self._index, self._journal, valid, tx, self._vocabulary, engine=engine, pending=pending)
+        tables = self.node_tables(core.epoch.world, core.raw)
+        graph = build(self._index, core.raw, tables, valid, tx, self._vocabulary, engine=engine)
         since = self._index.open_since
         if since is None or tx < since:  # a transaction still open may change its own view
             self._views[(*self._valid_span(valid), last, id(graph))] = graph

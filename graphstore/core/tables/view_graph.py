@@ -8,10 +8,11 @@ from __future__ import annotations
 import re
 import threading
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
+import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -19,18 +20,18 @@ from graphstore.core.index.foundations import Resting, within_reach
 from graphstore.core.index.index import Index
 from graphstore.core.index.occurrences import Happened, Raw, tombstone
 from graphstore.core.index.shaken import NOT_KEPT
-from graphstore.core.journal.journal import Journal
 from graphstore.core.journal.line import dumps
 from graphstore.core.tables.arrow_tables import (
+    NodeTables,
     claim_columns,
     description_columns,
     end_columns,
     event_columns,
     fractions,
+    holding,
     instants,
     numbers,
     read_bodies,
-    single,
     texts,
     told_columns,
     truths,
@@ -64,31 +65,25 @@ _COLUMN = 8 << 20  # what the engine takes at once for a column
 
 def build(
     index: Index,
-    journal: Journal,
+    raw: Raw,
+    tables: NodeTables,
     valid: Instant,
     tx: Instant,
     vocabulary: Vocabulary,
     *,
     engine: Callable[[int], AnyEngine],
-    pending: Sequence[bytes] = (),
 ) -> ViewGraph:
-    """The graph at (valid, tx), in what `engine` makes for so many bytes of memory. `pending`: bodies of a transaction that is still open, at the
-    places -1, -2 …"""
-
-    def raw(pos: int, length: int) -> bytes:
-        return journal.raw(pos, length) if pos >= 0 else pending[-pos - 1]
-
-    rows = _holding(index.r_from, index.r_to, index.r_tx, index.r_end, valid, tx)
+    """The graph at (valid, tx), in what `engine` makes for so many bytes of memory. `raw` reads bodies, `tables` keeps what nodes say."""
+    rows: list[int] = holding(index.r_from, index.r_to, index.r_tx, index.r_end, valid, tx).to_pylist()
     if index.gone:
         rows = [row for row in rows if index.r_ent[row] not in index.gone]
-    link_rows = _holding(index.k_from, index.k_to, index.k_tx, index.k_end, valid, tx)
+    link_rows: list[int] = holding(index.k_from, index.k_to, index.k_tx, index.k_end, valid, tx).to_pylist()
     labels = bytearray(b"\xff") * len(index.names)
     for row in rows:
         ent = index.r_ent[row]
         labels[ent] = _EVENT if index.is_event[ent] else _NODE
-    nodes = _Things(
-        index, raw, [(index.r_ent[row], row) for row in rows if labels[index.r_ent[row]] == _NODE]
-    )
+    node_rows = [row for row in rows if labels[index.r_ent[row]] == _NODE]
+    nodes, ents = tables.of(numbers(node_rows)), [index.r_ent[row] for row in node_rows]
     events = _Things(
         index, raw, [(index.r_ent[row], row) for row in rows if labels[index.r_ent[row]] == _EVENT]
     )
@@ -97,7 +92,7 @@ def build(
     for ent in absent:
         labels[ent] = _ABSENT
 
-    fields = _fields(nodes.contents())
+    fields = _fields(orjson.loads(f"[{','.join(each or '{}' for each in nodes['content'].to_pylist())}]"))
     graph = ViewGraph(engine(_memory(index, rows, link_rows) + len(fields.columns) * _COLUMN), fields)
     driver = graph.driver
     try:
@@ -106,9 +101,10 @@ def build(
         graph.engine.run(text("view_absent", driver=driver))
         graph.engine.run(text("view_event", driver=driver))
         with Pen() as pen:
-            pen.write(
-                fill, graph.engine, "Node", nodes.table(_uprights(index, raw, nodes.ents, valid, tx), fields)
-            )
+            nodes["standing"] = texts(_uprights(index, raw, ents, valid, tx))
+            nodes["remainder"] = pc.less(nodes["told"], nodes["tx_from"])
+            columns = {name: nodes[name] for name in _BASE} | {name: each for name, _, each in fields.columns}
+            pen.write(fill, graph.engine, "Node", pa.table(columns))
             pen.write(
                 fill,
                 graph.engine,
@@ -119,8 +115,8 @@ def build(
     except BaseException:
         graph.close()
         raise
-    tables = set(map(link_table, {*vocabulary.kinds, *index.l_kind}))
-    graph.await_links(tables, _link_groups(index, link_rows, labels), partial(_links, index, raw))
+    kinds = set(map(link_table, {*vocabulary.kinds, *index.l_kind}))
+    graph.await_links(kinds, _link_groups(index, link_rows, labels), partial(_links, index, raw))
     return graph
 
 
@@ -237,26 +233,6 @@ def named_tables(cypher: str, limits: Limits | None = LIMITS) -> frozenset[str] 
 # ------------------------------------------------------------------------------------------------ what holds
 
 
-def _holding(
-    starts: array[int],
-    stops: array[int],
-    recorded: array[int],
-    removed: array[int],
-    valid: Instant,
-    tx: Instant,
-) -> list[int]:
-    """The rows with starts <= valid < stops and recorded <= tx < removed."""
-
-    def column(values: array[int]) -> pa.Array:
-        return numbers(values[:])  # a copy: an array that is looked into cannot grow
-
-    here, known = single(valid), single(tx)
-    at_valid = pc.and_(pc.less_equal(column(starts), here), pc.greater(column(stops), here))
-    at_tx = pc.and_(pc.less_equal(column(recorded), known), pc.greater(column(removed), known))
-    found: list[int] = pc.indices_nonzero(pc.and_(at_valid, at_tx)).to_pylist()
-    return found
-
-
 def _memory(index: Index, rows: list[int], link_rows: list[int]) -> int:
     """The limit of the engine's memory; only what is used is taken."""
     content = sum(index.v_len[index.r_ver[row]] for row in rows)
@@ -282,11 +258,8 @@ class _Things:
         for at, ent in enumerate(self.ents if index.gone else ()):
             self.bodies[at] = self.bodies[at] or tombstone(index, raw, ent)
 
-    def contents(self) -> list[Json]:
-        return [body.get("content") or {} for body in self.bodies]
-
-    def table(self, standings: list[str], fields: _Fields) -> pa.Table:
-        """The rows as nodes: base columns, then the fields of their contents."""
+    def table(self, standings: list[str]) -> pa.Table:
+        """The rows as nodes that do not stand."""
         index, ents = self.index, self.ents
         return pa.table(
             {
@@ -304,7 +277,6 @@ class _Things:
                 "content": texts(
                     [dumps(body["content"]).decode() if "content" in body else None for body in self.bodies]
                 ),
-                **{name: column for name, _, column in fields.columns},
             }
         )
 
@@ -345,7 +317,7 @@ def _absent_table(index: Index, raw: Raw, ents: list[int], valid: Instant, tx: I
                 "source": event.get("source"),
                 "trigger": None,
             }
-    return found.table([index.standing(ent, valid, tx) for ent in ents], _Fields([], 0))
+    return found.table([index.standing(ent, valid, tx) for ent in ents])
 
 
 def _last_row(index: Index, ent: int, valid: Instant, tx: Instant) -> int:
