@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 
 import pytest
@@ -24,6 +25,7 @@ from graphstore.values.period import (
     moment,
     overlap,
     period,
+    recorded,
     when,
     without,
     without_all,
@@ -149,6 +151,34 @@ def test_the_first_and_the_last_instant_can_be_said_in_any_zone():
 def test_any_aware_datetime_round_trips_and_so_does_its_iso_text(at):
     assert at == moment(instant(at))
     assert instant(at) == instant(iso(instant(at)))
+
+
+@given(st.datetimes(timezones=st.just(UTC)))
+def test_an_instant_of_the_journal_is_read_as_any_other(at):
+    assert instant(at) == recorded(iso(instant(at)))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2026-01-30",
+        "2026-01-30T12:00:00+01:00",
+        " 2026-01-30T12:00Z",
+        "2026-01-30T12:00",
+        "0001-01-01T00:00:00+05:00",
+        "",
+        "open",
+        "Z",
+    ],
+)
+def test_other_text_in_the_journal_is_what_it_is_anywhere(text):
+    try:
+        expected = instant(text)
+    except InvalidError as error:
+        with pytest.raises(InvalidError, match=re.escape(str(error))):
+            recorded(text)
+    else:
+        assert expected == recorded(text)
 
 
 @given(st.datetimes(timezones=st.just(UTC)), st.datetimes(timezones=st.just(UTC)))

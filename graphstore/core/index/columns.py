@@ -298,11 +298,12 @@ class Columns:
         self.claims_of.append([])
         self.out.setdefault(source, []).append(link)
         self.into.setdefault(target, []).append(link)
-        self._note_link(link, source, kind, target)
+        self.note_link(link, source, kind, target)
         self.link_ids[name] = link
         return link
 
-    def _note_link(self, link: int, source: int, kind: str, target: int) -> None:
+    def note_link(self, link: int, source: int, kind: str, target: int) -> None:
+        """Note a link whose kind is asked for by itself."""
         if kind == "supersedes":
             self.successors.setdefault(target, []).append(link)
         elif kind == "corrects":
@@ -369,16 +370,16 @@ class Columns:
         self.k_end.append(OPEN)
         self.k_op.append(op)
         self.k_close.append(-1)
-        self._rest(link, tx)
+        self.rest(link, tx)
         self.rows_of_link[link].append(row)
-        self._changed(link)
+        self.link_changed(link)
         return row
 
     def close_link_row(self, row: int, tx: Instant, op: int) -> None:
         self.k_end[row] = tx
         self.k_close[row] = op
         self.link_closings.append(row)
-        self._changed(self.k_link[row])
+        self.link_changed(self.k_link[row])
 
     def add_seen(self, ent: int, at: Instant, tx: Instant, op: int) -> None:
         """Add an occurrence at `at` to an existing event."""
@@ -405,11 +406,15 @@ class Columns:
         self.o_pos.append(pos)
         self.o_len.append(length)
         op = len(self.o_tx) - 1
+        self.note_op(op, verb, subject)
+        return op
+
+    def note_op(self, op: int, verb: str, subject: str) -> None:
+        """Note an operation that is looked up by its subject."""
         if verb == "confirm":  # by name: a line lists its operations before its new entities
             self.confirmed.setdefault(subject, []).append(op)
         elif verb == UNDO:
             self.undone_by.setdefault(instant(subject), []).append(op)
-        return op
 
     def believed_op(self, op: int, tx: Instant) -> bool:
         """Whether an operation counts at `tx`: it was recorded, and its transaction is not taken back there."""
@@ -447,7 +452,7 @@ class Columns:
             if ent in self.based:
                 self._taint(self.dependants(ent), tx)
 
-    def _rest(self, link: int, tx: Instant) -> None:
+    def rest(self, link: int, tx: Instant) -> None:
         """Note a row of a link: it supersedes its target, or makes one end rest on the other."""
         kind = self.l_kind[link]
         if kind == "supersedes":
@@ -535,7 +540,8 @@ class Columns:
             self.falls(ent, self.o_tx[op])
         self.left = self.left or []
 
-    def _changed(self, link: int) -> None:
+    def link_changed(self, link: int) -> None:
+        """Forget what was computed from the rows of a link."""
         if self._runs:
             for ent in (self.l_src[link], self.l_tgt[link]):
                 for runs in self._runs.get(ent, ()):

@@ -10,25 +10,21 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
-from graphstore.core.index.columns import DESCRIBING, UNDO, UPHOLDING, Columns, Mark
+from graphstore.core.index.columns import DESCRIBING, UNDO, UPHOLDING, Mark
 from graphstore.core.index.hulls import Blocks, ByKind, Hull, Runs
+from graphstore.core.index.replay import Followed
 from graphstore.core.index.rollback import cut_back
 from graphstore.core.journal.line import FORGETTING
 from graphstore.values.fingerprints import CONFIRMATION
 from graphstore.values.period import OPEN, Instant, Period, instant, without_all
 
-_OF_LINKS = frozenset({"links", "claims", "link_rows", "link_closed", "link_told", "linked", "took", "kinds"})
 OF_EVENTS = frozenset({"derived_from"})  # the kinds by which an event rests on something
 _FEW = 48
 RETRACTING = frozenset({"retract", "correct", UNDO})  # verbs that say that it never was so
 
 
-class Index(Columns):
+class Index(Followed):
     """The resident copy of the journal. Rows of the columns are addressed by number; -1 means none."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._committed: Mark | None = None
 
     # ------------------------------------------------------------------ state
 
@@ -61,7 +57,7 @@ class Index(Columns):
     def keep(self, tx: Instant) -> None:
         """Commit the pending changes."""
         self._committed = None
-        self._seal(tx)
+        self.seal(tx)
 
     def undo(self, mark: Mark, *, open_still: bool = False) -> None:
         """Cut everything back to `mark`. With `open_still` the transaction goes on from there."""
@@ -74,163 +70,7 @@ class Index(Columns):
         """Whether contents of forgotten things may still be in the journal."""
         return self.left is not None
 
-    def note_branches(self, changes: list[list[Any]], tx: Instant) -> None:
-        """Record that branches were made, merged or deleted. A new one replaces the version aliases of an older one with its name."""
-        self.branch_records.note(changes, tx)
-        made = {name for verb, name, *_ in changes if verb == "branch"}
-        for alias in [alias for alias in self.aliases if alias[0] in made] if made else ():
-            del self.aliases[alias]
-
-    def add_branch_line(self, branch: str, tx: Instant, at: tuple[int, int], *, whole: bool = True) -> None:
-        """Record that a line was written on a branch, at the place `at`."""
-        self.branch_records.add_line(branch, tx, at, whole=whole)
-        self.last_tx = tx
-        self.transactions += whole
-
-    def apply(self, head: dict[str, Any], places: list[Any], lies: tuple[int, int] = (0, 0)) -> None:
-        """Apply one line of the journal. Of a line of another branch only its place is recorded."""
-        tx = instant(head["tx"])
-        if head.get("branch") != self.branch:
-            if self.branch is None and "branches" in head:
-                self.note_branches(head["branches"], tx)
-            self.add_branch_line(head["branch"], tx, lies, whole=not head.get("more"))
-            return
-        self.own()
-        if "branches" in head and self.branch is None:
-            self.note_branches(head["branches"], tx)
-        author = head.get("author")
-        first_op = len(self.o_tx)
-        why = head.get("why")
-        for verb, subject, *more in head.get("ops", ()):
-            at = more[0] if more else why
-            pos, length = places[at] if at is not None else (0, 0)
-            op = self.add_op(tx, verb, subject, more[1] if len(more) > 1 else author, pos, length)
-            if verb in FORGETTING and subject:
-                self.forget(self.ids.get(subject, -1), op)
-        for name, *more in head.get("entities", ()):
-            if len(more) == 1:
-                self.add_entity(name, True, more[0], None, "", tx)
-            else:
-                self.add_entity(name, False, more[0], more[1], more[2], tx)
-        ids = self.ids
-        for name, number, body in head.get("versions", ()):
-            self.add_version(ids[name], number, *places[body])
-        for row, op in head.get("closed", ()):
-            self.close_row(row, tx, first_op + op)
-        unread = "turns" not in head
-        for name, number, start, stop, op in head.get("rows", ()):
-            ver = self.version(ids[name], number)
-            if unread and self.v_op[ver] < 0 and self.o_verb[first_op + op] in DESCRIBING:
-                self.unread.add(first_op + op)
-                turn = (tx, instant(start), OPEN if stop is None else instant(stop), first_op + op)
-                self.add_turn(ids[name], turn)
-            self.open_row(ver, (instant(start), OPEN if stop is None else instant(stop)), tx, first_op + op)
-        for name, at, op in head.get("seen", ()):
-            self.add_seen(ids[name], instant(at), tx, first_op + op)
-        self._apply_changes(head, places, tx, first_op)
-        self.add_settings(head.get("settings", ()))
-        for branch, there, name, number in head.get("aliases", ()):
-            self.aliases[branch, there, name] = self.version(ids[name], number)
-        if not _OF_LINKS.isdisjoint(head):
-            self._apply_links(head, places, tx, first_op)
-        if self._said:
-            self._said.clear()
-        if not head.get("more"):
-            self._seal(tx)
-
-    def _apply_changes(self, head: dict[str, Any], places: list[Any], tx: Instant, first_op: int) -> None:
-        """What the rows do not show by themselves: who said a version first, what came and went, what changed its content."""
-        ids = self.ids
-        for name, number, op in head.get("told", ()):
-            self.v_op[self.version(ids[name], number)] = first_op + op
-        for name, number, body, start, stop, op in head.get("said", ()):
-            if body is None:
-                ver = self.version(ids[name], number)
-            else:
-                pos, length = places[body]
-                ver = self.add_version(ids[name], 0, pos, length, first_op + op)
-            ghost = (tx, instant(start), OPEN if stop is None else instant(stop), ver)
-            self.ghosts.setdefault(ids[name], []).append(ghost)
-        for name, start, stop, op in head.get("turns", ()):
-            turn = (tx, instant(start), OPEN if stop is None else instant(stop), first_op + op)
-            self.add_turn(ids[name], turn)
-        for name, start, stop, op in head.get("gaps", ()):
-            gap = (tx, instant(start), OPEN if stop is None else instant(stop), first_op + op)
-            self.gaps.setdefault(ids[name], []).append(gap)
-            self.falls(ids[name], tx)
-
-    def _seal(self, tx: Instant) -> None:
-        self.last_tx = tx
-        self.transactions += 1
-        self.t_tx.append(tx)
-        self.t_ver.append(len(self.v_ent))
-        there = len(self.kinds), len(self.promoted), len(self.settings)
-        if any(there) and (not self.noted or self.noted[-1][1:] != there):
-            self.noted.append((tx, *there))
-
-    def _apply_links(self, head: dict[str, Any], places: list[Any], tx: Instant, first_op: int) -> None:
-        ids, link_ids = self.ids, self.link_ids
-        for kind in head.get("kinds", ()):
-            if "promoted" in kind:
-                self.promoted.append(kind["promoted"])
-            else:
-                self.kinds.append(kind)
-        for name, source, kind, target in head.get("links", ()):
-            self.add_link(name, ids[source], kind, ids[target])
-        for name, number, strength, inferred, by, body in head.get("claims", ()):
-            self.add_claim(
-                link_ids[name],
-                number,
-                strength or 0,
-                inferred,
-                by,
-                *((0, 0) if body is None else places[body]),
-            )
-        for row, op in head.get("link_closed", ()):
-            self.close_link_row(row, tx, first_op + op)
-        for name, number, start, stop, op in head.get("link_rows", ()):
-            link = link_ids[name]
-            self.open_link_row(
-                self._claim(link, number),
-                (instant(start), OPEN if stop is None else instant(stop)),
-                tx,
-                first_op + op,
-            )
-        for name, number, op in head.get("link_told", ()):
-            self.c_op[self._claim(link_ids[name], number)] = first_op + op
-        for name, start, stop, op in head.get("linked", ()):
-            ghost = (tx, instant(start), OPEN if stop is None else instant(stop), first_op + op)
-            self.link_ghosts.setdefault(link_ids[name], []).append(ghost)
-        for name, pieces in head.get("took", {}).items():
-            link = link_ids[name]
-            old = self.l_tgt[link]
-            self.retake(link, self.taken.get(link), tx)
-            self.taken[link] = [
-                (self.version(old, number), instant(start), OPEN if stop is None else instant(stop))
-                for number, start, stop in pieces
-            ]
-
-    def _claim(self, link: int, number: int) -> int:
-        return next(claim for claim in reversed(self.claims_of[link]) if self.c_num[claim] == number)
-
-    def retake(self, link: int, before: list[tuple[int, Instant, Instant]] | None, tx: Instant) -> None:
-        """Replace what a supersession took."""
-        if self.k_tx[self.rows_of_link[link][0]] < tx:
-            self.retaken.append((tx, link, before or []))
-
     # ------------------------------------------------------------------ reading
-
-    def version(self, ent: int, number: int) -> int:
-        """The version of that number, or -1."""
-        versions = self.versions_of[ent]
-        # in an open transaction a removed version may have the same number as a later one
-        if (
-            self._committed is None
-            and 0 < number <= len(versions)
-            and self.v_num[versions[number - 1]] == number
-        ):
-            return versions[number - 1]
-        return next((ver for ver in reversed(versions) if self.v_num[ver] == number), -1)
 
     def find(self, ent: int, valid: Instant, tx: Instant) -> int:
         """The row of an entity that holds at (valid, tx), or -1."""
