@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from graphstore.core.index.foundations import Resting, within_reach
 from graphstore.core.index.index import Index
 from graphstore.core.index.occurrences import Happened, Raw, tombstone
-from graphstore.core.index.shaken import NOT_KEPT
+from graphstore.core.index.shaken import NO, NOT_KEPT
 from graphstore.core.journal.line import dumps
 from graphstore.core.tables.arrow_tables import (
     NodeTables,
@@ -60,6 +60,7 @@ _RESERVED = frozenset(
     {*_BASE, "recorded_at", "occurred_at", "first_seen", "last_seen", "_id", "_label", "_src", "_dst"}
 )
 _NO_PROPERTY = re.compile(r"Cannot find property (.+) for (.+?)\.?\Z", re.DOTALL)
+_MANY = 0.1  # of all that rests on something: from then on what fell is followed to all that it shakes
 _COLUMN = 8 << 20  # what the engine takes at once for a column
 
 
@@ -122,17 +123,19 @@ def build(
 
 def _uprights(index: Index, raw: Raw, ents: list[int], valid: Instant, tx: Instant) -> list[str]:
     """How things that hold there stand: superseded can only be an event."""
-    resting, kept = Resting(index, valid, tx, raw), index._shaken
-
-    def is_shaky(ent: int) -> bool:
-        says = NOT_KEPT if kept is None else kept.says(ent, valid, tx)
-        return resting.is_shaky(ent) if says < 0 else bool(says)
-
+    kept, resting = index._shaken, Resting(index, valid, tx, raw)
+    within = [ent for ent in ents if ent in index.rests and within_reach(index, ent, tx)]
+    says = {ent: NOT_KEPT if kept is None else kept.says(ent, valid, tx) for ent in within}
+    unknown = [ent for ent in within if says[ent] < 0]
+    if len(unknown) > _MANY * len(index.rests):
+        shaky = {one.ent for one in resting.shaky_entities()}
+    else:
+        shaky = {ent for ent in unknown if resting.is_shaky(ent)}
     return [
         "superseded"
         if ent in index.successors and index.is_event[ent] and index.superseded(ent, valid, tx)
         else "shaky"
-        if ent in index.rests and within_reach(index, ent, tx) and is_shaky(ent)
+        if (answer := says.get(ent, NO)) > 0 or (answer < 0 and ent in shaky)
         else "stands"
         for ent in ents
     ]
