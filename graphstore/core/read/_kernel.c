@@ -21,7 +21,7 @@
 #define NAMES(X) \
     X(index) X(journal) X(_blocks) X(_checked) X(core) X(valid) X(tx) X(get) X(isspace) X(standing) \
     X(ids) X(names) X(is_event) X(born) X(changed) X(kind) X(key) X(scope) X(rows_of) X(now_of) X(rows_of_link) \
-    X(out) X(into) X(successors) X(even) X(tainted) X(_shaken) X(gone) X(undone_by) X(v_ent) X(v_num) X(v_pos) X(v_len) X(v_op) \
+    X(out) X(into) X(successors) X(even) X(tainted) X(_standings) X(_shaken) X(gone) X(undone_by) X(v_ent) X(v_num) X(v_pos) X(v_len) X(v_op) \
     X(r_from) X(r_to) X(r_tx) X(r_end) X(r_ver) X(o_tx) X(o_author) X(l_name) X(l_kind) X(l_src) X(l_tgt) \
     X(c_strength) X(c_inferred) X(c_pos) X(c_len) X(c_op) X(c_by) X(k_link) X(k_claim) X(k_from) X(k_to) X(k_tx) X(k_end) \
     X(id) X(number) X(content) X(text) X(tags) X(trigger) X(source) X(author) X(recorded_at) X(valid_from) X(valid_to) \
@@ -51,11 +51,11 @@ typedef struct {
     int shift, block, cell; /* of places in the journal, of its blocks, and of what is checked together */
 } State;
 
-/* One look at a coordinate. `sight` is made when something is asked of it; the links of one answer share a source and its standing. */
+/* One look at a coordinate. `sight` is made when something is asked of it; the links of one answer share `standings`. */
 typedef struct {
     State *s;
-    PyObject *core, *index, *columns, *sight, *source_standing;
-    long long valid, tx, source;
+    PyObject *core, *index, *columns, *sight, *standings;
+    long long valid, tx;
 } Look;
 
 #define NAME(name) (look->s->names[N_##name])
@@ -185,22 +185,16 @@ static int in_reach(Look *look, long long ent) {
     return as_number(tainted, &since) < 0 ? -1 : since <= look->tx;
 }
 
-/* Whether the spans kept of an entity say that it is shaky: 1, 0, or less where they do not say. */
-static long long shaken(Look *look, long long ent) {
-    long long says = -1;
-    PyObject *spans = Py_XNewRef(COLUMN(_shaken));
+/* The standing of an entity that has not fallen: by the spans that are kept, or else as a sight says. */
+static PyObject *upright(Look *look, long long ent) {
+    int reach = in_reach(look, ent);
+    long long says = -reach;
+    PyObject *spans = reach > 0 ? Py_XNewRef(COLUMN(_shaken)) : NULL;
+    if (reach < 0)
+        return NULL;
     if (spans != NULL && spans != Py_None && as_number(PyObject_CallMethod(spans, "says", "LLL", ent, look->valid, look->tx), &says) < 0)
         PyErr_Clear();
     Py_XDECREF(spans);
-    return says;
-}
-
-/* The standing of an entity that has not fallen. */
-static PyObject *upright(Look *look, long long ent) {
-    int reach = in_reach(look, ent);
-    if (reach <= 0)
-        return reach < 0 ? NULL : Py_NewRef(NAME(stands));
-    long long says = shaken(look, ent);
     if (says >= 0)
         return Py_NewRef(says ? NAME(shaky) : NAME(stands));
     if (look->sight == NULL)
@@ -208,11 +202,9 @@ static PyObject *upright(Look *look, long long ent) {
     return look->sight == NULL ? NULL : PyObject_CallMethod(look->sight, "upright", "L", ent);
 }
 
-/* The standing of any entity. */
-static PyObject *standing_of(Look *look, long long ent) {
+/* The standing of any entity, by its rows. */
+static PyObject *found_standing(Look *look, long long ent) {
     long long row, event;
-    if (look->source_standing != NULL && ent == look->source)
-        return Py_NewRef(look->source_standing);
     if (find(look, ent, &row) == 1 && !NO_NUMBER(is_event, ent, &event) && (!event || has(look, COLUMN(successors), ent) == 0))
         return upright(look, ent);
     PyErr_Clear();
@@ -221,6 +213,16 @@ static PyObject *standing_of(Look *look, long long ent) {
         return word;
     Py_DECREF(word);
     return upright(look, ent);
+}
+
+/* The same, which is computed once. */
+static PyObject *standing_of(Look *look, long long ent) {
+    PyObject *key = PyLong_FromLongLong(ent), *word = mapped(look, look->standings, key);
+    if (word == NULL && !PyErr_Occurred() && (word = found_standing(look, ent)) != NULL &&
+        PyDict_SetItem(look->standings, key, word) < 0)
+        Py_CLEAR(word);
+    Py_XDECREF(key);
+    return word;
 }
 
 /* ------------------------------------------------------------------ values */
@@ -426,7 +428,7 @@ static int begin_of(Look *look, PyObject *sight, PyObject *number, long long *ro
 /* The answer, or None where it is left to Python. What is no Exception, such as an interrupt, goes on. */
 static PyObject *done(Look *look, PyObject *found) {
     Py_XDECREF(look->columns), Py_XDECREF(look->index), Py_XDECREF(look->core);
-    Py_XDECREF(look->sight), Py_XDECREF(look->source_standing);
+    Py_XDECREF(look->sight), Py_XDECREF(look->standings);
     if (found == NULL && (!PyErr_Occurred() || PyErr_ExceptionMatches(PyExc_Exception))) {
         PyErr_Clear();
         return Py_NewRef(Py_None);
@@ -451,7 +453,9 @@ static PyObject *node_of(PyObject *module, PyObject *const *args, Py_ssize_t cou
 static PyObject *link_of(PyObject *module, PyObject *const *args, Py_ssize_t count) {
     Look here = {.s = PyModule_GetState(module)}, *look = &here;
     long long row;
-    return done(look, count == 2 && begin_of(look, args[0], args[1], &row) == 0 ? link_value(look, row) : NULL);
+    int found = count == 2 && begin_of(look, args[0], args[1], &row) == 0;
+    look->standings = found ? PyObject_GetAttr(look->sight, NAME(_standings)) : NULL;
+    return done(look, look->standings != NULL ? link_value(look, row) : NULL);
 }
 
 /* The rows of these links that hold at (valid, tx), each as (valid from, tx from, id, row), in order. */
@@ -477,15 +481,16 @@ static PyObject *held(Look *look, PyObject *links) {
 
 static PyObject *links(PyObject *module, PyObject *const *args, Py_ssize_t count, int near) {
     Look here = {.s = PyModule_GetState(module)}, *look = &here;
+    long long ent;
     PyObject *found = NULL, *side = NULL, *undone;
-    if (count == 4 && begin_at(look, args, &look->source) == 0 && has(look, COLUMN(even), look->source) == 0 &&
+    if (count == 4 && begin_at(look, args, &ent) == 0 && has(look, COLUMN(even), ent) == 0 &&
         (undone = COLUMN(undone_by)) != NULL && PyObject_Size(undone) == 0) {
-        side = of_number(look, NUMBERED(near), look->source);
+        side = of_number(look, NUMBERED(near), ent);
         found = side != NULL ? held(look, side) : PyErr_Occurred() ? NULL : PyList_New(0);
         Py_XDECREF(side);
     }
     count = found == NULL ? 0 : PyList_Size(found);
-    if (count > 0 && (look->source_standing = standing_of(look, look->source)) == NULL)
+    if (count > 0 && (look->standings = PyDict_New()) == NULL)
         Py_CLEAR(found);
     for (Py_ssize_t at = 0; found != NULL && at < count; at++) {
         PyObject *value = link_value(look, PyLong_AsLongLong(PyTuple_GetItem(PyList_GetItem(found, at), 3)));

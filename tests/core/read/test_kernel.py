@@ -274,6 +274,30 @@ def test_it_keeps_nothing_of_what_it_read(world: GraphStore) -> None:
 
 
 @built
+def test_a_read_calls_as_little_python_whatever_the_size(clock: Clock) -> None:
+    def calls(size: int) -> list[int]:
+        with graphstore.open(":memory:", clock=clock) as store:
+            for number in range(size):
+                store.add_node("fact", {"says": "one of many"}, id=f"n{number}")
+            store.link("n0", "part_of", "n1", reason="it is")
+            view, count = store.as_of(), [0, 0]
+            for place, read in enumerate((view.node, view.links_from)):
+                read("n0")
+
+                def counted(frame: Any, event: str, _: Any, place: int = place) -> None:
+                    count[place] += event == "call"
+
+                sys.setprofile(counted)
+                read("n0")
+                sys.setprofile(None)
+            return count
+
+    few = calls(2)
+    assert few == calls(200)
+    assert max(few) <= 6
+
+
+@built
 def test_readers_beside_a_writer_get_whole_answers(world: GraphStore) -> None:
     stop, wrong = threading.Event(), list[str]()
 
