@@ -348,7 +348,7 @@ class Store(WholeStore):
                 metadata=metadata,
                 id=id,
             )
-            return act.sight().link(row)
+            return act.linked([row])[0]
 
     @overload
     def unlink(

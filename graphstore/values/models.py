@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import cache
+from types import new_class
 from typing import Any, Literal, NewType, NoReturn, TypeVar
 
 from pydantic import BaseModel, ConfigDict, field_serializer
@@ -28,6 +30,7 @@ _set_fields, _set_named, _set_extra, _set_private = (
     BaseModel.__dict__[slot].__set__
     for slot in ("__dict__", "__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__")
 )
+_private = BaseModel.__dict__["__pydantic_private__"].__get__
 # what a record copied or pickled is made from: a set, and the same for all of a class, since none of them is changed
 _names: dict[type, set[str]] = {}
 M = TypeVar("M", bound="Value")
@@ -47,6 +50,36 @@ class Value(BaseModel):
         _set_extra(self, None)
         _set_private(self, None)
         return self
+
+    @classmethod
+    def later(cls: type[M], make: Callable[[], M]) -> M:
+        """The record that `make` gives, made when anything of it is first asked for. Until then it is an instance of a subclass."""
+        self: M = _new(_unmade(cls))
+        _set_private(self, make)
+        return self
+
+
+@cache
+def _unmade(cls: type[Value]) -> Any:
+    def completed(self: Value, name: str) -> Any:
+        made = _private(self)()
+        _set_fields(self, made.__dict__)
+        _set_named(self, made.__pydantic_fields_set__)
+        _set_extra(self, None)
+        _set_private(self, None)
+        object.__setattr__(self, "__class__", cls)
+        return getattr(self, name)
+
+    # these look at the type itself, not at what it says it is
+    def copied(self: Value) -> Any:
+        return completed(self, "__copy__")()
+
+    def copied_deep(self: Value, memo: dict[int, Any] | None = None) -> Any:
+        return completed(self, "__deepcopy__")(memo)
+
+    ways = {"__getattribute__": completed, "__copy__": copied, "__deepcopy__": copied_deep}
+    named = {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__}
+    return new_class(cls.__name__, (cls,), exec_body=lambda space: space.update(named | ways))
 
 
 class Shown(Painted, Value):

@@ -17,7 +17,7 @@ from graphstore.errors import ConflictError, InvalidError, NotFoundError
 from graphstore.values.content_diff import same
 from graphstore.values.coordinates import resolve
 from graphstore.values.inputs import at_least_one, printable, text_of
-from graphstore.values.models import Json, Node
+from graphstore.values.models import Json, Link, Node
 from graphstore.values.period import Instant, Period, TimeLike, coalesce, exactly, overlap
 from graphstore.values.text import described, line
 
@@ -162,9 +162,24 @@ class Act:
 
     def written(self, ent: int, row: int, body: Json) -> Node:
         """The node as a verb leaves it: the row that holds now if the verb wrote that, else the one it wrote last."""
-        index = self.index
-        sight = self.sight()
-        now = sight.find(ent)
-        if now >= 0 and index.r_ver[now] == index.r_ver[row]:
-            return sight.written(now, sight.upright(ent), body)
-        return sight.written(row, sight.standing(ent), body)
+
+        def make() -> Node:
+            index = self.index
+            sight = self.sight()
+            now = sight.find(ent)
+            if now >= 0 and index.r_ver[now] == index.r_ver[row]:
+                return sight.written(now, sight.upright(ent), body)
+            return sight.written(row, sight.standing(ent), body)
+
+        return self.work.answer(Node, make)
+
+    def linked(self, rows: list[int]) -> list[Link]:
+        """Links as a verb leaves them, by their rows."""
+        sight: list[Sight] = []
+
+        def make(row: int) -> Link:
+            if not sight:
+                sight.append(self.sight())
+            return sight[0].link(row)
+
+        return [self.work.answer(Link, partial(make, row)) for row in rows]

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from graphstore.core.index.index import Index
 from graphstore.core.index.occurrences import Happened, look_for_prints
-from graphstore.core.read.sight import Sight
 from graphstore.core.write.act import Act
 from graphstore.core.write.linking import Claim, Ends, Linking
 from graphstore.core.write.transaction import Transaction
@@ -47,9 +46,13 @@ class Recording:
     def record(self, report: Report) -> Recorded:
         """Write a report. Returns its event as it is now."""
         written = self.write(report)
-        sight = Sight(self.core, self.work.tx, self.work.tx)
-        event = sight.event_and_links(written.ent, report.body if written.is_new else None)
-        return Recorded.made({"event": event, "is_new": written.is_new, "warnings": written.warnings})
+
+        def make() -> Recorded:
+            sight = self.act.sight()
+            event = sight.event_and_links(written.ent, report.body if written.is_new else None)
+            return Recorded.made({"event": event, "is_new": written.is_new, "warnings": written.warnings})
+
+        return self.work.answer(Recorded, make)
 
     def write(self, report: Report) -> Written:
         """Write a report: nothing when its id is known, an occurrence when its fingerprint is, else a new event.

@@ -11,7 +11,8 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
+from weakref import ref
 
 from graphstore.core.index.columns import DESCRIBING, Mark
 from graphstore.core.index.index import Index
@@ -19,7 +20,7 @@ from graphstore.core.journal.line import dumps
 from graphstore.core.journal.positions import Place
 from graphstore.errors import ConflictError
 from graphstore.values.inputs import text_of
-from graphstore.values.models import Json
+from graphstore.values.models import Json, Value
 from graphstore.values.period import (
     OPEN,
     Instant,
@@ -32,6 +33,7 @@ from graphstore.values.period import (
     without_all,
 )
 
+V = TypeVar("V", bound=Value)
 AT_ONCE = 1000  # operations, rows or links in one line of a large transaction
 Numbers = Sequence[int]
 Taken = tuple[int, Instant, Instant]  # a version and a period of it that a supersession took
@@ -75,6 +77,8 @@ class Transaction:
         ] = []  # (number on a branch, version) of each version merged from it
         self.author = author
         self.spoiled = False  # a verb was interrupted between two steps
+        self.depth = 0  # verbs under way, each inside the one before
+        self._answers: list[ref[Value]] = []
         self.bodies = pending
         self.bodies.clear()
         self.mark = index.begin()
@@ -123,6 +127,22 @@ class Transaction:
         """Record with an operation that evicts an event the event's place in its trace."""
         why = {} if self._reason is None else {"reason": self._reason}
         self.index.o_pos[op], self.index.o_len[op] = self.body({**why, "place": place})
+
+    def answer(self, kind: type[V], make: Callable[[], V]) -> V:
+        """What a verb returns. In a block of many it is made when somebody looks at it, or at the next step if it is still held then."""
+        if self.depth != 1:
+            return make()
+        answer = kind.later(make)
+        self._answers.append(ref(answer))
+        return answer
+
+    def complete(self) -> None:
+        """Make the answers that are still held. To be called before anything changes."""
+        for held in self._answers:
+            answer = held()
+            if answer is not None:
+                answer.__class__  # noqa: B018
+        self._answers.clear()
 
     def point(self) -> _Point:
         index = self.index

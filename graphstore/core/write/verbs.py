@@ -146,8 +146,7 @@ def supersede(
     for old in known:
         act.expect(old, if_number)
     rows = [linking.supersede(new, old, claim, since=since) for old in known]
-    sight = act.sight()
-    return [sight.link(row) for row in rows]
+    return act.linked(rows)
 
 
 def unlink(

@@ -311,8 +311,11 @@ class Writer(Reader):
                     tx = self._soonest_tx() if early else self._next_tx(at)
                     self._open = work = Transaction(core.index, core.pending, tx, author, reason)
                 yield work
+                work.complete()
                 self._commit(work)
             except BaseException as error:
+                if work:
+                    work.complete()
                 if isinstance(error, Exception) and not (work and work.spoiled):
                     with core.lock:
                         if work and self._open is not None:
@@ -748,8 +751,11 @@ class _Verb:
             self._alone = store._transact(None, None, None, early=self._early)
             work = self._alone.__enter__()
             store._core.lock.acquire()
+            work.depth = 2
             return work
+        work.complete()
         store._core.lock.acquire()
+        work.depth += 1
         self._work, self._point = work, work.point()
         return work
 
@@ -761,6 +767,7 @@ class _Verb:
             store._core.lock.release()
             self._alone.__exit__(kind, error, trace)
             return
+        self._work.depth -= 1
         try:
             if error is not None and not isinstance(error, Exception):
                 self._work.spoiled = (

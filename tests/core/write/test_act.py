@@ -1,0 +1,92 @@
+"""What verbs in a block return: it is made when somebody looks at it, and says what was so when its verb was done."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from graphstore import GraphStore
+from graphstore.errors import ConflictError
+from graphstore.values.models import Link, Node, Recorded, Value
+from tests.support.steps import steps
+
+pytestmark = pytest.mark.in_process("looks at what the verbs of one block return, and counts their steps")
+
+
+def told(store: GraphStore) -> list[Value]:
+    """What verbs of one block return, each looked at after all of them."""
+    with store.transaction():
+        return [
+            store.add_node("fact", {"n": 1}, id="one"),
+            store.add_node("fact", {"n": 2}, id="two", derived_from="one"),
+            *store.supersede("one", by="two", reason="newer"),
+            store.revise("two", {"n": 3}),
+            store.record_event("error", "boom", id="event", related_to="two"),
+            store.link("two", "related_to", "event", reason="seen"),
+            store.amend("two", {"m": 4}),
+        ]
+
+
+def test_an_answer_says_what_was_so_when_its_verb_was_done(store: GraphStore) -> None:
+    first, second, link, revised, recorded, seen, amended = told(store)
+
+    assert isinstance(first, Node) and (first.standing, first.valid_to) == ("stands", None)
+    assert isinstance(second, Node) and (second.number, second.content) == (1, {"n": 2})
+    assert isinstance(link, Link) and (link.source_standing, link.target_standing) == ("stands", "superseded")
+    assert isinstance(revised, Node) and revised.content == {"n": 3}
+    assert isinstance(recorded, Recorded) and [each.target for each in recorded.event.links or ()] == ["two"]
+    assert isinstance(seen, Link) and seen.reason == "seen"
+    assert isinstance(amended, Node) and amended.content == {"n": 3, "m": 4}
+
+
+def test_an_answer_outlives_a_block_that_fails(store: GraphStore) -> None:
+    kept = []
+    with pytest.raises(ZeroDivisionError), store.transaction():
+        kept.append(store.add_node("fact", {"n": 1}, id="one"))
+        with pytest.raises(ConflictError):
+            store.add_node("fact", {"n": 1}, id="one")
+        kept.append(store.add_node("fact", {"n": 2}, id="two"))
+        raise ZeroDivisionError
+    assert [("one", "stands"), ("two", "stands")] == [(node.id, node.standing) for node in kept]
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        copy.copy,
+        copy.deepcopy,
+        lambda answer: pickle.loads(pickle.dumps(answer)),
+        lambda answer: Recorded.model_validate(answer.model_dump()),
+        lambda answer: Recorded.model_validate_json(answer.model_dump_json()),
+        lambda answer: answer.model_copy(),
+    ],
+    ids=["copy", "deepcopy", "pickle", "model_dump", "model_dump_json", "model_copy"],
+)
+def test_an_answer_that_nobody_looked_at_is_used_like_any_other(
+    store: GraphStore, use: Callable[[Any], Any]
+) -> None:
+    with store.transaction():
+        answer = store.record_event("error", "boom", id="event")
+        used = use(answer)
+        seen = answer.event
+    assert (Recorded, Recorded, answer) == (type(used), type(answer), used)
+    assert store.event("event").description == seen.description
+
+
+def test_an_answer_that_nobody_looks_at_is_not_made(store: GraphStore) -> None:
+    def add(*names: str) -> list[Node]:
+        with store.transaction():
+            return [store.add_node("fact", {}, id=name) for name in names]
+
+    def add_and_drop(*names: str) -> None:
+        with store.transaction():
+            for name in names:
+                store.add_node("fact", {}, id=name)
+
+    held = steps(lambda: add(*(f"held{n:03}" for n in range(100))))
+    dropped = steps(lambda: add_and_drop(*(f"drop{n:03}" for n in range(100))))
+    assert dropped < held * 0.9
