@@ -16,6 +16,7 @@ from graphstore.core.write.act import Act
 from graphstore.core.write.recording import Recording, Report, may_repeat
 from graphstore.core.write.slots import Filling, Slot
 from graphstore.core.write.transaction import refuse_taken_slot
+from graphstore.core.write.trust import TRUST
 from graphstore.core.write.writer import Progress, Writer
 from graphstore.errors import ConflictError, GraphStoreError, InvalidError
 from graphstore.values.event_fields import EVENT_FIELDS, EVENT_TEXTS
@@ -266,6 +267,12 @@ class _Loader:
         self.opened = opened  # links that will be taken back
         self.recording = Recording(act)
         self.births: dict[str, Birth] = {}
+        self.ranked = act.index.setting(TRUST) is not None
+        self.bodies: dict[int, Json] = {}  # of versions written here
+
+    def body(self, ver: int) -> Json:
+        """The body of a version."""
+        return self.bodies.get(ver) or self.act.body(ver)
 
     def bear(self) -> None:
         """Add the collected new things."""
@@ -300,10 +307,12 @@ class _Loader:
             raise ConflictError(f"{name!r} is an event already. Choose another id for the node.")
         if trigger is None:
             body["trigger"] = "user_feedback"
-        self.act.trust(row.get("source")).guard(ent, [during])
+        if self.ranked:
+            self.act.trust(row.get("source")).guard(ent, [during])
         op = work.op("revise", name, row.get("reason"))
-        self.act.turn(ent, [during], body["content"], op)
+        self.act.turn(ent, [during], body["content"], op, self.body)
         work.describe(ent, [during], body, op)
+        self.bodies[index.versions_of[ent][-1]] = body
         if index.key[ent] is not None:
             refuse_taken_slot(index, ent, op)
 

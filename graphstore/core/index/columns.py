@@ -492,8 +492,12 @@ class Columns:
         found = self._said.get(ent)
         if found is None:
             found = self._said[ent] = []
+            rows = self.rows_of[ent]
+            if len(rows) == 1 and ent not in self.ghosts and not self.undone_by:
+                found.append((self.r_from[rows[0]], self.r_to[rows[0]], self.r_ver[rows[0]]))
+                return found
             every = [(self.v_op[ver], start, stop, ver) for _, start, stop, ver in self.ghosts.get(ent, ())]
-            for row in self.rows_of[ent]:
+            for row in rows:
                 ver = self.r_ver[row]
                 every.append((self.v_op[ver], self.r_from[row], self.r_to[row], ver))
             for op, start, stop, ver in sorted(every):

@@ -360,9 +360,11 @@ class Rows:
 def of_sentence(index: Index, source: int, kind: Kind, target: int) -> list[int]:
     """Every link ever made that says `source kind target`, of a symmetric kind either way round; in the order they were made."""
     pairs = [(source, target), (target, source)] if kind.symmetric else [(source, target)]
-    found = []
+    found: list[int] = []
     for one, two in pairs:
-        out, into = index.out.get(one, ()), index.into.get(two, ())
+        out, into = index.out.get(one), index.into.get(two)
+        if not out or not into:
+            continue
         found += [
             link
             for link in (out if len(out) <= len(into) else into)

@@ -157,7 +157,7 @@ class Act:
                     break
                 if not same(read(ver).get("content"), content):
                     found.append(part)
-        for part in coalesce(found):
+        for part in coalesce(found) if len(found) > 1 else found:
             self.work.turn(ent, part, op)
 
     def written(self, ent: int, row: int, body: Json) -> Node:

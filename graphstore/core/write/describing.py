@@ -145,13 +145,16 @@ class _Describing:
     def kept_source(self, versions: Iterable[int]) -> str | None:
         """The source of what ranks highest among versions, of equals the latest; None when the writer ranks lower."""
         index, trust = self.index, self.act.trust()
+        if not trust.ranks:
+            source: str | None = self.body(max(versions, key=index.v_num.__getitem__)).get("source")
+            return source
 
         def ranked(ver: int) -> tuple[int, int]:
             author = index.o_author[index.v_op[ver]] if index.v_op[ver] >= 0 else None
             return rank(trust.ranks, self.body(ver).get("source"), author), index.v_num[ver]
 
         best = max(versions, key=ranked)
-        source: str | None = self.body(best).get("source")
+        source = self.body(best).get("source")
         return source if ranked(best)[0] <= trust.mine else None
 
 

@@ -201,7 +201,8 @@ class Transaction:
         """Stop believing an entity over a period and keep the rest of its rows. Returns the versions and periods removed."""
         index = self.index
         gone: list[Taken] = []
-        for row in index.over(index.now_of[ent], period):
+        now = index.now_of[ent]
+        for row in index.over(now, period) if now else ():
             whole = (index.r_from[row], index.r_to[row])
             part = overlap(whole, period)
             if part is None:
@@ -257,6 +258,8 @@ class Transaction:
         """The version with the highest number that is stored, or would be if the transaction ended here; -1: none."""
         index = self.index
         versions = index.versions_of[ent]
+        if not versions:
+            return -1
         stored = bisect_left(versions, self.mark.versions)
         if stored < len(versions):
             last = index.rows_of[ent][-1:]
@@ -507,16 +510,19 @@ class Composer:
         """The lines, and whether they omit a row opened and closed in this transaction."""
         index, mark = self.index, self.mark
         lists: dict[str, Numbers] = self._born()
-        closed = [index.closings[at] for at in lists.pop("closings", ())]
-        unlinked = [index.link_closings[at] for at in lists.pop("link_closings", ())]
-        lists["closed"] = [row for row in closed if row < mark.rows]
-        lists["link_closed"] = [row for row in unlinked if row < mark.link_rows]
-        died = len(lists["closed"]) < len(closed) or len(lists["link_closed"]) < len(unlinked)
-        died = died or self.work.carried
+        died = self.work.carried
+        for name, column, kept, first in (
+            ("closings", index.closings, "closed", mark.rows),
+            ("link_closings", index.link_closings, "link_closed", mark.link_rows),
+        ):
+            if name in lists:
+                rows = [column[at] for at in lists.pop(name)]
+                lists[kept] = [row for row in rows if row < first]
+                died = died or len(lists[kept]) < len(rows)
         if died:
             lists.update(self._left())
-        wanted = [(name, numbers) for name in _LISTS if (numbers := lists.get(name))]
-        if sum([len(lists.get(name, ())) for name in ("ops", "rows", "links")]) <= AT_ONCE:
+        wanted = [(name, lists[name]) for name in _LISTS if name in lists and lists[name]]
+        if len(lists.get("ops", ())) + len(lists.get("rows", ())) + len(lists.get("links", ())) <= AT_ONCE:
             lines = [self._fill(wanted)]
         else:
             lines = [
@@ -533,7 +539,8 @@ class Composer:
         if self.work.taken_before:
             self._write_taken(last, set(lists.get("links", ())), set(lists.get("versions", ())))
         lines[0].head.update(self.work.of_the_store())
-        self._branches(last, set(lists.get("versions", ())))
+        if self.work.branches or self.work.aliases:
+            self._branches(last, set(lists.get("versions", ())))
         return lines, died
 
     # ------------------------------------------------------------------ what is written

@@ -18,6 +18,8 @@ from graphstore.values.models import Link, Node
 from graphstore.values.period import ALWAYS, OPEN, Instant, Period, TimeLike, exactly, overlap
 from graphstore.values.vocabulary import maker_of, refuse_creator, strength_of
 
+_NONE: tuple[str, ...] = ()  # what names nothing: the default of `add_node`
+
 
 def add_node(
     act: Act,
@@ -197,7 +199,9 @@ def _unlink(act: Act, links: list[int], what: str, over: Period, reason: str | N
 def named_ids(act: Act, named: Mapping[str, str | Iterable[str]]) -> dict[str, list[int]]:
     """The entities that a new node names, by kind of link; kinds without any are left out."""
     return {
-        kind: [act.known(id) for id in names] for kind, given in named.items() if (names := ids(kind, given))
+        kind: [act.known(id) for id in names]
+        for kind, given in named.items()
+        if given is not _NONE and (names := ids(kind, given))
     }
 
 
