@@ -521,7 +521,7 @@ class Composer:
                 died = died or len(lists[kept]) < len(rows)
         if died:
             lists.update(self._left())
-        wanted = [(name, lists[name]) for name in _LISTS if name in lists and lists[name]]
+        wanted = [(name, lists[name]) for name in _LISTS if lists.get(name)]
         if len(lists.get("ops", ())) + len(lists.get("rows", ())) + len(lists.get("links", ())) <= AT_ONCE:
             lines = [self._fill(wanted)]
         else:

@@ -111,7 +111,7 @@ def retract(
         raise InvalidError(f"{name!r} is an event: it is retracted whole. Leave valid_from and valid_to out.")
     during = part(valid_from, valid_to, act.time)
     refuse_forgotten(index, ent)
-    if any(overlap((index.r_from[row], index.r_to[row]), during) for row in index.now_of[ent]):
+    if index.over(index.now_of[ent], during):
         act.expect(ent, if_number)
     trust = act.trust()
     trust.guard(ent, [during])
