@@ -384,7 +384,7 @@ GROUPS: dict[str, Group] = {
 ROOMS = ("timeline", "topics", "sessions", "memory", "branches", "decay")
 """The groups about one room each: run when they are named."""
 LARGE = ("node", "hops", "chains", "arrow", "query", "load", "writes", "open")
-HUGE = ("node", "hops", "open")
+HUGE = ("node", "hops", "load", "open")
 """The groups of a million versions, and of more: what must stay flat, and what must not grow out of hand."""
 ONCE = ("deep", "hubs", "walks", "resting", "recall", "events", "server", "cli", *ROOMS)
 """The groups that have data of their own: of several sizes, with the last."""
