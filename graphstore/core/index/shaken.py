@@ -31,6 +31,10 @@ FEW = 1000
 """So many spans are kept of a thing; where there are more, those beside each other become one that leaves more open."""
 DEEP = 200
 """Of a thing with more rows, or links of supersession, no spans are made: the judge is asked."""
+HUB = 256
+"""A thing with more links moves what rests on it on as it is asked for, and not all at once."""
+MOST_HUBS = 8
+"""What rests on more hubs is asked of the judge."""
 AHEAD = 128
 """At most so many things that nobody asked for are looked at beside one that was."""
 YES, NO, ASK_JUDGE, NOT_KEPT = 1, 0, -1, -2
@@ -46,6 +50,11 @@ class Spans(NamedTuple):
     since: Instant
     starts: list[Instant]
     spans: list[Span]
+    made: int = 0  # in which round
+    hubs: frozenset[int] = frozenset()  # that it rests on, by whatever way
+
+
+_OPEN_ALL = Spans(0, [BEFORE], [(BEFORE, AFTER, -1, AFTER, _SEVERAL, True)])
 
 
 class Shaken:
@@ -56,6 +65,9 @@ class Shaken:
         self._index, self._raw = index, raw
         self._kept: dict[int, Spans] = {}
         self._own: dict[int, Own] = {}
+        self._hubs: set[int] = set()  # whose changes are looked up by what rests on them,
+        self._moved: dict[int, int] = {}  # and in which round they changed last
+        self._round = 0
         self._mark = index.mark()
         self._kinds = len(index.kinds)
         self._stamp = (index.transactions, index.last_tx)
@@ -73,7 +85,7 @@ class Shaken:
             if begun is not None and tx >= begun:
                 return ASK_JUDGE  # who writes reads what is not committed
         found = self._kept.get(ent)
-        if found is None:
+        if found is None or (found.hubs and self._is_stale(found)):
             return NOT_KEPT
         if tx < found.since:
             return ASK_JUDGE
@@ -90,6 +102,7 @@ class Shaken:
         found = self._kept.get(ent)
         return (
             found is not None
+            and not self._is_stale(found)
             and self._stamp == (self._index.transactions, self._index.last_tx)
             and all(span[2] >= 0 for span in found.spans)
         )
@@ -98,7 +111,7 @@ class Shaken:
         """Keep the spans of a thing; and of others, twice as many each time, so that few reads find none. Not beside an open transaction."""
         index = self._index
         self._follow()
-        if index.pending or ent in self._kept:
+        if index.pending or self._is_kept(ent):
             return
         self._make(ent)
         for one in self._ahead[-self._step :]:
@@ -106,6 +119,17 @@ class Shaken:
                 self._make(one)
         del self._ahead[-self._step :]
         self._step = min(2 * self._step, AHEAD)
+
+    def _is_stale(self, found: Spans) -> bool:
+        """Whether a hub below has changed since."""
+        return any(self._moved.get(hub, 0) > found.made for hub in found.hubs)
+
+    def _is_kept(self, ent: int) -> bool:
+        found = self._kept.get(ent)
+        if found is not None and found.hubs and self._is_stale(found):
+            del self._kept[ent]
+            return False
+        return found is not None
 
     # ------------------------------------------------------------------ what a write changes
 
@@ -116,6 +140,7 @@ class Shaken:
         if self._stamp == stamp:
             return
         now = index.mark()
+        self._round += 1
         touched, self.touched = self.touched, set()
         if len(index.kinds) != self._kinds or UNDO in map(index.o_verb.__getitem__, range(mark.ops, now.ops)):
             self._forget_all()
@@ -154,33 +179,55 @@ class Shaken:
                 yield index.l_tgt[link]
 
     def _forget_all(self) -> None:
-        self._kept, self._own = {}, {}
+        self._kept, self._own, self._hubs, self._moved = {}, {}, set(), {}
         self._ahead, self._step = list(self._index.rests), 1
 
     def _drop(self, touched: set[int]) -> None:
         """Drop the spans of things, and of what rests on them as far as there are any."""
-        index, kept = self._index, self._kept
-        dropped = list(touched)
-        for ent in dropped:
+        for ent in touched:
             self._own.pop(ent, None)
-            kept.pop(ent, None)
-        for ent in dropped:
-            if ent in index.based:
-                dropped += [one for one in index.dependants(ent) if kept.pop(one, None) is not None]
-        self._ahead += dropped
+            self._kept.pop(ent, None)
+        self._ahead += self._above(list(touched))
         self._step = 1
+
+    def _above(self, dropped: list[int]) -> list[int]:
+        """Drop the spans of what rests on things that were dropped, or make a note for those above a hub."""
+        index, kept = self._index, self._kept
+        for ent in dropped:
+            if ent in self._hubs:
+                self._moved[ent] = self._round
+            elif ent in index.based:
+                dropped += [one for one in index.dependants(ent) if kept.pop(one, None) is not None]
+        return dropped
+
+    def _declare(self, grounds: list[Ground]) -> None:
+        """Take in the hubs among what a thing rests on. What was made before knows nothing of them, and is dropped."""
+        index = self._index
+        for base in {ground[0] for ground in grounds} - self._hubs:
+            if len(index.into.get(base, ())) + len(index.out.get(base, ())) > HUB:
+                self._above([base])
+                self._hubs.add(base)
 
     # ------------------------------------------------------------------ making spans
 
-    def _make(self, ent: int) -> Spans:
-        """The spans of a thing, made with those of what it rests on; kept when all are made."""
-        index, kept = self._index, self._kept
+    def _make(self, ent: int) -> None:
+        """Keep the spans of a thing, and of what it rests on: when all are made, and no hub was found on the way."""
+        while True:
+            known = len(self._hubs)
+            fresh = self._made(ent)
+            if len(self._hubs) == known:
+                self._kept.update(fresh)
+                return
+
+    def _made(self, ent: int) -> dict[int, Spans]:
+        index = self._index
         fresh: dict[int, Spans] = {}
         way: list[tuple[int, list[Ground], int, Iterator[Ground]]] = []
         open_still: set[int] = set()
 
         def enter(one: int) -> None:
             grounds, since = self._grounds(one)
+            self._declare(grounds)
             open_still.add(one)
             way.append((one, grounds, since, iter(grounds)))
 
@@ -191,9 +238,9 @@ class Shaken:
                 if (
                     "shaky" in counts
                     and base in index.tainted
-                    and base not in kept
                     and base not in fresh
                     and base not in open_still
+                    and not self._is_kept(base)
                 ):
                     enter(base)
                     break
@@ -201,8 +248,7 @@ class Shaken:
                 fresh[one] = self._spans(one, grounds, since, fresh)
                 open_still.discard(one)
                 way.pop()
-        kept.update(fresh)
-        return fresh[ent]
+        return fresh
 
     def _grounds(self, ent: int) -> tuple[list[Ground], Instant]:
         """What a thing rests on by links believed now, as far as it may have fallen; and when any link of that sort changed last."""
@@ -243,7 +289,7 @@ class Shaken:
         """The spans of a thing from what it rests on; what is on the way here itself leaves all open."""
         index = self._index
         if len(index.now_of[ent]) > DEEP:
-            return Spans(0, [BEFORE], [(BEFORE, AFTER, -1, AFTER, _SEVERAL, True)])
+            return _OPEN_ALL
         event = bool(index.is_event[ent])
         upright, changed = self._upright(ent)
         since = max(since, changed)
@@ -253,6 +299,7 @@ class Shaken:
             if index.l_kind[link] in _REPLACING and index.believed_link(link, index.last_tx)
         }
         found: list[Span] = []
+        hubs = {base for base, _, _ in grounds if base in self._hubs}
         for base, row, counts in grounds:
             start, stop = index.k_from[row], index.k_to[row]
             if base in index.fell:
@@ -270,13 +317,16 @@ class Shaken:
                     found.append((start, stop, -1, AFTER, _SEVERAL, True))
                     continue
                 since = max(since, below.since)
+                hubs |= below.hubs
                 for begins, ends, least, most, root, ended in below.spans:
                     if begins < stop and start < ends:
                         if (ended and event) or (replaced and (root in replaced or root == _SEVERAL)):
                             least = -1
                         found.append((max(begins, start), min(ends, stop), least, most, root, ended))
+        if len(hubs) > MOST_HUBS:
+            return _OPEN_ALL
         spans = _over(found, upright) if found else []
-        return Spans(since, [span[0] for span in spans], spans)
+        return Spans(since, [span[0] for span in spans], spans, self._round, frozenset(hubs))
 
     def _counted(
         self, ent: int, base: int, row: int, counts: frozenset[str], part: Period, falls: list[Fall]

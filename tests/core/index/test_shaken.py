@@ -125,8 +125,10 @@ def compared(store: GraphStore, chance: random.Random) -> Counter[str]:
     return found
 
 
+@pytest.mark.parametrize("hub", [256, 3])
 @pytest.mark.parametrize("seed", range(25))
-def test_what_is_kept_is_what_the_judge_says(seed: int) -> None:
+def test_what_is_kept_is_what_the_judge_says(seed: int, hub: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("graphstore.core.index.shaken.HUB", hub)
     clock, found = Clock("2026-02-01"), Counter[str]()
     chance = random.Random(seed)
     with graphstore.open(":memory:", clock=clock) as store:
