@@ -30,6 +30,12 @@ def test_reads_wait_neither_for_the_writer_nor_for_whoever_holds_the_index(fille
             assert alone == elsewhere(lambda: answers(filled.as_of(tx=before.at.tx, valid=before.at.valid)))
             assert {"says": "first"} == elsewhere(lambda: filled.node("a").content)
             assert elsewhere(lambda: filled.as_of().knows("b"))
+            far = elsewhere(lambda: filled.as_of(valid="2100-01-01"))
+            ids = ["a", "b"]
+            assert ids == elsewhere(
+                lambda: far.query("MATCH (n:Node) RETURN n.id AS id ORDER BY id").to_arrow()["id"].to_pylist()
+            )
+            assert ids == sorted(elsewhere(far.to_arrow)["id"].to_pylist())
     assert {"says": "pending"} == filled.node("a").content
 
 

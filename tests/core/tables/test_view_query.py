@@ -545,3 +545,22 @@ def test_columns_of_one_name_are_told_apart() -> None:
 
     assert {"x": 1, "x_3": 2, "x_2": 3, "y": 4, "x_4": 5} == found.single()
     assert found.columns == found.to_arrow().column_names
+
+
+@pytest.mark.in_process("it looks at the tables of the graph")
+def test_a_relationship_table_is_made_when_a_text_names_it(store: GraphStore) -> None:
+    for id in ("a", "b"):
+        store.add_node("fact", {"says": id}, id=id, valid_from="2026-01-01")
+    store.link("a", "supports", "b")
+    view = store.as_of()
+
+    def made() -> list[str]:
+        graph = next(iter(store._core.graphs._views.values()))
+        return sorted(name for name, kind in graph.engine.tables().items() if kind == "REL")
+
+    assert [{"n": 2}] == view.query("MATCH (n:Node) RETURN count(*) AS n").rows()
+    assert [] == made()
+    assert [{"n": 0}] == view.query("MATCH (:Node)-[:CAUSED_BY]->() RETURN count(*) AS n").rows()
+    assert ["CAUSED_BY"] == made()
+    assert [{"kind": "SUPPORTS"}] == view.query("MATCH ()-[r]->() RETURN label(r) AS kind").rows()
+    assert len(store.vocabulary.kinds) == len(made())
