@@ -228,7 +228,9 @@ def _identifiers(name: str) -> tuple[str, ...]:
 def _columns_right(name: str, table: list[Row]) -> bool:
     """Whether `_refuse_wrong` has nothing to refuse, checked on whole columns."""
     there = set().union(*set(map(tuple, table)))
-    if "tx_to" in there or not there <= _COLUMNS[name]:
+    if not there <= _COLUMNS[name]:
+        return False
+    if "tx_to" in there and None in [row.get("tx_from") for row in table if row.get("tx_to") is not None]:
         return False
     for column in _identifiers(name):
         given = {type(row.get(column)) for row in table}

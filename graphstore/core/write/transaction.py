@@ -202,17 +202,17 @@ class Transaction:
         index = self.index
         gone: list[Taken] = []
         now = index.now_of[ent]
+        start, stop = period
         for row in index.over(now, period) if now else ():
-            whole = (index.r_from[row], index.r_to[row])
-            part = overlap(whole, period)
-            if part is None:
-                continue
+            first, last, ver = index.r_from[row], index.r_to[row], index.r_ver[row]
             index.close_row(row, self.tx, op)
-            ver = index.r_ver[row]
+            part = (max(first, start), min(last, stop))
             gone.append((ver, *part))
             self.removals.append((ent, part, op))
-            for piece in without(whole, period):
-                index.open_row(ver, piece, self.tx, op)
+            if first < start:
+                index.open_row(ver, (first, start), self.tx, op)
+            if stop < last:
+                index.open_row(ver, (stop, last), self.tx, op)
         return gone
 
     def describe(self, ent: int, periods: Iterable[Period], body: Json, op: int, number: int = 0) -> int:
