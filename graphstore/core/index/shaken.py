@@ -35,6 +35,8 @@ HUB = 256
 """A thing with more links moves what rests on it on as it is asked for, and not all at once."""
 MOST_HUBS = 8
 """What rests on more hubs is asked of the judge."""
+ENOUGH = 200
+"""At one read at most so many spans are made of what a thing rests on; it is asked of the judge then, and later reads go on from there."""
 AHEAD = 128
 """At most so many things that nobody asked for are looked at beside one that was."""
 YES, NO, ASK_JUDGE, NOT_KEPT = 1, 0, -1, -2
@@ -114,10 +116,15 @@ class Shaken:
         if index.pending or self._is_kept(ent):
             return
         self._make(ent)
-        for one in self._ahead[-self._step :]:
+        most = len(self._kept) + ENOUGH
+        for _ in range(min(self._step, len(self._ahead))):
+            one = self._ahead.pop()
             if one in index.tainted and one not in self._kept and one < len(index.names):
                 self._make(one)
-        del self._ahead[-self._step :]
+                if one not in self._kept:
+                    self._ahead.append(one)
+            if len(self._kept) > most:
+                break
         self._step = min(2 * self._step, AHEAD)
 
     def _is_stale(self, found: Spans) -> bool:
@@ -233,6 +240,8 @@ class Shaken:
 
         enter(ent)
         while way:
+            if len(fresh) >= ENOUGH:
+                return fresh if not self._in_rings(fresh, open_still) else {ent: _OPEN_ALL}
             one, grounds, since, left = way[-1]
             for base, _, counts in left:
                 if (
@@ -249,6 +258,11 @@ class Shaken:
                 open_still.discard(one)
                 way.pop()
         return fresh
+
+    def _in_rings(self, fresh: dict[int, Spans], open_still: set[int]) -> bool:
+        """Whether any of what was made rests on what was not."""
+        grounds = self._index.grounds
+        return any(base in open_still for one in fresh for _, base, _ in grounds(one))
 
     def _grounds(self, ent: int) -> tuple[list[Ground], Instant]:
         """What a thing rests on by links believed now, as far as it may have fallen; and when any link of that sort changed last."""

@@ -125,10 +125,13 @@ def compared(store: GraphStore, chance: random.Random) -> Counter[str]:
     return found
 
 
-@pytest.mark.parametrize("hub", [256, 3])
+@pytest.mark.parametrize(("hub", "enough"), [(256, 200), (3, 200), (256, 2)])
 @pytest.mark.parametrize("seed", range(25))
-def test_what_is_kept_is_what_the_judge_says(seed: int, hub: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_kept_is_what_the_judge_says(
+    seed: int, hub: int, enough: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("graphstore.core.index.shaken.HUB", hub)
+    monkeypatch.setattr("graphstore.core.index.shaken.ENOUGH", enough)
     clock, found = Clock("2026-02-01"), Counter[str]()
     chance = random.Random(seed)
     with graphstore.open(":memory:", clock=clock) as store:
