@@ -10,6 +10,7 @@ import os
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date, datetime, timedelta
+from inspect import unwrap
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +74,7 @@ def _bound(call: Call, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict
     given.update(kwargs)
     unknown = call.any is None and not given.keys() <= call.signature.parameters.keys()
     if too_many or twice or unknown or not call.required <= given.keys():
-        call.function(None, *args, **kwargs)  # raises the TypeError of the signature
+        unwrap(call.function)(None, *args, **kwargs)  # raises the TypeError of the signature
     return given
 
 
