@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import kuzu
 import orjson
 import pyarrow as pa
 
@@ -40,6 +39,8 @@ QUESTION = "MATCH (a:Node)-[:CAUSED_BY]->(b:Node) WHERE a.state = 'open' RETURN 
 
 class Store:
     def __init__(self, path: str) -> None:
+        import kuzu  # not with the module: the other driver cannot be loaded beside it
+
         self.db = kuzu.Database(path, buffer_pool_size=1 << 30, max_db_size=1 << 36, auto_checkpoint=False)
         self.con = kuzu.Connection(self.db)
         self.con.execute("CALL force_checkpoint_on_close=false")
