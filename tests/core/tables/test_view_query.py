@@ -547,7 +547,6 @@ def test_columns_of_one_name_are_told_apart() -> None:
     assert found.columns == found.to_arrow().column_names
 
 
-@pytest.mark.in_process("it looks at the tables of the graph")
 def test_a_relationship_table_is_made_when_a_text_names_it(store: GraphStore) -> None:
     for id in ("a", "b"):
         store.add_node("fact", {"says": id}, id=id, valid_from="2026-01-01")
