@@ -18,7 +18,7 @@ import orjson
 
 from graphstore.core.index.gc_pause import no_collecting
 from graphstore.core.index.index import Index
-from graphstore.core.index.saved import (
+from graphstore.core.index.saved_parts import (
     Coded,
     Groups,
     Ids,

@@ -18,8 +18,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from graphstore.core.index.hulls import Blocks, ByKind, Runs
-from graphstore.core.index.mentions import Mentions
-from graphstore.core.index.saved import owned
+from graphstore.core.index.operations_by_id import Mentions
+from graphstore.core.index.saved_parts import owned
 from graphstore.core.journal.branch_records import BranchRecords
 from graphstore.values.period import OPEN, Instant, Period, instant, without_all
 from graphstore.values.vocabulary import KINDS
@@ -133,7 +133,7 @@ class Columns:
         # entity -> (tx, from, to, operation that changed its content there)
         self.turns: dict[int, list[Gap]] = {}
         self.turned = _small()  # the entities of all of them, in the order they were recorded
-        self._shaken: Any = None  # what `shaken.py` keeps
+        self._shaken: Any = None  # what `shaky_spans.py` keeps
         self.unread: set[int] = (
             set()
         )  # such operations of old journals, which may have changed other things only

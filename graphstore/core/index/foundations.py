@@ -1,6 +1,6 @@
 """What rests on what: a thing that stands is shaky while something it rests on has fallen and nobody looked at it since.
 
-Nothing is marked when a thing falls. The links that hold at a coordinate are followed, so the answer is exact at every coordinate (`shaken.py` keeps those of
+Nothing is marked when a thing falls. The links that hold at a coordinate are followed, so the answer is exact at every coordinate (`shaky_spans.py` keeps those of
 now). What came before what is a matter of operations, never of transactions: how a world was grouped changes no answer.
 """
 
@@ -131,7 +131,7 @@ class Resting:
         """Whether a thing on a way supersedes or corrects the thing at its end."""
         while way is not None:
             ent, way = way
-            if self._replaces(ent, root):
+            if self.index.replaces(ent, root, self.tx):
                 return True
         return False
 
@@ -243,7 +243,7 @@ class Resting:
             return False
         if fallen.fall.word == "ended" and self.index.is_event[ent]:
             return False  # what happened, happened
-        return not self._replaces(ent, fallen.root)
+        return not self.index.replaces(ent, fallen.root, self.tx)
 
     def _onward(self, ent: int) -> Iterator[tuple[int, int]]:
         """What an entity shakes by being shaky, and the link rows that record it."""
@@ -269,7 +269,7 @@ class Resting:
                     row >= 0
                     and index.k_from[row] <= valid < index.k_to[row]
                     and index.k_tx[row] <= tx < index.k_end[row]
-                    and not self._replaces(ent, base)
+                    and not self.index.replaces(ent, base, self.tx)
                 ):
                     found.append((base, row, counts))
         return found
@@ -279,10 +279,10 @@ class Resting:
         index = self.index
         for ent, row in self._beside(index.into, base, index.l_src, upholds=False):
             rests = not index.is_event[ent] or index.l_kind[index.k_link[row]] in OF_EVENTS
-            if rests and not self._replaces(ent, base):
+            if rests and not self.index.replaces(ent, base, self.tx):
                 yield ent, row
         for ent, row in self._beside(index.out, base, index.l_tgt, upholds=True):
-            if not index.is_event[ent] and not self._replaces(ent, base):
+            if not index.is_event[ent] and not self.index.replaces(ent, base, self.tx):
                 yield ent, row
 
     def _beside(
@@ -295,17 +295,6 @@ class Resting:
                 row = index.find_link(link, self.valid, self.tx)
                 if row >= 0:
                     yield far[link], row
-
-    def _replaces(self, ent: int, other: int) -> bool:
-        """Whether a thing supersedes or corrects another, over whatever time: then that other cannot fall under it."""
-        index = self.index
-        if other not in index.successors and other not in index.corrected:
-            return False
-        return any(
-            index.l_src[link] == ent and index.believed_link(link, self.tx)
-            for side in (index.successors, index.corrected)
-            for link in side.get(other, ())
-        )
 
     def _told_first(self, link: int, valid: Instant | None = None) -> int:
         """The first operation that recorded a link, over an instant or over any time."""

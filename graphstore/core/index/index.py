@@ -343,6 +343,16 @@ class Index(Followed):
                 return last
         return self.removal_at(ent, valid, tx)
 
+    def replaces(self, ent: int, other: int, tx: Instant) -> bool:
+        """Whether a thing supersedes or corrects another, over whatever time: then that other cannot fall under it."""
+        if other not in self.successors and other not in self.corrected:
+            return False
+        return any(
+            self.l_src[link] == ent and self.believed_link(link, tx)
+            for side in (self.successors, self.corrected)
+            for link in side.get(other, ())
+        )
+
     def is_retraction(self, op: int, ent: int) -> bool:
         """Whether an operation said that what it removed of an entity never was so."""
         return op >= 0 and self.o_verb[op] in RETRACTING

@@ -9,8 +9,8 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from graphstore.core.index.columns import UNDO, Columns, Mark
-from graphstore.core.index.mentions import Mentions
-from graphstore.core.index.saved import Part, owned
+from graphstore.core.index.operations_by_id import Mentions
+from graphstore.core.index.saved_parts import Part, owned
 from graphstore.core.journal.line import FORGETTING
 from graphstore.values.period import OPEN, Instant, instant
 

@@ -14,7 +14,7 @@ import orjson
 from graphstore.core.index.foundations import Path, Resting, ShakyEntity, resting_at, within_reach
 from graphstore.core.index.index import Index
 from graphstore.core.index.occurrences import look_for_prints, tombstone
-from graphstore.core.index.shaken import NOT_KEPT, look
+from graphstore.core.index.shaky_spans import NOT_KEPT, look
 from graphstore.core.journal.line import FORGETTING
 from graphstore.core.read import kernel, snapshots
 from graphstore.core.read.rows import Periods, Rows, Side

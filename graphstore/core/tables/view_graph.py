@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from graphstore.core.index.foundations import Resting, within_reach
 from graphstore.core.index.index import Index
 from graphstore.core.index.occurrences import Happened, Raw, tombstone
-from graphstore.core.index.shaken import NO, NOT_KEPT
+from graphstore.core.index.shaky_spans import NO, NOT_KEPT
 from graphstore.core.journal.line import dumps
 from graphstore.core.tables.arrow_tables import (
     NodeTables,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphstore.core.index.saved import (
+from graphstore.core.index.saved_parts import (
     Coded,
     Groups,
     Ids,

@@ -11,7 +11,7 @@ import pytest
 import graphstore
 from graphstore import GraphStore
 from graphstore.core.index.foundations import Resting
-from graphstore.core.index.shaken import NO, YES, look
+from graphstore.core.index.shaky_spans import NO, YES, look
 from graphstore.errors import GraphStoreError
 from tests.conftest import Clock
 
@@ -130,8 +130,8 @@ def compared(store: GraphStore, chance: random.Random) -> Counter[str]:
 def test_what_is_kept_is_what_the_judge_says(
     seed: int, hub: int, enough: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("graphstore.core.index.shaken.HUB", hub)
-    monkeypatch.setattr("graphstore.core.index.shaken.ENOUGH", enough)
+    monkeypatch.setattr("graphstore.core.index.shaky_spans.HUB", hub)
+    monkeypatch.setattr("graphstore.core.index.shaky_spans.ENOUGH", enough)
     clock, found = Clock("2026-02-01"), Counter[str]()
     chance = random.Random(seed)
     with graphstore.open(":memory:", clock=clock) as store:

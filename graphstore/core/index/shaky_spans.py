@@ -274,7 +274,7 @@ class Shaken:
                 since = max(since, self._link_changed(link))
         for link, base, counts in index.grounds(ent):
             since = max(since, self._link_changed(link))
-            if (base in index.tainted or base in index.fell) and not self._replaces(ent, base):
+            if (base in index.tainted or base in index.fell) and not index.replaces(ent, base, index.last_tx):
                 rows = index.rows_of_link[link]
                 found += [(base, row, counts) for row in rows if index.k_end[row] >= OPEN]
         return found, since
@@ -287,17 +287,6 @@ class Shaken:
             return end if end < OPEN else index.k_tx[rows[0]]
         ends = (index.k_end[row] for row in rows)
         return max((*(index.k_tx[row] for row in rows), *(end for end in ends if end < OPEN)), default=0)
-
-    def _replaces(self, ent: int, other: int) -> bool:
-        """Whether a thing supersedes or corrects another, as is believed now."""
-        index = self._index
-        if other not in index.successors and other not in index.corrected:
-            return False
-        return any(
-            index.l_src[link] == ent and index.believed_link(link, index.last_tx)
-            for side in (index.successors, index.corrected)
-            for link in side.get(other, ())
-        )
 
     def _spans(self, ent: int, grounds: list[Ground], since: Instant, fresh: dict[int, Spans]) -> Spans:
         """The spans of a thing from what it rests on; what is on the way here itself leaves all open."""
