@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABCMeta
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import cache
-from types import new_class
 from typing import Any, Literal, NewType, NoReturn, TypeVar
 
 from pydantic import BaseModel, ConfigDict, field_serializer
@@ -79,7 +79,8 @@ def _unmade(cls: type[Value]) -> Any:
 
     ways = {"__getattribute__": completed, "__copy__": copied, "__deepcopy__": copied_deep}
     named = {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__}
-    return new_class(cls.__name__, (cls,), exec_body=lambda space: space.update(named | ways))
+    # Everything pydantic keeps of a class is inherited. To make it again takes long, and a Ctrl-C in it becomes a SchemaError.
+    return ABCMeta.__new__(type(cls), cls.__name__, (cls,), named | ways)
 
 
 class Shown(Painted, Value):

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import copy
 import pickle
+import sys
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 import pytest
 
 from graphstore import GraphStore
 from graphstore.errors import ConflictError
+from graphstore.values import models
 from graphstore.values.models import Link, Node, Recorded, Value
 from tests.support.steps import steps
 
@@ -41,6 +44,25 @@ def test_an_answer_says_what_was_so_when_its_verb_was_done(store: GraphStore) ->
     assert isinstance(recorded, Recorded) and [each.target for each in recorded.event.links or ()] == ["two"]
     assert isinstance(seen, Link) and seen.reason == "seen"
     assert isinstance(amended, Node) and amended.content == {"n": 3, "m": 4}
+
+
+def test_a_control_c_at_any_call_of_the_first_block_is_a_control_c(store: GraphStore) -> None:
+    """The class of what nobody looked at is made in the block: an interrupt there must not become an error of pydantic."""
+    models._unmade.cache_clear()
+    passed = []
+
+    def building(frame: FrameType, event: str, argument: object) -> None:
+        if event == "call" and "pydantic" in frame.f_code.co_filename:
+            passed.append(frame.f_code.co_name)
+
+    sys.setprofile(building)
+    try:
+        with store.transaction():
+            answer = store.add_node("fact", {"n": 1}, id="one")
+    finally:
+        sys.setprofile(None)
+    assert "complete_model_class" not in passed
+    assert isinstance(answer, Node) and answer == store.node("one")
 
 
 def test_an_answer_outlives_a_block_that_fails(store: GraphStore) -> None:
