@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from heapq import nsmallest
 from typing import NamedTuple
 
-from graphstore.sessions.segments.words import STOP_WORDS
+from graphstore.sessions.segments.lexicon import STOP_WORDS
 from graphstore.values.models import Json
 from graphstore.values.period import Instant
 from graphstore.values.sameness import tokens

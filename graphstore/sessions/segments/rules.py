@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from graphstore.sessions.segments import words as known
+from graphstore.sessions.segments import lexicon as known
 from graphstore.sessions.segments.nodes import UNPRICED
 from graphstore.sessions.transcripts.steps import (
     Answered,
