@@ -24,6 +24,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from graphstore.core.index.libraries import DRIVERS, HEARS_SIGNALS_EVERY
 from graphstore.core.tables.guard import (
     LIMITS,
     Limits,
@@ -36,7 +37,6 @@ from graphstore.core.tables.guard import (
     split,
     widened,
 )
-from graphstore.core.tables.libraries import DRIVERS, HEARS_SIGNALS_EVERY
 from graphstore.core.tables.result import (
     Entity,
     Reader,

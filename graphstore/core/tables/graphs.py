@@ -13,9 +13,9 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from graphstore.core.index import libraries
 from graphstore.core.index.index import Index
 from graphstore.core.journal.journal import Journal
-from graphstore.core.tables import libraries
 from graphstore.errors import EngineError, GraphStoreError
 from graphstore.values.period import OPEN, Instant
 from graphstore.values.vocabulary import Vocabulary
@@ -80,7 +80,7 @@ class Graphs:
     @property
     def projection(self) -> Projection:
         """The tables of the whole history."""
-        libraries.load(self.driver)
+        libraries.load("numpy", "pyarrow.compute", self.driver)
         from graphstore.core.tables.projection import Projection
 
         if self._projection is None:
@@ -235,7 +235,7 @@ class Graphs:
 
     def view(self, core: Any, valid: Instant, tx: Instant) -> ViewGraph:
         """The graph at (valid, tx) in the memory of this process. Kept for every coordinate at which nothing differs from this one."""
-        libraries.load(self.driver)
+        libraries.load("numpy", "pyarrow.compute", self.driver)
         kept = self._kept(valid, tx)
         return kept[0] if kept else self._build(core, valid, tx, None)
 

@@ -1,4 +1,4 @@
-"""What the engine loads is loaded whole, however early Ctrl-C comes; and nothing is loaded that nobody asked for."""
+"""Compiled code is loaded whole, however early Ctrl-C comes; and nothing is loaded that nobody asked for."""
 
 from __future__ import annotations
 
@@ -46,6 +46,27 @@ def test_a_first_query_that_is_stopped_while_libraries_load_can_be_asked_again(t
     )  # fmt: skip
 
     assert ("stopped\n[{'nodes': 1}]\n", "") == (done.stdout, done.stderr)
+
+
+LEFT = """
+import _imp, sys
+import graphstore
+
+with graphstore.open(sys.argv[1], read_only=True) as store:
+    _imp.acquire_lock()  # what a Ctrl-C on that step of an import leaves
+    print(store.as_of().query("MATCH (n:Node) RETURN count(n) AS nodes").rows())
+"""
+
+
+def test_a_lock_of_imports_that_ctrl_c_left_is_given_back(tmp_path: Path) -> None:
+    with graphstore.open(tmp_path / "team.gs") as store:
+        store.add_node("fact", {"says": "so"})
+
+    done = subprocess.run(
+        [sys.executable, "-c", LEFT, str(tmp_path / "team.gs")], capture_output=True, text=True, timeout=60
+    )
+
+    assert ("[{'nodes': 1}]\n", "") == (done.stdout, done.stderr)
 
 
 ASKED = """
