@@ -32,6 +32,10 @@ def _text(asked: Asked, found: Any) -> str:
     return str(found)
 
 
+def _one_a_line(asked: Asked, found: Any) -> str:
+    return "\n".join(found)
+
+
 def _or(nothing: str) -> Callable[[Asked, Any], object]:
     """A list, or what is printed where it is empty."""
     return lambda asked, found: found or nothing
@@ -483,6 +487,12 @@ def _trust(asked: Asked) -> Any:
     return asked.store.trust
 
 
+def _languages(asked: Asked) -> Any:
+    if wanted := asked.take("names"):
+        asked.store.set_languages(wanted)
+    return asked.store.languages
+
+
 def _import(asked: Asked) -> Any:
     source = asked.values.get("path") or asked.values.get("source") or asked.values.get("folder")
     with common.progress_bar(f"importing {source}") as progress:
@@ -676,6 +686,8 @@ _LISTED = (
         "forget_none": Word("Keep everything for ever.", type="bool")}, writes=bool),
     Command("trust", FILES, "How far each class of sources is trusted: shown, or set.", "trust", _trust, _or("every source is trusted alike."),
         places="ranks", words={"ranks": Word("Rank these source classes anew.", "CLASS=RANK...", type="many")}, writes=bool),
+    Command("languages", FILES, "The languages texts are searched in: shown, or set.", "languages", _languages, _one_a_line, places="names", words={
+        "names": Word("Search in these, as Snowball names them.", "LANGUAGE...", type="many")}, writes=bool),
     Command("import git", FILES, "A repository's history: files, versions, commits.", "imports.import_git", _import, _text, without="ref", creates=True, words={
         "path": Word("The repository.", "PATH")}),
     Command("import jsonl", FILES, "Records, one JSON object a line.", "imports.import_jsonl", _import, _text, creates=True, places="path", words=_MAPPED),

@@ -28,6 +28,7 @@ SIGNATURES: dict[str, tuple[str, str, str]] = {
     "imports.import_git": ("write", "store", "path!:path ref=HEAD"),
     "imports.import_jsonl": ("write", "store", "path!:path mapping!:path"),
     "inspect": ("read", "view", "id!"),
+    "languages": ("read", "store", ""),
     "lifecycle.run": ("write", "store", "now:time"),
     "link": ("write", "store", "source! kind! target! reason strength:int confidence=explicit created_by=user valid_from:time valid_to:time metadata:json id"),
     "link_history": ("read", "view", "source! kind! target!"),

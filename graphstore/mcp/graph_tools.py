@@ -56,9 +56,11 @@ from graphstore.topics import topics
 from graphstore.values import content_diff as differences
 from graphstore.values.models import Event, Node, Version, words
 from graphstore.values.period import moment
+from graphstore.values.text import line
 
 _CELL = 2_000  # characters of a text in a row
 _SAMPLE = 50
+_ABOUT = 200
 Since = Annotated[str | None, Field(description="A window such as 1h, 7d, 2w back from `valid`, a date or an instant.")]  # fmt: skip
 
 
@@ -310,7 +312,7 @@ def _topic(view: View, about: str) -> tuple[str, list[Entry]]:
     if topic.found_by is None:
         raise NotFoundError(f"no node, event or topic {about!r}. {_instead(view, about) or topic}")
     by_words = topic.found_by not in ("key", "tag")
-    return f"statements about {about}" if by_words else f"topic {about}", [
+    return f"statements about {line(about, _ABOUT)}" if by_words else f"topic {about}", [
         Entry(
             at=each.valid_from,
             what="version",

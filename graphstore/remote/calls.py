@@ -82,11 +82,11 @@ _READS = frozenset({
     "causes", "effects", "walk", "path", "paths", "shaky", "contradictions", "contradiction", "whole_id", "query", "to_arrow", "to_networkx", "at", "vocabulary",
 })  # fmt: skip
 _WHOLE_READS = frozenset({
-    "query_tables", "snapshots", "changes", "stats", "verify", "branches", "on", "as_of", "knowledge_at", "retention", "trust", "info", "refresh",
+    "query_tables", "snapshots", "changes", "stats", "verify", "branches", "on", "as_of", "knowledge_at", "retention", "trust", "languages", "info", "refresh",
 })  # fmt: skip
 _WRITES = frozenset({
     "add_node", "revise", "amend", "supersede", "end", "retract", "fold", "confirm", "undo", "link", "unlink", "resolve", "define_kind", "define_point", "promote_kind", "record_event",
-    "bulk_load", "evict", "evict_old", "erase", "set_trust", "set_retention", "sweep", "snapshot", "touch", "flush_accesses", "rebuild", "branch", "merge", "pull",
+    "bulk_load", "evict", "evict_old", "erase", "set_trust", "set_languages", "set_retention", "sweep", "snapshot", "touch", "flush_accesses", "rebuild", "branch", "merge", "pull",
     "delete_branch",
 })  # fmt: skip
 
@@ -346,6 +346,10 @@ def _trust(store: Any) -> dict[str, int]:
     return store.trust  # type: ignore[no-any-return]
 
 
+def _languages(store: Any) -> tuple[str, ...]:
+    return store.languages  # type: ignore[no-any-return]
+
+
 def _info(branch: Any) -> BranchInfo:
     return branch.info  # type: ignore[no-any-return]
 
@@ -368,6 +372,7 @@ _OF_STORE: dict[str, Callable[..., Any]] = {
     "on": _with_words_of(_on, GraphStore.on),
     "retention": _with_words_of(_retention, GraphStore.retention),
     "trust": _with_words_of(_trust, GraphStore.trust),
+    "languages": _with_words_of(_languages, GraphStore.languages),
     "info": _with_words_of(_info, Branch.info),
 }
 

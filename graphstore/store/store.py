@@ -21,7 +21,9 @@ from graphstore.core.journal.line import FORGETTING
 from graphstore.core.read import view_diff
 from graphstore.core.read.sight import Core, Sight
 from graphstore.core.read.view import Reader, View
+from graphstore.core.search.search import LANGUAGES as SPOKEN
 from graphstore.core.search.search import Search
+from graphstore.core.search.words import ENGLISH, LANGUAGES, Analyzer
 from graphstore.core.tables.graphs import Graphs
 from graphstore.core.write import describing, retention, verbs
 from graphstore.core.write.act import Act, new_id
@@ -576,6 +578,23 @@ class Store(WholeStore):
     def trust(self) -> dict[str, int]:
         """The ranks of source classes."""
         return dict(self._core.setting(TRUST) or {})
+
+    def set_languages(self, languages: Iterable[str]) -> None:
+        """The languages texts are searched in, as Snowball names them: `["english", "german"]`. Kept in the store; the words of all texts are read anew.
+
+        Raises InvalidError for a language there is no stemmer for, and for none at all.
+        """
+        wanted = [text_of("language", each) for each in inputs.ids("languages", languages)]
+        if not wanted:
+            raise InvalidError(f"no language is named. Give some of {', '.join(LANGUAGES)}.")
+        Analyzer(tuple(wanted))  # refuses what it does not know
+        if wanted != list(self.languages):
+            self._keep("set_languages", SPOKEN, wanted)
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The languages texts are searched in."""
+        return tuple(self._core.setting(SPOKEN) or ENGLISH)
 
     def sweep(
         self,

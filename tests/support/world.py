@@ -53,6 +53,7 @@ QUESTIONS: list[tuple[str, dict[str, Any]]] = [
     ("as_of", {"snapshot": "release"}),
     ("retention", {}),
     ("trust", {}),
+    ("languages", {}),
     ("refresh", {}),
     ("compare", {"other": "plan"}),
     ("to_networkx", {}),

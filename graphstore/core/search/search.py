@@ -23,12 +23,15 @@ from graphstore.core.index.columns import Mark
 from graphstore.core.index.gc_pause import no_collecting
 from graphstore.core.index.index import Index
 from graphstore.core.search.source import At, Source
+from graphstore.core.search.words import ENGLISH, Analyzer, Question, Term
+from graphstore.values.layers import CHUNK
 from graphstore.values.models import Json
 from graphstore.values.period import OPEN, Instant
-from graphstore.values.text import text_of_body
 
-K1, B = 1.2, 0.75
+K1, B = 0.9, 0.4
 """BM25: the saturation of repeated words, and the normalization by length."""
+LANGUAGES = "languages"
+"""The setting: the languages whose words are stemmed."""
 REMEMBERED = 4
 """The number of coordinates whose standing things are cached."""
 _BATCH = 4_096
@@ -49,16 +52,17 @@ def words(text: str) -> list[str]:
     return _WORD.findall(text.casefold())
 
 
-def words_of_node(body: Json, kind: str, key: str | None) -> list[str]:
-    """The words of a version of a node: of its text (given, or its content's statement), the texts and numbers in its content, its tags, its kind and key."""
-    parts = [kind, key or "", text_of_body(body) or "", *body.get("tags", ())]
-    parts += _leaves(body.get("content", {}))
-    return words("\n".join(parts))
+def text_of_node(body: Json, kind: str, key: str | None) -> str:
+    """What a version of a node says: its key, its text where that was given, the texts and numbers in its content, its tags. Whose a chunk is, is not what it says."""
+    content = body.get("content", {})
+    if kind == CHUNK:
+        content = {name: value for name, value in content.items() if name not in ("user", "thread")}
+    return "\n".join((key or "", body.get("text") or "", *body.get("tags", ()), *_leaves(content)))
 
 
-def words_of_event(body: Json, type: str) -> list[str]:
-    """The words of an event: of its description, source and type."""
-    return words("\n".join((type, body.get("description") or "", body.get("source") or "")))
+def text_of_event(body: Json) -> str:
+    """What an event says: its description, and its source."""
+    return "\n".join((body.get("description") or "", body.get("source") or ""))
 
 
 def _leaves(content: Json) -> Iterator[str]:
@@ -79,10 +83,13 @@ Weigh = Callable[[int], float]
 
 
 class Found(NamedTuple):
-    """The result of a search: entities with their scores, best first, and the words found nowhere."""
+    """The result of a search: entities with their scores, best first, the words found nowhere, the question as it was read, and which entities say
+    its phrases and none of the words it excludes (None: all)."""
 
     matches: list[tuple[int, float]]
     unknown: list[str]
+    question: Question
+    admits: Callable[[int], bool] | None
 
 
 class Search:
@@ -90,6 +97,7 @@ class Search:
 
     def __init__(self) -> None:
         self._index: Index | None = None
+        self.analyzer = Analyzer()
         self._begin()
 
     def _begin(self) -> None:
@@ -114,16 +122,20 @@ class Search:
         standing = self.standing(sight)
         layers, lengths = [self._word_index], self._word_index.lengths
         if standing.pending:
-            layers.append(_words_of(core, range(len(lengths), len(index.v_ent))))
+            layers.append(self._words_of(core, range(len(lengths), len(index.v_ent))))
             lengths = lengths + layers[1].lengths
-        terms, unknown = _candidates(words(text), standing, layers)
+        question = self.analyzer.ask(text)
+        terms, unknown = _candidates(question.terms, standing, layers)
         slope = K1 * B / (standing.mean(lengths) or 1)
-        fits = _fitting(index, kinds, seen)
+        versions = self._admitted(core, question, layers)
+        fits = _fitting(index, kinds, seen, versions)
+        version_of = standing.version_of
+        admits = None if versions is None else lambda ent: versions(version_of.get(ent, -1))
         if weigh is None:
             scores = _scores(terms, standing.alive, slope, lengths, most, fits)
-            return Found(_best(scores, index, most), unknown)
+            return Found(_best(scores, index, most), unknown, question, admits)
         scores = _scores(terms, standing.alive, slope, lengths, len(index.v_ent) + 1, fits)
-        return Found(_best_weighed(scores, index, most, weigh), unknown)
+        return Found(_best_weighed(scores, index, most, weigh), unknown, question, admits)
 
     def find_known(
         self, sight: At, text: str, kinds: frozenset[str] = frozenset()
@@ -142,10 +154,12 @@ class Search:
         known.grow(len(index.v_ent))
         for ver in known.version_of:
             known.alive[ver] = 1
-        terms, _ = _candidates(words(text), known, [self._word_index])
+        question, layers = self.analyzer.ask(text), [self._word_index]
+        terms, _ = _candidates(question.terms, known, layers)
         lengths = self._word_index.lengths
         slope = K1 * B / (known.mean(lengths) or 1)
-        scores = _scores(terms, known.alive, slope, lengths, len(lengths) + 1, _fitting(index, kinds, None))
+        fits = _fitting(index, kinds, None, self._admitted(sight.core, question, layers))
+        scores = _scores(terms, known.alive, slope, lengths, len(lengths) + 1, fits)
         return sorted(
             scores.items(), key=lambda match: (-match[1], index.names[index.v_ent[match[0]]], -match[0])
         )
@@ -185,14 +199,17 @@ class Search:
     def _follow(self, core: Source) -> None:
         """Index what was committed since, and drop what was forgotten."""
         index = core.index
-        if self._index is not index:
+        languages = tuple(index.setting(LANGUAGES) or ENGLISH)
+        if self._index is not index or languages != self.analyzer.languages:
             self._begin()
             self._index = index
+            if languages != self.analyzer.languages:
+                self.analyzer = Analyzer(languages)
         self.drop(index)
         done, goal = len(self._word_index.lengths), index.mark().versions
         if done < goal:
             try:
-                self._word_index.extend(_words_of(core, range(done, goal)))
+                self._word_index.extend(self._words_of(core, range(done, goal)))
             except BaseException:
                 self._index = None  # interrupted between two words: begin again
                 raise
@@ -207,6 +224,59 @@ class Search:
             self._word_index.drop({ver for ent in gone - self._dropped for ver in index.versions_of[ent]})
             self._dropped = gone
             self._remembered.clear()
+
+    def _words_of(self, core: Source, versions: range) -> _WordIndex:
+        found, terms = _WordIndex(versions.start), self.analyzer.terms
+        with no_collecting():
+            for lo in range(versions.start, versions.stop, _BATCH):
+                for text in _texts(core, range(lo, min(lo + _BATCH, versions.stop))):
+                    found.add(terms(text))
+        return found
+
+    def _admitted(
+        self, core: Source, question: Question, layers: list[_WordIndex]
+    ) -> Callable[[int], bool] | None:
+        """Which versions say the phrases of a question and none of the words it excludes; None: all."""
+        if not question.phrases and not question.without:
+            return None
+        barred = {
+            ver
+            for term in question.without
+            for posting in _postings(term, layers)
+            for ver in posting.versions
+        }
+        kept: dict[int, bool] = {}
+
+        def admitted(ver: int) -> bool:
+            if ver < 0 or ver in barred:
+                return False
+            if question.phrases and ver not in kept:
+                said = words(next(_texts(core, range(ver, ver + 1))))
+                kept[ver] = all(_holds(said, words(phrase)) for phrase in question.phrases)
+            return not question.phrases or kept[ver]
+
+        return admitted
+
+
+def _holds(said: list[str], phrase: list[str]) -> bool:
+    """Whether these words stand one after another in a text."""
+    many = len(phrase)
+    return any(said[at : at + many] == phrase for at in range(len(said) - many + 1))
+
+
+def _texts(core: Source, versions: range) -> Iterator[str]:
+    """What each of these versions says; of what was forgotten nothing."""
+    index = core.index
+    v_ent, v_pos, v_len = index.v_ent, index.v_pos, index.v_len
+    raw = [bytes(core.raw(v_pos[ver], v_len[ver])) if v_len[ver] else b"{}" for ver in versions]
+    for ver, body in zip(versions, orjson.loads(b"[%b]" % b",".join(raw)), strict=True):
+        ent = v_ent[ver]
+        if ent in index.gone:
+            yield ""
+        elif index.is_event[ent]:
+            yield text_of_event(body)
+        else:
+            yield text_of_node(body, index.kind[ent], index.key[ent])
 
 
 class _Posting(NamedTuple):
@@ -265,24 +335,6 @@ class _WordIndex:
         for ver in versions:
             if ver < len(self.lengths):
                 self.lengths[ver] = 0
-
-
-def _words_of(core: Source, versions: range) -> _WordIndex:
-    index, found = core.index, _WordIndex(versions.start)
-    v_ent, v_pos, v_len = index.v_ent, index.v_pos, index.v_len
-    with no_collecting():
-        for lo in range(versions.start, versions.stop, _BATCH):
-            batch = range(lo, min(lo + _BATCH, versions.stop))
-            raw = [bytes(core.raw(v_pos[ver], v_len[ver])) if v_len[ver] else b"{}" for ver in batch]
-            for ver, body in zip(batch, orjson.loads(b"[%b]" % b",".join(raw)), strict=True):
-                ent = v_ent[ver]
-                if ent in index.gone:
-                    found.add([])
-                elif index.is_event[ent]:
-                    found.add(words_of_event(body, index.kind[ent]))
-                else:
-                    found.add(words_of_node(body, index.kind[ent], index.key[ent]))
-    return found
 
 
 class Held(NamedTuple):
@@ -411,15 +463,21 @@ class Standing:
 
 
 def _fitting(
-    index: Index, kinds: frozenset[str], seen: Callable[[int], bool] | None
+    index: Index,
+    kinds: frozenset[str],
+    seen: Callable[[int], bool] | None,
+    admitted: Callable[[int], bool] | None,
 ) -> Callable[[int], bool] | None:
     """Which versions may be found; None: all."""
     v_ent, kind = index.v_ent, index.kind
-    if seen is None:
-        return (lambda ver: kind[v_ent[ver]] in kinds) if kinds else None
-    if not kinds:
-        return lambda ver: seen(v_ent[ver])
-    return lambda ver: kind[v_ent[ver]] in kinds and seen(v_ent[ver])
+    asked = [
+        *([lambda ver: kind[v_ent[ver]] in kinds] if kinds else []),
+        *([lambda ver: seen(v_ent[ver])] if seen is not None else []),
+        *([admitted] if admitted is not None else []),
+    ]
+    if len(asked) < 2:
+        return asked[0] if asked else None
+    return lambda ver: all(fits(ver) for fits in asked)
 
 
 class _Word(NamedTuple):
@@ -444,20 +502,44 @@ class _Word(NamedTuple):
 
 
 def _candidates(
-    terms: list[str], standing: Standing, layers: list[_WordIndex]
+    terms: Iterable[Term], standing: Standing, layers: list[_WordIndex]
 ) -> tuple[list[_Word], list[str]]:
     """The words that something standing contains, the highest weight first, and the words found nowhere."""
     count, alive = len(standing.version_of), standing.alive.__getitem__
     found, unknown = [], []
-    for word in dict.fromkeys(terms):
-        postings = [layer.by[word] for layer in layers if word in layer.by]
+    for term in terms:
+        postings = _postings(term, layers)
         many = sum(sum(map(alive, posting.versions)) for posting in postings)
         if many:
-            found.append(_Word(log(1 + (count - many + 0.5) / (many + 0.5)) * (K1 + 1), postings))
-        else:
-            unknown.append(word)
+            weight = term.weight * log(1 + (count - many + 0.5) / (many + 0.5)) * (K1 + 1)
+            found.append(_Word(weight, postings))
+        elif term.weight >= 1:
+            unknown.append(term.word)
     found.sort(key=lambda word: -word.weight)
     return found, unknown
+
+
+def _postings(term: Term, layers: list[_WordIndex]) -> list[_Posting]:
+    """Where a term of a question is: in any of its forms, and where it may be a beginning and is nowhere whole, in what begins so."""
+    forms: Iterable[str] = term.forms
+    if term.prefix and not any(form in layer.by for form in forms for layer in layers):
+        begun = term.forms
+        forms = dict.fromkeys(word for layer in layers for word in layer.by if word.startswith(begun))
+    found = []
+    for layer in layers:
+        postings = [layer.by[form] for form in forms if form in layer.by]
+        found += postings if len(postings) < 2 else [_together(postings)]
+    return found
+
+
+def _together(postings: list[_Posting]) -> _Posting:
+    """The postings of several forms of one word: each version once, with the form it says most often."""
+    most: dict[int, int] = {}
+    for versions, times in postings:
+        for ver, often in zip(versions, times, strict=True):
+            most[ver] = max(often, most.get(ver, 0))
+    order = sorted(most)
+    return _Posting(array("I", order), array("I", map(most.__getitem__, order)))
 
 
 def _scores(

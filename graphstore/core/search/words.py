@@ -192,7 +192,8 @@ class Analyzer:
             yield Term(token, (whole,), prefix=len(whole) > 2)
             if parts:
                 for piece in _parts(token):
-                    yield Term(piece, self._stems(piece), PART)
+                    if len(piece) > 2 or not piece.isdecimal():  # what says one digit says nothing of it
+                        yield Term(piece, self._stems(piece), PART)
         elif token.isdecimal() or "," in token:
             yield Term(token, (fold(token).replace(",", ""),))
         elif _is_paired(token):
