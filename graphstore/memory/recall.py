@@ -11,6 +11,7 @@ from heapq import nsmallest
 from math import inf, sqrt
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
+from graphstore.core.read import ranking
 from graphstore.core.read.nearby import Near
 from graphstore.core.read.sight import Sight
 from graphstore.core.read.view import Reader
@@ -123,42 +124,33 @@ def recall(
 
     The `k` best matches of the text are the seeds. From each, links that hold there are followed up to `hops` times, the `fan_out` strongest of a
     thing, of kinds that are walked unless `along` names others; each hop weighs `hop_weight` / √(1 + links of the thing reached), and a thing is activated by
-    the sum over all paths of the seed's share of the best score times the weights. The two rankings are fused by reciprocal rank, constant `rrf`.
-    `kinds`: only hits of these node kinds or event types; the way to them may lead through others. With `decay` the scores of all rankings are
+    the sum over all paths of the seed's share of the best score times the weights. A thing is worth the sum of its shares of the best by words (1), by meaning
+    (0.3) and by links (0.35), and what it gains where the turn of a conversation before or after it matches, where the text names who said it, when it was
+    (`in March`, `last week`), or its id or key. `rrf` is taken and not used. `kinds`: only hits of these node kinds or event types; the way to them may lead
+    through others. What rooms keep twice (batches of messages, segments, summaries) is a hit only when its kind is named. With `decay` the scores of all rankings are
     multiplied by what each thing weighs at the coordinate, before they are ranked. `lens`: what is seen at all, and a third ranking; what is near in
     meaning is a seed too, its share the better of the two. The hits count as looked up. Raises InvalidError for a number out of range.
     """
     _refuse_bad(text, k, hops, fan_out, hop_weight, rrf, direction, decay)
     wanted = frozenset(ids("kinds", kinds))
     with view.reading() as sight:
-        kind = sight.kind
         weigh = None if decay is None else Weights(sight, decay).of
         seen = lens.seen(sight) if lens else None
-        found = sight.found(text, k, weigh=weigh, seen=seen)
+        pool = max(k, ranking.POOL)
+        found = sight.found(text, pool, weigh=weigh, seen=seen)
         meant = _meant(sight, lens, k, weigh)
         followed = frozenset.union(*view.vocabulary.named(along)) or None
         near = Near(sight, followed, direction, fan_out, seen)
-        seeds = _seeds(found, meant)
+        seeds = _seeds(found, meant, k)
         reached = spread(seeds, near.strongest, near.degree, hops=hops, hop_weight=hop_weight)
         if weigh is not None:
             reached = {
                 ent: each._replace(activation=each.activation * weigh(ent)) for ent, each in reached.items()
             }
-        if wanted:
-            if any(kind(ent) not in wanted for ent, _ in found.matches):
-                found = sight.found(text, k, wanted, weigh, seen)
-            meant = {ent: score for ent, score in meant.items() if kind(ent) in wanted}
-            reached = {ent: each for ent, each in reached.items() if kind(ent) in wanted}
-        scores = dict(found.matches)
-        by_links = sorted(reached, key=lambda ent: (-reached[ent].activation, sight.id(ent)))
-        ranks = _Ranks(_ranks_of(scores), _ranks_of(by_links), _ranks_of(meant))
-        fused = fuse([list(scores), by_links, list(meant)], rrf)
-        order = sorted(fused, key=lambda ent: (-fused[ent], ranks.text.get(ent, inf), sight.id(ent)))
-        weights = {ent: 1.0 if weigh is None else weigh(ent) for ent in order[:k]}
-        hits = tuple(
-            _hit(sight, ent, fused[ent], scores, meant, reached.get(ent), ranks, weight)
-            for ent, weight in weights.items()
-        )
+        found, fits = _fitting(sight, text, pool, found, wanted, weigh, seen)
+        order = _ordered(sight, found, meant, reached, fits)
+        weights = {ent: 1.0 if weigh is None else weigh(ent) for ent in order.best[:k]}
+        hits = tuple(_hit(sight, ent, order, weight) for ent, weight in weights.items())
         sight.looked_up(weights)
     return Recalled(text=text, hits=hits, note=_note(text, found, lens))
 
@@ -205,11 +197,11 @@ def _mention(sight: Sight, ent: int, number: int, score: float, rank: int) -> Hi
     )
 
 
-def _seeds(found: Found, meant: Mapping[int, float]) -> dict[int, float]:
-    """What paths start from: what the text and the meaning found, each with the better of its two shares."""
+def _seeds(found: Found, meant: Mapping[int, float], k: int) -> dict[int, float]:
+    """What paths start from: the `k` best of what the text and the meaning found, each with the better of its two shares."""
     best = (found.matches[0][1] if found.matches else 0.0) or 1.0
-    seeds = {ent: score / best for ent, score in found.matches}
-    for ent, score in _shares(meant).items():
+    seeds = {ent: score / best for ent, score in found.matches[:k]}
+    for ent, score in ranking.shares(meant).items():
         seeds[ent] = max(score, seeds.get(ent, 0.0))
     return seeds
 
@@ -261,39 +253,87 @@ class _Ranks(NamedTuple):
     vector: dict[int, int]
 
 
-def _shares(scores: Mapping[T, float]) -> dict[T, float]:
-    """Each score as a share of the best; what is not above 0 has none."""
-    best = max(scores.values(), default=0.0)
-    return {thing: score / best for thing, score in scores.items() if score > 0}
-
-
 def _ranks_of(ranking: Iterable[T]) -> dict[T, int]:
     """The place of each thing in a ranking, from 1."""
     return {thing: rank for rank, thing in enumerate(ranking, 1)}
 
 
-def _hit(
+def _fitting(
     sight: Sight,
-    ent: int,
-    score: float,
-    scores: Mapping[int, float],
+    text: str,
+    pool: int,
+    found: Found,
+    wanted: frozenset[str],
+    weigh: Callable[[int], float] | None,
+    seen: Callable[[int], bool] | None,
+) -> tuple[Found, Callable[[int], bool]]:
+    """What is found of the kinds that are wanted, saying what the text asks to be said, and which entities may be hits."""
+    kind = sight.kind
+    wanted |= {value for field, value in found.question.fields if field in ("kind", "type")}
+
+    def fits(ent: int) -> bool:
+        of_kind = kind(ent) in wanted if wanted else kind(ent) not in ranking.BOOKKEEPING
+        return of_kind and (seen is None or seen(ent)) and (found.admits is None or found.admits(ent))
+
+    if all(fits(ent) for ent, _ in found.matches):
+        return found, fits
+    return sight.found(text, pool, weigh=weigh, seen=fits), fits
+
+
+class _Order(NamedTuple):
+    """All that was found, best first, and what each is worth by what."""
+
+    best: list[int]
+    worth: dict[int, float]
+    text: dict[int, float]
+    meaning: Mapping[int, float]
+    ways: Mapping[int, Reached[int, int]]
+    beside: dict[int, int]
+    ranks: _Ranks
+
+
+def _ordered(
+    sight: Sight,
+    found: Found,
     meant: Mapping[int, float],
-    way: Reached[int, int] | None,
-    ranks: _Ranks,
-    weight: float,
-) -> Hit:
-    led = None if ent in scores or ent in meant else way
+    reached: Mapping[int, Reached[int, int]],
+    fits: Callable[[int], bool],
+) -> _Order:
+    """What was found, by what it is worth: the sum of its shares and gains."""
+    text = dict(found.matches)
+    meaning = {ent: score for ent, score in meant.items() if fits(ent)}
+    ways = {ent: each for ent, each in reached.items() if fits(ent)}
+    by_links = sorted(ways, key=lambda ent: (-ways[ent].activation, sight.id(ent)))
+    ranks = _Ranks(_ranks_of(text), _ranks_of(by_links), _ranks_of(meaning))
+    by_words = ranking.shares(text)
+    beside = ranking.worth(sight, found, fits)
+    worth = ranking.woven(
+        (
+            (1.0, by_words),
+            (ranking.MEANING, ranking.shares(meaning)),
+            (ranking.LINKS, ranking.shares({ent: each.activation for ent, each in ways.items()})),
+            (1.0, beside.gains),
+        )
+    )
+    best = sorted(worth, key=lambda ent: (-worth[ent], ranks.text.get(ent, inf), sight.id(ent)))
+    return _Order(best, worth, text, meaning, ways, beside.beside, ranks)
+
+
+def _hit(sight: Sight, ent: int, order: _Order, weight: float) -> Hit:
+    way, ranks = order.ways.get(ent), order.ranks
+    led = None if ent in order.text or ent in order.meaning else way
+    seed = led.seed if led else ent if ent in order.text else order.beside.get(ent, ent)
     return Hit.made(
         {
             "node": sight.thing(ent),
-            "score": score,
-            "text_score": scores.get(ent, 0.0),
+            "score": order.worth[ent],
+            "text_score": order.text.get(ent, 0.0),
             "text_rank": ranks.text.get(ent),
             "spread_score": way.activation if way else 0.0,
             "spread_rank": ranks.spread.get(ent),
-            "vector_score": meant.get(ent, 0.0),
+            "vector_score": order.meaning.get(ent, 0.0),
             "vector_rank": ranks.vector.get(ent),
-            "seed": sight.id(led.seed if led else ent),
+            "seed": sight.id(seed),
             "path": tuple(map(sight.link, led.path)) if led else (),
             "weight": weight,
         }
@@ -344,8 +384,8 @@ def spread(
 def fuse(rankings: Sequence[Sequence[T]], rrf: float = 60) -> dict[T, float]:
     """Reciprocal rank fusion: each thing's sum of 1 / (rrf + its rank) over the rankings it is in, the first rank being 1."""
     fused: dict[T, float] = {}
-    for ranking in rankings:
-        for rank, thing in enumerate(ranking, 1):
+    for each in rankings:
+        for rank, thing in enumerate(each, 1):
             fused[thing] = fused.get(thing, 0.0) + 1 / (rrf + rank)
     return fused
 

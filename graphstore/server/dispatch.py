@@ -50,7 +50,16 @@ GROUPED = frozenset(
         "fold",
         "confirm",
     }
-    | {"record_event", "define_kind", "define_point", "promote_kind", "set_trust", "set_languages", "snapshot", "touch"}
+    | {
+        "record_event",
+        "define_kind",
+        "define_point",
+        "promote_kind",
+        "set_trust",
+        "set_languages",
+        "snapshot",
+        "touch",
+    }
 )
 # Answered from the index in microseconds where little is known of the id: another thread would cost more than the answer.
 AT_ONCE = frozenset({"node", "event", "history", "versions", "links_from", "backlinks_to", "supersedes"})

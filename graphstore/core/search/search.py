@@ -83,13 +83,28 @@ Weigh = Callable[[int], float]
 
 
 class Found(NamedTuple):
-    """The result of a search: entities with their scores, best first, the words found nowhere, the question as it was read, and which entities say
-    its phrases and none of the words it excludes (None: all)."""
+    """The result of a search: entities with their scores, best first, the words found nowhere, the question as it was read, what each of its terms
+    weighs here, and which entities say its phrases and none of the words it excludes (None: all)."""
 
     matches: list[tuple[int, float]]
     unknown: list[str]
     question: Question
+    weights: tuple[float, ...]
     admits: Callable[[int], bool] | None
+    standing: Standing
+    postings: list[list[_Posting]]
+
+    def says(self, ent: int) -> tuple[int, ...]:
+        """Which terms of the question, by number, a thing says as it stands here."""
+        ver = self.standing.version_of.get(ent, -1)
+        return tuple(
+            at for at, each in enumerate(self.postings) if any(_has(posting, ver) for posting in each)
+        )
+
+
+def _has(posting: _Posting, ver: int) -> bool:
+    at = bisect_left(posting.versions, ver)
+    return at < len(posting.versions) and posting.versions[at] == ver
 
 
 class Search:
@@ -125,7 +140,10 @@ class Search:
             layers.append(self._words_of(core, range(len(lengths), len(index.v_ent))))
             lengths = lengths + layers[1].lengths
         question = self.analyzer.ask(text)
-        terms, unknown = _candidates(question.terms, standing, layers)
+        postings = [_postings(term, layers) for term in question.terms]
+        terms, unknown = _candidates(question.terms, postings, standing)
+        weights = tuple(word.weight for word in terms)
+        terms = sorted(filter(_is_said, terms), key=lambda word: -word.weight)
         slope = K1 * B / (standing.mean(lengths) or 1)
         versions = self._admitted(core, question, layers)
         fits = _fitting(index, kinds, seen, versions)
@@ -133,9 +151,11 @@ class Search:
         admits = None if versions is None else lambda ent: versions(version_of.get(ent, -1))
         if weigh is None:
             scores = _scores(terms, standing.alive, slope, lengths, most, fits)
-            return Found(_best(scores, index, most), unknown, question, admits)
+            best = _best(scores, index, most)
+            return Found(best, unknown, question, weights, admits, standing, postings)
         scores = _scores(terms, standing.alive, slope, lengths, len(index.v_ent) + 1, fits)
-        return Found(_best_weighed(scores, index, most, weigh), unknown, question, admits)
+        best = _best_weighed(scores, index, most, weigh)
+        return Found(best, unknown, question, weights, admits, standing, postings)
 
     def find_known(
         self, sight: At, text: str, kinds: frozenset[str] = frozenset()
@@ -155,7 +175,8 @@ class Search:
         for ver in known.version_of:
             known.alive[ver] = 1
         question, layers = self.analyzer.ask(text), [self._word_index]
-        terms, _ = _candidates(question.terms, known, layers)
+        terms, _ = _candidates(question.terms, [_postings(term, layers) for term in question.terms], known)
+        terms = sorted(filter(_is_said, terms), key=lambda word: -word.weight)
         lengths = self._word_index.lengths
         slope = K1 * B / (known.mean(lengths) or 1)
         fits = _fitting(index, kinds, None, self._admitted(sight.core, question, layers))
@@ -502,21 +523,22 @@ class _Word(NamedTuple):
 
 
 def _candidates(
-    terms: Iterable[Term], standing: Standing, layers: list[_WordIndex]
+    terms: Iterable[Term], postings: list[list[_Posting]], standing: Standing
 ) -> tuple[list[_Word], list[str]]:
-    """The words that something standing contains, the highest weight first, and the words found nowhere."""
+    """Each term of a question with what it weighs here, and the words found nowhere."""
     count, alive = len(standing.version_of), standing.alive.__getitem__
     found, unknown = [], []
-    for term in terms:
-        postings = _postings(term, layers)
-        many = sum(sum(map(alive, posting.versions)) for posting in postings)
-        if many:
-            weight = term.weight * log(1 + (count - many + 0.5) / (many + 0.5)) * (K1 + 1)
-            found.append(_Word(weight, postings))
-        elif term.weight >= 1:
+    for term, its in zip(terms, postings, strict=True):
+        many = sum(sum(map(alive, posting.versions)) for posting in its)
+        weight = term.weight * log(1 + (count - many + 0.5) / (many + 0.5)) * (K1 + 1)
+        found.append(_Word(weight, its if many else []))
+        if not many and term.weight >= 1:
             unknown.append(term.word)
-    found.sort(key=lambda word: -word.weight)
     return found, unknown
+
+
+def _is_said(word: _Word) -> bool:
+    return bool(word.postings)
 
 
 def _postings(term: Term, layers: list[_WordIndex]) -> list[_Posting]:

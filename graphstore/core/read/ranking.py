@@ -1,0 +1,244 @@
+"""What a thing is worth as an answer: weighted shares of the best by words, by meaning and by links, of what is said beside it, by whom and when.
+
+The constants were chosen on one half of the questions of `benchmarks/retrieval` and are reported on the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+from graphstore.core.read.sight import Sight
+from graphstore.core.search.search import Found
+from graphstore.core.search.words import Question, fold, is_name
+from graphstore.values.keys import slot_name
+from graphstore.values.models import Json
+from graphstore.values.period import OPEN, Instant
+from graphstore.values.said_dates import said_dates
+
+MEANING, LINKS = 0.3, 0.35
+"""What the best by meaning and by links are worth beside the best by words, which is worth 1."""
+BESIDE = (0.8, 0.4)
+"""What a word is worth in the turn next to one, and in the turn after that, beside one that it says itself."""
+SPEAKER, DATED = 0.15, 0.25
+"""What it is worth that a question names who said a thing, or when it was."""
+NAMED = (4.0, 3.0, 2.0)
+"""What it is worth that a question names a thing: by its whole id or key, by their beginning, by what is inside them."""
+POOL = 100
+"""So many matches of the text at least are weighed."""
+BOOKKEEPING = frozenset({"message_batch", "segment", "summary"})
+"""Kinds in which rooms keep again what others say: recalled only when they are named."""
+TURNS = frozenset(
+    {"message", "turn", "utterance", "dialog", "dialogue", "chat", "text", "audio", "image", "system"}
+)
+"""Kinds and types of what is said in a conversation, in lower case."""
+_SPEAKERS = frozenset({"speaker", "sender", "sender_name", "utterance"})
+_ONCE = 0.5  # of what a word weighs, said once in a text of middle length
+_LEAST = 4  # characters of a name that is looked for inside others
+
+
+class Worth(NamedTuple):
+    """What was found beside the rankings: what a thing gains, and where its gain came from if it has no words of its own."""
+
+    gains: dict[int, float]
+    beside: dict[int, int]
+
+
+def shares(scores: Mapping[int, float]) -> dict[int, float]:
+    """Each score as a share of the best; what is not above 0 has none."""
+    best = max(scores.values(), default=0.0)
+    return {thing: score / best for thing, score in scores.items() if score > 0}
+
+
+def woven(rankings: Iterable[tuple[float, Mapping[int, float]]]) -> dict[int, float]:
+    """The sum of each thing's shares, each times what its ranking is worth."""
+    found: dict[int, float] = {}
+    for worth, each in rankings:
+        for thing, share in each.items():
+            found[thing] = found.get(thing, 0.0) + worth * share
+    return found
+
+
+def worth(sight: Sight, found: Found, fits: Callable[[int], bool]) -> Worth:
+    """What things gain that the rankings do not know. `fits`: what may be found at all."""
+    gains: dict[int, float] = {}
+    beside: dict[int, int] = {}
+    matched = dict(found.matches)
+    if matched and BESIDE:
+        _add_beside(_Conversation(sight), found, fits, gains, beside)
+    if SPEAKER:
+        _add_speakers(sight, found, gains)
+    _add_dates(sight, found.question, [*matched, *beside], gains)
+    for ent, gain in _named(sight, found.question).items():
+        if fits(ent):
+            gains[ent] = gains.get(ent, 0.0) + gain
+            beside.setdefault(ent, ent)
+    return Worth(gains, beside)
+
+
+def _add_beside(
+    conversation: _Conversation,
+    found: Found,
+    fits: Callable[[int], bool],
+    gains: dict[int, float],
+    beside: dict[int, int],
+) -> None:
+    """A turn says in part what the turns around it say: each word of the question that it does not say itself counts once, from the nearest."""
+    matched, best = dict(found.matches), found.matches[0][1] or 1.0
+    says = cache(found.says)
+    near = {ent: ent for ent in matched if conversation.is_turn(ent)}
+    for ent in list(near):
+        for distance in range(1, len(BESIDE) + 1):
+            for other in conversation.beside(ent, distance):
+                near.setdefault(other, ent)
+    for ent, of in near.items():
+        own, lent = says(ent), dict[int, float]()
+        for distance, share in enumerate(BESIDE, 1):
+            for other in conversation.beside(ent, distance):
+                for term in says(other):
+                    if term not in own:
+                        lent.setdefault(term, share)
+        gain = sum(found.weights[term] * share for term, share in lent.items()) * _ONCE / best
+        if gain and fits(ent):
+            gains[ent] = gains.get(ent, 0.0) + gain
+            if ent not in matched:
+                beside[ent] = of
+
+
+def _add_dates(sight: Sight, question: Question, ents: Sequence[int], gains: dict[int, float]) -> None:
+    spans = said_dates(question.text, sight.valid)
+    if spans:
+        since = _since(sight)
+        for ent in ents:
+            if any(start <= since(ent) < stop for start, stop in spans):
+                gains[ent] = gains.get(ent, 0.0) + DATED
+
+
+def _since(sight: Sight) -> Callable[[int], Instant]:
+    r_from = sight.index.r_from
+    return lambda ent: r_from[sight.find(ent)]
+
+
+def _add_speakers(sight: Sight, found: Found, gains: dict[int, float]) -> None:
+    """A name in the question that speakers have asks for what they say: a message by one of them gains, and one that only says the name loses what it got for it."""
+    names = {
+        ent: frozenset(fold(f"{body.get('sender') or ''} {body.get('sender_name') or ''}").split())
+        for ent, _ in found.matches
+        if sight.is_event(ent) and (body := sight.body_of(sight.find(ent), holding=b'"sender'))
+    }
+    speakers = frozenset[str]().union(*names.values())
+    asked = {
+        at: name for at, term in enumerate(found.question.terms) if (name := fold(term.word)) in speakers
+    }
+    if not asked:
+        return
+    best = found.matches[0][1] or 1.0
+    for ent, its in names.items():
+        gain = SPEAKER if not its.isdisjoint(asked.values()) else 0.0
+        gain -= sum(found.weights[term] for term in found.says(ent) if term in asked) * _ONCE / best
+        gains[ent] = gains.get(ent, 0.0) + gain
+
+
+def _named(sight: Sight, question: Question) -> dict[int, float]:
+    """The things whose id or key a question names: whole, else by the beginning, else inside."""
+    asked = question.text.strip()
+    names = [*question.names] + ([asked] if asked and asked not in question.names else [])
+    found: dict[int, float] = {}
+    for name in names:
+        if " " in name:
+            continue
+        ents = _whole(sight, name)
+        level = 0
+        if not ents and is_name(name) and len(name) >= _LEAST:
+            ents, level = _partly(sight, fold(name))
+        found.update({ent: NAMED[level] for ent in ents if sight.find(ent) >= 0 and _stands(sight, ent)})
+    return found
+
+
+def _whole(sight: Sight, name: str) -> list[int]:
+    ent = sight.index.ids.get(name, -1)
+    found = [ent] if ent >= 0 and sight.index.born[ent] <= sight.tx else []
+    key = slot_name(name) if any(map(str.isalnum, name)) else ""
+    keyed = sight.core.naming.keyed(sight.core, key) if key else []
+    return found + [each for each in keyed if sight.index.key[each] == key]
+
+
+def _partly(sight: Sight, name: str) -> tuple[list[int], int]:
+    index = sight.index
+    inside = [
+        ent
+        for ent, (id, key) in enumerate(zip(index.names, index.key, strict=True))
+        if name in fold(id) or (key is not None and name in key)
+    ]
+    begun = [
+        ent
+        for ent in inside
+        if fold(index.names[ent]).startswith(name) or (index.key[ent] or "").startswith(name)
+    ]
+    return (begun, 1) if begun else (inside, 2)
+
+
+def _stands(sight: Sight, ent: int) -> bool:
+    return sight.standing(ent) in ("stands", "shaky")
+
+
+class _Conversation:
+    """What is said before and after a turn: in its thread by when it was, elsewhere by when it was recorded."""
+
+    def __init__(self, sight: Sight) -> None:
+        self._sight = sight
+        self._places: dict[Any, dict[int, int]] = {}
+        self._orders: dict[Any, list[int]] = {}
+        self._turns: dict[int, bool] = {}
+
+    def beside(self, ent: int, distance: int) -> list[int]:
+        """The turns so far before and after a turn."""
+        thread = self._body(ent).get("thread") if self._sight.is_event(ent) else None
+        if thread is None:
+            near = [ent - distance, ent + distance]
+            return [
+                each for each in near if 0 <= each < len(self._sight.index.names) and self._alike(ent, each)
+            ]
+        order, place = self._thread(thread)
+        at = place.get(ent, -1)
+        near = [at - distance, at + distance] if at >= 0 else []
+        return [order[each] for each in near if 0 <= each < len(order)]
+
+    def _thread(self, thread: str) -> tuple[list[int], dict[int, int]]:
+        order = self._orders.get(thread)
+        if order is None:
+            rows = list(self._sight.messages({"thread": thread}, -OPEN, OPEN, None))
+            r_from, r_ent = self._sight.index.r_from, self._sight.index.r_ent
+            rows.sort(key=lambda row: (r_from[row], r_ent[row]))
+            order = self._orders[thread] = [r_ent[row] for row in rows]
+            self._places[thread] = {ent: place for place, ent in enumerate(order)}
+        return order, self._places[thread]
+
+    def _alike(self, ent: int, other: int) -> bool:
+        index = self._sight.index
+        return (
+            index.kind[ent] == index.kind[other]
+            and index.scope[ent] == index.scope[other]
+            and self.is_turn(other)
+            and _stands(self._sight, other)
+        )
+
+    def is_turn(self, ent: int) -> bool:
+        """Whether a thing is a turn of a conversation."""
+        found = self._turns.get(ent)
+        if found is None:
+            found = self._turns[ent] = self._looks_so(ent)
+        return found
+
+    def _looks_so(self, ent: int) -> bool:
+        if self._sight.index.kind[ent].lower() in TURNS:
+            return True
+        body = self._body(ent)
+        if self._sight.is_event(ent):
+            return "sender" in body or "thread" in body
+        return not _SPEAKERS.isdisjoint(body.get("content", ()))
+
+    def _body(self, ent: int) -> Json:
+        row = self._sight.find(ent)
+        return self._sight.body_of(row) if row >= 0 else {}
