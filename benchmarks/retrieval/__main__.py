@@ -19,6 +19,8 @@ from graphstore.core.read import ranking
 from graphstore.events import timeline
 from graphstore.memory.recall import recall
 
+STRONG, LEAST = 0.5, 0.25
+"""A hit that says less of a question than the first is weak, less than the second is none."""
 LANGUAGES = ("english", "german", "russian")
 Way = Callable[[str], Sequence[str]]
 PLAIN = {"BESIDE": (), "SPEAKER": 0.0, "DATED": 0.0, "NAMED": (0.0, 0.0, 0.0)}
@@ -110,6 +112,23 @@ def measured(way: Way, asked: list[Asked], wrong: bool = False) -> dict[str, tup
     return {part: (many[0], many[1], many[2]) for part, many in by.items()}
 
 
+def surely(store: Any, asked: list[Asked]) -> tuple[float, float]:
+    """The shares of questions that nothing answers of which no hit says half, and of the others of which one says a quarter, by the weight of the words."""
+    said: dict[bool, list[float]] = {True: [], False: []}
+    for each in asked:
+        with store.reading() as sight:
+            found = sight.found(each.text, 10)
+            whole = sum(found.weights) or 1.0
+            shares = [
+                sum(found.weights[term] for term in found.says(ent)) / whole for ent, _ in found.matches
+            ]
+        said[bool(each.answers)].append(max(shares, default=0.0))
+    refused, kept = said[False], said[True]
+    return sum(share < STRONG for share in refused) / len(refused), sum(
+        share >= LEAST for share in kept
+    ) / len(kept)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.retrieval")
     parser.add_argument("--half", choices=("chosen", "reported", "all"), default="reported")
@@ -134,6 +153,11 @@ def main() -> None:
             for part, (many, five, ten) in found.items()
         ]
         print(f"{name:22}", "  ".join(sorted(cells)))
+
+    refused, kept = surely(store, asked)
+    print(
+        f"that nothing answers: {100 * refused:.0f} % refused or weak; that something answers: {100 * kept:.0f} % kept"
+    )
 
 
 if __name__ == "__main__":

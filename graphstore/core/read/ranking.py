@@ -5,17 +5,17 @@ The constants were chosen on one half of the questions of `benchmarks/retrieval`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
-from typing import Any, NamedTuple
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from graphstore.core.read.sight import Sight
 from graphstore.core.search.search import Found
 from graphstore.core.search.words import Question, fold, is_name
 from graphstore.values.keys import slot_name
-from graphstore.values.models import Json
-from graphstore.values.period import OPEN, Instant
+from graphstore.values.period import Instant
 from graphstore.values.said_dates import said_dates
+from graphstore.values.text import text_of_body
 
 MEANING, LINKS = 0.3, 0.35
 """What the best by meaning and by links are worth beside the best by words, which is worth 1."""
@@ -33,7 +33,8 @@ TURNS = frozenset(
     {"message", "turn", "utterance", "dialog", "dialogue", "chat", "text", "audio", "image", "system"}
 )
 """Kinds and types of what is said in a conversation, in lower case."""
-_SPEAKERS = frozenset({"speaker", "sender", "sender_name", "utterance"})
+_SPEAKERS = frozenset({"speaker", "sender", "sender_name", "thread"})
+_SPOKEN = re.compile(r"[^\W\d_]+(?: [^\W\d_]+)?: ")  # as `Ana: …`
 _ONCE = 0.5  # of what a word weighs, said once in a text of middle length
 _LEAST = 4  # characters of a name that is looked for inside others
 
@@ -66,7 +67,7 @@ def worth(sight: Sight, found: Found, fits: Callable[[int], bool]) -> Worth:
     beside: dict[int, int] = {}
     matched = dict(found.matches)
     if matched and BESIDE:
-        _add_beside(_Conversation(sight), found, fits, gains, beside)
+        _add_beside(sight, found, fits, gains, beside)
     if SPEAKER:
         _add_speakers(sight, found, gains)
     _add_dates(sight, found.question, [*matched, *beside], gains)
@@ -78,7 +79,7 @@ def worth(sight: Sight, found: Found, fits: Callable[[int], bool]) -> Worth:
 
 
 def _add_beside(
-    conversation: _Conversation,
+    sight: Sight,
     found: Found,
     fits: Callable[[int], bool],
     gains: dict[int, float],
@@ -86,24 +87,23 @@ def _add_beside(
 ) -> None:
     """A turn says in part what the turns around it say: each word of the question that it does not say itself counts once, from the nearest."""
     matched, best = dict(found.matches), found.matches[0][1] or 1.0
-    says = cache(found.says)
-    near = {ent: ent for ent in matched if conversation.is_turn(ent)}
-    for ent in list(near):
-        for distance in range(1, len(BESIDE) + 1):
-            for other in conversation.beside(ent, distance):
-                near.setdefault(other, ent)
-    for ent, of in near.items():
-        own, lent = says(ent), dict[int, float]()
-        for distance, share in enumerate(BESIDE, 1):
-            for other in conversation.beside(ent, distance):
-                for term in says(other):
-                    if term not in own:
-                        lent.setdefault(term, share)
-        gain = sum(found.weights[term] * share for term, share in lent.items()) * _ONCE / best
+    conversation = _Conversation(sight)
+    lent: dict[int, dict[int, float]] = {}
+    nearest: dict[int, int] = {}
+    for ent in filter(conversation.is_turn, matched):
+        said = found.says(ent)
+        for other, distance in conversation.beside(ent):
+            its, share = lent.setdefault(other, {}), BESIDE[distance - 1]
+            for term in said:
+                its[term] = max(share, its.get(term, 0.0))
+            nearest.setdefault(other, ent)
+    for ent, terms in lent.items():
+        own = found.says(ent)
+        gain = sum(found.weights[term] * share for term, share in terms.items() if term not in own)
         if gain and fits(ent):
-            gains[ent] = gains.get(ent, 0.0) + gain
+            gains[ent] = gains.get(ent, 0.0) + gain * _ONCE / best
             if ent not in matched:
-                beside[ent] = of
+                beside[ent] = nearest[ent]
 
 
 def _add_dates(sight: Sight, question: Question, ents: Sequence[int], gains: dict[int, float]) -> None:
@@ -188,57 +188,54 @@ class _Conversation:
 
     def __init__(self, sight: Sight) -> None:
         self._sight = sight
-        self._places: dict[Any, dict[int, int]] = {}
-        self._orders: dict[Any, list[int]] = {}
-        self._turns: dict[int, bool] = {}
+        self._of: dict[int, str | None] = {}
 
-    def beside(self, ent: int, distance: int) -> list[int]:
-        """The turns so far before and after a turn."""
-        thread = self._body(ent).get("thread") if self._sight.is_event(ent) else None
-        if thread is None:
-            near = [ent - distance, ent + distance]
-            return [
-                each for each in near if 0 <= each < len(self._sight.index.names) and self._alike(ent, each)
-            ]
-        order, place = self._thread(thread)
-        at = place.get(ent, -1)
-        near = [at - distance, at + distance] if at >= 0 else []
-        return [order[each] for each in near if 0 <= each < len(order)]
-
-    def _thread(self, thread: str) -> tuple[list[int], dict[int, int]]:
-        order = self._orders.get(thread)
-        if order is None:
-            rows = list(self._sight.messages({"thread": thread}, -OPEN, OPEN, None))
-            r_from, r_ent = self._sight.index.r_from, self._sight.index.r_ent
-            rows.sort(key=lambda row: (r_from[row], r_ent[row]))
-            order = self._orders[thread] = [r_ent[row] for row in rows]
-            self._places[thread] = {ent: place for place, ent in enumerate(order)}
-        return order, self._places[thread]
+    def beside(self, ent: int) -> Iterator[tuple[int, int]]:
+        """The turns before and after a turn, each with how far away it is."""
+        sight, most = self._sight, len(BESIDE)
+        near = sight.around(sight.find(ent), most) if sight.is_event(ent) else []
+        if ent in near:
+            at = near.index(ent)
+            yield from ((other, abs(at - place)) for place, other in enumerate(near) if other != ent)
+            return
+        for step in (-1, 1):
+            for distance in range(1, most + 1):
+                other = ent + step * distance
+                if not self._alike(ent, other):
+                    break
+                yield other, distance
 
     def _alike(self, ent: int, other: int) -> bool:
         index = self._sight.index
         return (
-            index.kind[ent] == index.kind[other]
+            0 <= other < len(index.kind)
+            and index.kind[ent] == index.kind[other]
             and index.scope[ent] == index.scope[other]
-            and self.is_turn(other)
+            and self._sight.find(other) >= 0
+            and self._thread(ent) == self._thread(other) is not None
             and _stands(self._sight, other)
         )
 
     def is_turn(self, ent: int) -> bool:
         """Whether a thing is a turn of a conversation."""
-        found = self._turns.get(ent)
-        if found is None:
-            found = self._turns[ent] = self._looks_so(ent)
-        return found
+        return self._thread(ent) is not None
 
-    def _looks_so(self, ent: int) -> bool:
-        if self._sight.index.kind[ent].lower() in TURNS:
-            return True
-        body = self._body(ent)
-        if self._sight.is_event(ent):
-            return "sender" in body or "thread" in body
-        return not _SPEAKERS.isdisjoint(body.get("content", ()))
+    def _thread(self, ent: int) -> str | None:
+        """The thread of a turn, empty where it names none; None for what is no turn."""
+        if ent not in self._of:
+            self._of[ent] = self._read(ent)
+        return self._of[ent]
 
-    def _body(self, ent: int) -> Json:
-        row = self._sight.find(ent)
-        return self._sight.body_of(row) if row >= 0 else {}
+    def _read(self, ent: int) -> str | None:
+        sight = self._sight
+        row = sight.find(ent)
+        body = sight.body_of(row) if row >= 0 else {}
+        event = sight.is_event(ent)
+        said = body if event else body.get("content", {})
+        text = body.get("description") if event else text_of_body(body)
+        is_one = (
+            sight.kind(ent).lower() in TURNS
+            or not _SPEAKERS.isdisjoint(said)
+            or (text is not None and _SPOKEN.match(text) is not None)
+        )
+        return str(said.get("thread", "")) if is_one else None

@@ -187,6 +187,10 @@ class Sight(Rows):
         """The rows of messages that stand here, as `Postings.messages` finds them."""
         return self.core.postings.messages(self, wanted, since, until, before)
 
+    def around(self, row: int, most: int) -> list[int]:
+        """The messages of a thread around one, itself included, as `Postings.around` finds them."""
+        return [self.index.r_ent[each] for each in self.core.postings.around(self, row, most)]
+
     def trace(self, trace_id: str) -> list[int]:
         """The events of a trace, as `Postings.trace` finds them."""
         return self.core.postings.trace(self, trace_id)

@@ -28,6 +28,7 @@ FIELDS = ("trace", "sender", "thread", "type", "classification", "authorized")
 """The indexed fields of messages. By trace other events are found too."""
 _BATCH = 4_096
 _FIRST = 256  # rows checked at once, then four times as many
+_BESIDE = 64  # rows looked at before and after those of the same instant
 _MANY = 4_096  # rows that are checked in columns
 _Place = tuple[Instant, str]
 _Test = tuple["array[int]", int]  # a column, and the number in it; 0: any number but that
@@ -73,6 +74,30 @@ class Postings:
         for row in rows:
             if row < known_rows and index.find(index.r_ent[row], sight.valid, sight.tx) == row:
                 yield row
+
+    def around(self, sight: At, row: int, most: int) -> list[int]:
+        """The rows of the thread of a message, itself and up to `most` before and after it, by when they happened, then as they were recorded.
+        None of an open transaction."""
+        index = sight.index
+        self._follow(sight.core)
+        number = self._columns["thread"][row] if row < self._rows else 0
+        if not number:
+            return []
+        rows, start, place = self._lists["thread"][number], index.r_from.__getitem__, _placing(index)
+        low, high = (side(rows, start(row), key=start) for side in (bisect_left, bisect_right))
+        if high - low > _MANY:
+            middle = bisect_left(rows, place(row), key=place)
+            low, high = middle - _BESIDE, middle + _BESIDE
+        near = sorted(
+            rows[max(0, low - _BESIDE) : high + _BESIDE], key=lambda each: (start(each), index.r_ent[each])
+        )
+        known = bisect_right(index.r_tx, sight.tx)
+        at = near.index(row)
+        return [
+            each
+            for each in near[max(0, at - most) : at + most + 1]
+            if each < known and index.find(index.r_ent[each], sight.valid, sight.tx) == each
+        ]
 
     def trace(self, sight: At, trace_id: str) -> list[int]:
         """The events of a trace that have happened here, and the evicted ones that had, in the order they were first known."""

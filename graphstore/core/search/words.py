@@ -24,6 +24,7 @@ FIELDS = ("kind", "type", "tag", "key", "scope", "author", "source", "standing",
 PART = 0.5
 """What a part of a name weighs in a question, beside the whole name."""
 
+_LONG = 6  # letters of a word whose beginning tells it: expir of expiry, repair of repairman
 _KEPT = 200_000  # tokens whose terms are remembered
 _POINTS = "".join(map(chr, (at for at in range(0x590, 0x1100) if unicodedata.category(chr(at))[0] == "M")))
 _PAIRED = (
@@ -200,7 +201,7 @@ class Analyzer:
             yield from (Term(pair, (pair,), prefix=len(pair) == 1) for pair in _pairs(token, asked=True))
         else:
             for piece in _PIECE.findall(_unapostrophed(token)):
-                yield Term(piece, self._stems(piece))
+                yield Term(piece, self._stems(piece), prefix=len(piece) >= _LONG)
 
     def _is_stop(self, token: str, at: int, tokens: list[str]) -> bool:
         if at and (token in _MONTHLY or (len(token) > 1 and token.isupper() and not tokens[0].isupper())):
@@ -235,7 +236,8 @@ class Analyzer:
                 continue
             if language == "english":
                 plain = fold(lower)
-                found[stem(_IRREGULAR.get(plain, plain))] = None
+                root: str = stem(_IRREGULAR.get(plain, plain))
+                found[root[:-1] if root[-1:] == "i" and len(root) >= _LONG else root] = None
             else:
                 found[fold(stem(lower))] = None
         return tuple(found) or (fold(lower),)

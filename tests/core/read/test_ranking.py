@@ -10,6 +10,7 @@ from benchmarks.retrieval import __main__ as retrieval
 from benchmarks.retrieval.memories import memory
 from graphstore.core.read import ranking
 from graphstore.events.timeline import record_message
+from graphstore.memory.memory import Memory
 from graphstore.memory.recall import recall
 
 pytestmark = pytest.mark.in_process("switches rankings off")
@@ -121,3 +122,22 @@ def test_no_ranking_that_is_added_lowers_recall():
     assert sorted(found) == found
     with mock.patch.object(ranking, "LINKS", 0.0):
         assert retrieval.measured(retrieval.ours(store), asked)["all"][2] <= found[-1]
+
+
+def test_turns_of_one_instant_are_beside_as_they_were_recorded(store):
+    ids = ["k", "c", "x", "a", "z", "b"]
+    for id, (sender, text) in zip(ids, TALK, strict=True):
+        record_message(store, "TEXT", text, sender=sender, thread="t", occurred_at="2026-01-02", id=id)
+
+    assert {"k", "c", "x", "a"} == set(names(store, "pottery"))
+
+
+def test_chunks_of_a_thread_are_turns(store):
+    memory_of = Memory(store)
+    for text in ("I joined a pottery class!", "Where is it?"):
+        memory_of.remember(text, layer="conversation", thread="t")
+    memory_of.remember("Another thing.", layer="conversation", thread="u")
+
+    assert ["I joined a pottery class!", "Where is it?"] == [
+        hit.node.text for hit in memory_of.recall("pottery")
+    ]
