@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
+
+import orjson
 
 from graphstore.core.index.births import Birth, bear
 from graphstore.core.index.columns import Mark
@@ -52,6 +56,7 @@ _REQUIRED = {
 }
 DEFAULT_KIND = "fact"
 _NONE = type(None)
+_LONG_NUMBER = re.compile("[0-9]{18}")  # what `json_read` has to look at twice
 
 _LINK_FIELDS = ("id", "reason", "strength", "confidence", "created_by", "metadata")
 
@@ -294,24 +299,29 @@ class _Loader:
         )
 
     def version(self, row: Row) -> None:
-        index, work, name = self.index, self.work, row["node_id"]
-        trigger = row.get("trigger")
-        body = description(row.get("text"), _listed(row.get("tags")), trigger or "initial", row.get("source"))
-        body["content"] = _object(row.get("content"))
-        start, stop = row.get("valid_from"), row.get("valid_to")
+        index, work, name, given = self.index, self.work, row["node_id"], row.get
+        trigger, tags = given("trigger"), given("tags")
+        body = description(
+            given("text"), None if tags is None else _listed(tags), trigger or "initial", given("source")
+        )
+        body["content"] = _object(given("content"))
+        start, stop = given("valid_from"), given("valid_to")
         during = period(work.tx if start is None else start, OPEN if stop is None else stop)
-        if self._is_new(name):
-            self._new(name, during, stop, body, row.get("reason"))
+        if self.births and name in self.births:
+            self.bear()
+        ent = index.ids.get(name, -1)
+        if ent < 0:
+            self._new(name, during, stop, body, given("reason"))
             return
-        self.bear()
-        ent = index.ids[name]
+        if self.births:
+            self.bear()
         if index.is_event[ent]:
             raise ConflictError(f"{name!r} is an event already. Choose another id for the node.")
         if trigger is None:
             body["trigger"] = "user_feedback"
         if self.ranked:
             self.act.trust(row.get("source")).guard(ent, [during])
-        op = work.op("revise", name, row.get("reason"))
+        op = work.op("revise", name, given("reason"))
         self.act.turn(ent, [during], body["content"], op, self.body)
         work.describe(ent, [during], body, op)
         self.bodies[index.versions_of[ent][-1]] = body
@@ -373,15 +383,13 @@ class _Loader:
         self._wait("record_event", name, kind, "", period(at, OPEN), body, None)
 
     def link(self, row: Row) -> None:
-        self.bear()
-        fields = {name: row[name] for name in _LINK_FIELDS if row.get(name) is not None}
+        if self.births:
+            self.bear()
+        fields = {name: value for name in _LINK_FIELDS if (value := row.get(name)) is not None}
         start, stop = row.get("valid_from"), row.get("valid_to")
-        if start is not None:
-            fields["valid_from"] = moment(start)
-        if stop is not None:
-            fields["valid_to"] = moment(stop)
         if "metadata" in fields:
             fields["metadata"] = _object(fields["metadata"])
+        fields["exactly_over"] = start, OPEN if stop is None else stop
         number = verbs.link_row(self.act, row["source"], row["kind"], row["target"], **fields)
         if row.get("tx_to") is not None:
             begun = self.index.k_from[number] if start is None else start
@@ -468,6 +476,11 @@ def _listed(tags: Any) -> Any:
 
 
 def _object(value: Any) -> Any:
+    if type(value) is str:
+        with suppress(ValueError, RecursionError):
+            found = orjson.loads(value)
+            if type(found) is dict and _LONG_NUMBER.search(value) is None:
+                return found
     if isinstance(value, (str, bytes)):
         value, text = json_read(repr(value[:60]), value, kept=True), value
         if not isinstance(value, dict):

@@ -406,7 +406,8 @@ class Columns:
         self.o_pos.append(pos)
         self.o_len.append(length)
         op = len(self.o_tx) - 1
-        self.note_op(op, verb, subject)
+        if verb == "confirm" or verb == UNDO:
+            self.note_op(op, verb, subject)
         return op
 
     def note_op(self, op: int, verb: str, subject: str) -> None:
@@ -555,6 +556,9 @@ class Columns:
 def _lay(said: list[Said], piece: Said) -> None:
     """Put a piece over what was said before; the pieces stay in order and apart."""
     start, stop, _ = piece
+    if not said or said[-1][1] <= start:
+        said.append(piece)
+        return
     first = bisect_right(said, start, key=lambda one: one[1])
     last = first
     fresh: list[Said] = []

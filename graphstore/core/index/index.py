@@ -123,6 +123,10 @@ class Index(Followed):
 
     def start(self, ent: int, tx: Instant) -> Instant | None:
         """The first valid_from believed of an entity, None when nothing is believed."""
+        if tx >= self.changed[ent]:
+            first = self.now_of[ent][:1]
+            if tx >= self.changed[ent]:  # nor changed while it was looked at
+                return self.r_from[first[0]] if first else None
         rows = self.believed(ent, tx)
         return self.r_from[rows[0]] if rows else None
 

@@ -69,7 +69,7 @@ def generation_of(line: bytes, segment: int) -> int:
 
 def compose(head: dict[str, Any], bodies: list[bytes], prev: str) -> tuple[bytes, str, list[int]]:
     """The line of a head and its bodies, its digest, and each body's offset within the line."""
-    head["body"] = [digest_of(body) for body in bodies]
+    head["body"] = [blake2b(body, digest_size=16).hexdigest() for body in bodies]
     head["prev"] = prev
     return encode(head, bodies)
 

@@ -150,6 +150,8 @@ class Act:
         said = index.said(ent)
         found: list[Period] = []
         for span in spans:
+            if not said or said[-1][1] <= span[0]:
+                continue
             first = bisect_right(said, span[0], key=lambda one: one[1])
             for start, stop, ver in islice(said, first, None):
                 part = overlap((start, stop), span)

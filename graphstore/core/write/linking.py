@@ -204,8 +204,8 @@ class Linking:
             raise InvalidError(f"{index.names[ends.source]!r} cannot be linked to itself.")
         since, period = span[0], self._period(ends, span)
         alike = self._alike(ends, self.work.tx)
-        there = [row for row in alike if overlap(self._held(row), period)]
-        fresh = self._unsaid(there, ends, period, claim)
+        there = [row for row in alike if overlap(self._held(row), period)] if alike else alike
+        fresh = self._unsaid(there, ends, period, claim) if there else [period]
         if not fresh:
             return there[0]
         self._refuse_senseless(ends, since, period)

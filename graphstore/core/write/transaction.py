@@ -11,6 +11,7 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 from typing import Any, NamedTuple, TypeVar
 from weakref import ref
 
@@ -112,7 +113,8 @@ class Transaction:
 
     def op(self, verb: str, subject: str, reason: str | None = None) -> int:
         """Record one operation. Returns its number, which the rows it opens and closes carry."""
-        return self.index.add_op(self.tx, verb, subject, self.author, *self.reason(reason))
+        pos, length = self.why if reason is None else self.reason(reason)
+        return self.index.add_op(self.tx, verb, subject, self.author, pos, length)
 
     def op_of(self, verb: str, subject: str, author: str | None, body: Json) -> int:
         """Record an operation that another author did elsewhere, with its own reason or none."""
@@ -220,15 +222,19 @@ class Transaction:
 
         `number` is the least number it may get. Raises ConflictError for an evicted or erased entity.
         """
-        refuse_forgotten(self.index, ent)
-        wanted = list(periods)
+        index = self.index
+        if ent in index.gone:
+            refuse_forgotten(index, ent)
+        wanted, now = list(periods), index.now_of[ent]
         for period in wanted:
-            self.take(ent, period, op)
-        ver = self.index.add_version(ent, max(number, self.next_number(ent)), *self.body(body), op)
+            if now and index.r_to[now[-1]] > period[0]:
+                self.take(ent, period, op)
+        pos, length = self.body(body)
+        ver = index.add_version(ent, max(number, self.next_number(ent)), pos, length, op)
         row = -1
         for period in wanted:
-            row = self.index.open_row(ver, period, self.tx, op)
-            self.index.say(ent, ver, period)
+            row = index.open_row(ver, period, self.tx, op)
+            index.say(ent, ver, period)
         return row
 
     def believe_again(self, ent: int, ver: int, period: Period, op: int) -> None:
@@ -260,11 +266,16 @@ class Transaction:
         versions = index.versions_of[ent]
         if not versions:
             return -1
-        stored = bisect_left(versions, self.mark.versions)
-        if stored < len(versions):
+        newest = versions[-1]
+        if newest < self.mark.versions:
+            stored = len(versions)
+            if index.v_num[newest]:
+                return newest
+        else:
             last = index.rows_of[ent][-1:]
-            if last and index.r_close[last[0]] < 0 and index.r_ver[last[0]] == versions[-1]:
-                return versions[-1]
+            if last and index.r_close[last[0]] < 0 and index.r_ver[last[0]] == newest:
+                return newest
+            stored = bisect_left(versions, self.mark.versions)
             fresh = max((ver for ver in self._alive(ent) if index.v_num[ver]), default=-1)
             if fresh >= self.mark.versions:
                 return fresh
@@ -317,8 +328,10 @@ class Transaction:
     ) -> int:
         """Record that a link holds over a period with these attributes. Returns the row."""
         index = self.index
-        self.take_link(link, period, op)
-        number = 1 + max((index.c_num[claim] for claim in index.claims_of[link]), default=0)
+        if index.rows_of_link[link]:
+            self.take_link(link, period, op)
+        claims = index.claims_of[link]
+        number = 1 + max(index.c_num[claim] for claim in claims) if claims else 1
         place = self.body(body) if body else (0, 0)
         made = index.add_claim(link, number, strength or 0, int(inferred), by, *place, op)
         if index.o_len[op] == 0:  # the claim's body holds the reason of the operation
@@ -732,19 +745,37 @@ class Composer:
         self.line.bodied.append((column, at, number))
         return number
 
+    def _bodies(self, column: array[int], rows: Numbers) -> list[int]:
+        """The same of many rows of a column."""
+        order, bodies, written = self.order, self.line.bodies, self.work.bodies
+        numbers = []
+        for at in rows:
+            pos = column[at]
+            number = order.get(pos)
+            if number is None:
+                number = order[pos] = len(bodies)
+                bodies.append(written[-pos - 1])
+            numbers.append(number)
+        self.line.bodied += zip(repeat(column), rows, numbers, strict=False)
+        return numbers
+
     def _ops(self, ops: Numbers) -> list[Any]:
-        index, why = self.index, self.work.why[0]
-        written = []
+        index, why, author = self.index, self.work.why[0], self.work.author
+        verbs, subjects, authors, length = index.o_verb, index.o_subject, index.o_author, index.o_len
+        same = not self.work.why[1]
+        written: list[Any] = []
         for op in ops:
-            entry: list[Any] = [index.o_verb[op], index.o_subject[op]]
-            number = self._body(index.o_pos, op) if index.o_len[op] else None
-            if index.o_author[op] != self.work.author:
+            entry: list[Any] = [verbs[op], subjects[op]]
+            written.append(entry)
+            if same and not length[op] and authors[op] == author:
+                continue
+            number = self._body(index.o_pos, op) if length[op] else None
+            if authors[op] != author:
                 entry += [number, index.o_author[op]]
             elif number is not None and index.o_pos[op] == why:
                 self.line.head["why"] = number
             elif number is not None or self.work.why[1]:
                 entry.append(number)
-            written.append(entry)
         return written
 
     def _entities(self, entities: Numbers) -> list[Any]:
@@ -756,9 +787,10 @@ class Composer:
         ]
 
     def _versions(self, versions: Numbers) -> list[Any]:
-        index, body = self.index, self._body
-        names, ent, number, place = index.names, index.v_ent, index.v_num, index.v_pos
-        return [[names[ent[ver]], number[ver], body(place, ver)] for ver in versions]
+        index = self.index
+        names, ent, number = index.names, index.v_ent, index.v_num
+        bodies = self._bodies(index.v_pos, versions)
+        return [[names[ent[ver]], number[ver], body] for ver, body in zip(versions, bodies, strict=True)]
 
     def _closed(self, rows: Numbers) -> list[Any]:
         return [[row, self.index.r_close[row] - self.first_op] for row in rows]

@@ -8,7 +8,7 @@ from typing import Any
 from graphstore.core.read.rows import of_sentence
 from graphstore.core.write.act import Act, new_id
 from graphstore.core.write.giving_back import let_go, unlink_supersession
-from graphstore.core.write.linking import Claim, Ends, Linking
+from graphstore.core.write.linking import Claim, Ends, Linking, Wanted
 from graphstore.core.write.slots import Filling, Slot, confirm
 from graphstore.core.write.transaction import refuse_forgotten, refuse_taken_slot
 from graphstore.errors import InvalidError, NotFoundError
@@ -241,8 +241,9 @@ def link_row(
     valid_to: TimeLike | None = None,
     metadata: Mapping[str, Any] | None = None,
     id: str | None = None,
+    exactly_over: Wanted | None = None,
 ) -> int:
-    """The row of a link, added or existing. See `GraphStore.link`."""
+    """The row of a link, added or existing. See `GraphStore.link`. `exactly_over`: instants in place of `valid_from` and `valid_to`."""
     sentence = act.core.vocabulary.sentence(source, kind, target, confidence)
     refuse_creator(sentence.kind, text_of("created_by", created_by))
     claim = Claim(
@@ -258,6 +259,9 @@ def link_row(
             "a supersession is always explicit. Leave confidence out, or record a suspicion with another kind."
         )
     ends = Ends(act.known(sentence.source), sentence.kind, act.known(sentence.target))
-    since = None if valid_from is None else act.time(valid_from, "valid_from")
-    until = OPEN if valid_to is None else act.time(valid_to, "valid_to")
+    if exactly_over is None:
+        since = None if valid_from is None else act.time(valid_from, "valid_from")
+        until = OPEN if valid_to is None else act.time(valid_to, "valid_to")
+    else:
+        since, until = exactly_over
     return Linking(act.core, act.work).say(ends, since, until, claim)
