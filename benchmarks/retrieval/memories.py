@@ -40,6 +40,28 @@ _DONE = (
 _WHEN = "before noon,after lunch,on a Monday,at night,for two hours,in a hurry,with some help,without asking,again,for the third time".split(
     ","
 )
+_ELSEWHERE = {
+    "incidents": (
+        "INC-{n} {0} failed for {m} minutes: {1}.",
+        "checkout,search,orders,the gateway,the mail queue,image resizing,the backup job,the coupon service,the status page,payment webhooks,"
+        "the primary database,the mobile app,the invoice job,token validation,the CDN,users of the warehouse",
+        "a query timed out after the migration,the disk was full,the queue was replayed,the certificate was wrong,the connection was reset,"
+        "the region lost traffic,the load balancer was restarted,a customer sent too many requests,the secret was rotated,the clock was wrong",
+    ),
+    "german": (
+        "{0} {1}, sagt Herr Maier am {m}. des Monats.",
+        "Der Vertrag,Die Rechnung,Das Passwort,Der Schlüssel,Die Lieferung,Der Server,Das Fest,Die Heizung,Der Drucker,Der neue Kollege,"
+        "Die Kundin,Der Urlaub,Die Werkstatt,Das Haus,Der Ordner im Büro,Die Buchhaltung",
+        "wird wie jedes Jahr im Keller geprüft,ist wo es immer war,war in der Schweiz,kommt wann sie will,wurde von wem auch immer bezahlt,"
+        "muss man noch finden,ist was wir brauchen,hat viele Wochen gedauert,steht wieder im Lager",
+    ),
+    "russian": (
+        "{0} {1}, это заняло {m} минут.",
+        "Договор,Сервис,Команда,Сервер,Пароль,Отпуск,Бюджет,Собрание,Клиент,Карта,Копия,Приложение,Кондиционер,Логин,Сотрудник,Поставщик",
+        "как всегда в офисе,где и раньше,когда все были на месте,кто бы что ни говорил,в новом отделе,на каком этаже неизвестно,у кого спросить,"
+        "через час после собрания,что удивило всех",
+    ),
+}
 _CHAT = (
     "That sounds great, {0}! How was the {1}?",
     "I was thinking about the {1} all week, it is a lot of work.",
@@ -93,7 +115,7 @@ class Memory:
     asked: list[Asked] = field(default_factory=list)
 
 
-def memory(noise: int = 1_500, chat: int = 900) -> Memory:
+def memory(noise: int = 3_000, chat: int = 900) -> Memory:
     """All memories, in so many facts and turns of noise."""
     found = Memory()
     for part in FACTS:
@@ -101,6 +123,8 @@ def memory(noise: int = 1_500, chat: int = 900) -> Memory:
     _read("dialogs", found)
     chance = random.Random(18)
     found.said += _noise(chance, noise)
+    for part in _ELSEWHERE:
+        found.said += _of_part(chance, part, noise // 3)
     found.said += _chatter(chance, chat)
     return found
 
@@ -130,6 +154,20 @@ def _noise(chance: random.Random, many: int) -> Iterator[Said]:
         pick = chance.choice
         text = f"{pick(_PEOPLE)} {pick(_DONE)} the {pick(_THINGS)} of {pick(_PEOPLE)} {pick(_WHEN)}, {chance.randint(2, 60)} minutes."
         yield Said(f"noise-{number}", f"2025-{chance.randint(1, 12):02}-{chance.randint(1, 28):02}", text)
+
+
+def _of_part(chance: random.Random, part: str, many: int) -> Iterator[Said]:
+    shape, whats, dids = _ELSEWHERE[part]
+    for number in range(many):
+        text = shape.format(
+            chance.choice(whats.split(",")),
+            chance.choice(dids.split(",")),
+            n=3000 + number,
+            m=chance.randint(1, 28),
+        )
+        yield Said(
+            f"noise-{part}-{number}", f"2025-{chance.randint(1, 12):02}-{chance.randint(1, 28):02}", text
+        )
 
 
 def _chatter(chance: random.Random, many: int) -> Iterator[Said]:

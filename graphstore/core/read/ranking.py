@@ -66,10 +66,9 @@ def worth(sight: Sight, found: Found, fits: Callable[[int], bool]) -> Worth:
     gains: dict[int, float] = {}
     beside: dict[int, int] = {}
     matched = dict(found.matches)
+    names = _add_speakers(sight, found, gains) if SPEAKER and matched else frozenset()
     if matched and BESIDE:
-        _add_beside(sight, found, fits, gains, beside)
-    if SPEAKER:
-        _add_speakers(sight, found, gains)
+        _add_beside(sight, found, fits, names, gains, beside)
     _add_dates(sight, found.question, [*matched, *beside], gains)
     for ent, gain in _named(sight, found.question).items():
         if fits(ent):
@@ -82,16 +81,18 @@ def _add_beside(
     sight: Sight,
     found: Found,
     fits: Callable[[int], bool],
+    names: frozenset[int],
     gains: dict[int, float],
     beside: dict[int, int],
 ) -> None:
-    """A turn says in part what the turns around it say: each word of the question that it does not say itself counts once, from the nearest."""
+    """A turn says in part what the turns around it say: each word of the question that it does not say itself counts once, from the nearest.
+    `names`: terms that name speakers, of whom the turns around say nothing."""
     matched, best = dict(found.matches), found.matches[0][1] or 1.0
     conversation = _Conversation(sight)
     lent: dict[int, dict[int, float]] = {}
     nearest: dict[int, int] = {}
     for ent in filter(conversation.is_turn, matched):
-        said = found.says(ent)
+        said = [term for term in found.says(ent) if term not in names]
         for other, distance in conversation.beside(ent):
             its, share = lent.setdefault(other, {}), BESIDE[distance - 1]
             for term in said:
@@ -120,8 +121,8 @@ def _since(sight: Sight) -> Callable[[int], Instant]:
     return lambda ent: r_from[sight.find(ent)]
 
 
-def _add_speakers(sight: Sight, found: Found, gains: dict[int, float]) -> None:
-    """A name in the question that speakers have asks for what they say: a message by one of them gains, and one that only says the name loses what it got for it."""
+def _add_speakers(sight: Sight, found: Found, gains: dict[int, float]) -> frozenset[int]:
+    """The terms that name speakers. A name in the question that speakers have asks for what they say: a message by one of them gains, and one that only says the name loses what it got for it."""
     names = {
         ent: frozenset(fold(f"{body.get('sender') or ''} {body.get('sender_name') or ''}").split())
         for ent, _ in found.matches
@@ -131,13 +132,12 @@ def _add_speakers(sight: Sight, found: Found, gains: dict[int, float]) -> None:
     asked = {
         at: name for at, term in enumerate(found.question.terms) if (name := fold(term.word)) in speakers
     }
-    if not asked:
-        return
     best = found.matches[0][1] or 1.0
-    for ent, its in names.items():
+    for ent, its in names.items() if asked else ():
         gain = SPEAKER if not its.isdisjoint(asked.values()) else 0.0
         gain -= sum(found.weights[term] for term in found.says(ent) if term in asked) * _ONCE / best
         gains[ent] = gains.get(ent, 0.0) + gain
+    return frozenset(asked)
 
 
 def _named(sight: Sight, question: Question) -> dict[int, float]:
