@@ -978,7 +978,19 @@ class Branch(Store):
         )  # fmt: skip
         if trunk.graphs.workers is not None:
             graphs.serve(trunk.graphs.workers)
-        return Core(index, trunk.journal, vocabulary, graphs, lock=trunk.lock, epoch=trunk.epoch)
+        return Core(
+            index,
+            trunk.journal,
+            vocabulary,
+            graphs,
+            lock=trunk.lock,
+            epoch=trunk.epoch,
+            search=self._search(),
+        )
+
+    def _search(self) -> Search:
+        trunk = self._trunk._core
+        return Search(before=lambda languages, versions: trunk.search.until(trunk, languages, versions))
 
     def _index(self) -> Index:
         trunk, record = self._trunk._core, self._record()
@@ -1038,7 +1050,7 @@ class Branch(Store):
             with core.epoch.replaced():
                 self._open = None
                 core.pending.clear()
-                core.index, core.search = self._index(), Search()
+                core.index, core.search = self._index(), self._search()
                 core.memo.clear()
                 core.graphs.follow(core.index)
                 core.vocabulary.reset(core.index.kinds)

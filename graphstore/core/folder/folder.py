@@ -4,7 +4,7 @@ memory.gs/
   journal/00000001.jsonl …   the truth
   lock                       the writer's pid, held by the operating system while it lives
   server.json, token …       where it is served, and what a client shows to be let in
-  index.bin                  a saved copy of the resident index   } disposable
+  index.bin, words.bin       a saved copy of the resident index   } disposable
   graph.kuzu, graph.json     the graph tables and how far they are }
   vectors-….bin              what texts mean, a file for each model }
 """
@@ -52,7 +52,8 @@ except ImportError:  # pragma: no cover - a platform without flock
     fcntl = None  # type: ignore[assignment]
 
 MEMORY = ":memory:"
-_JOURNAL, _LOCK, _INDEX, _NOTE = "journal", "lock", "index.bin", "graph.json"
+_JOURNAL, _LOCK, _NOTE = "journal", "lock", "graph.json"
+_INDEX, _WORDS = "index.bin", "words.bin"
 SERVED, TOKEN, READ_TOKEN = "server.json", "token", "token-read"
 _STARTING = 10.0  # seconds to wait for a server that is starting
 _SAVE_AFTER = 256  # after so many lines the copy is saved again
@@ -74,6 +75,9 @@ class Folder:
         self._lock: int | None = None
         self._real = ""
         self._saved_at = -1
+        self._words: tuple[memoryview, str] | None = (
+            None  # the file, and the digest of the index it belongs to
+        )
         self._seals: list[Seal] = []  # what was known of the journal when it was opened
 
     def hold(self) -> None:
@@ -294,7 +298,8 @@ class Folder:
         """Remove files with contents, or with places that will move."""
         assert self.path is not None
         remove_cut(self.path.glob("graph.kuzu*"))
-        for name in (*self.path.glob(f"{_NOTE}*"), self.path / _INDEX, self.path / "index.new"):
+        files = [self.path / name for name in (_INDEX, _WORDS)]
+        for name in (*self.path.glob(f"{_NOTE}*"), *files, *(file.with_suffix(".new") for file in files)):
             name.unlink(missing_ok=True)
         sync_folder(self.path)
         self._saved_at = -1
@@ -371,14 +376,28 @@ class Folder:
             return None
         index = found.index()
         self._seals = found.seals
+        words = index_file.mapped(self.path / _WORDS)
+        self._words = words and (words[0], found.digest)
         journal.start_at(found.position, found.digest)
         return index
 
-    def save(self, index: Index, journal: Journal) -> None:
-        """Save the copy of the index, if that saves the next open some work."""
+    def words(self) -> tuple[dict[str, Any], dict[str, memoryview]] | None:
+        """The words saved with the index that was loaded, once; None when there are none, or they are not whole."""
+        words, self._words = self._words, None
+        return words and index_file.words(*words)
+
+    def save(
+        self,
+        index: Index,
+        journal: Journal,
+        words: Callable[[], tuple[dict[str, Any], dict[str, Any]] | None],
+        *,
+        anew: bool = False,
+    ) -> None:
+        """Save the copy of the index and the words of its versions, if that saves the next open some work; `anew`: it does."""
         if self.path is None or self.read_only or not index.transactions or index.left:
             return
-        if self._saved_at >= 0 and index.transactions - self._saved_at < _SAVE_AFTER:
+        if not anew and self._saved_at >= 0 and index.transactions - self._saved_at < _SAVE_AFTER:
             return
         try:
             journal.settle()  # the copy never knows more than what is on the disk
@@ -387,6 +406,9 @@ class Folder:
         seals = journal.seals(journal.end, self._seals)
         index_file.write(self.path / _INDEX, index, journal.end, journal.digest, seals)
         self._saved_at = index.transactions
+        with contextlib.suppress(EngineError, DamageError):  # without them the next search only takes longer
+            if (there := words()) is not None:
+                index_file.write_words(self.path / _WORDS, *there, journal.digest)
 
 
 def _same(one: list[Seal], other: list[Seal]) -> bool:

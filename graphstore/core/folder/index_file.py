@@ -39,6 +39,7 @@ from graphstore.core.journal.line import SCHEMA
 from graphstore.core.journal.positions import Position
 
 _MAGIC = b"graphstore index 11\n"
+_WORDS = b"graphstore words 1\n"
 _ALIGNED = 8
 _MAP_FIXED = 0x10
 _NUMBERS = (
@@ -69,7 +70,15 @@ def write(path: Path, index: Index, position: Position, digest: str, seals: Sequ
         "undone_by": list(index.undone_by.items()),
         "nothing": {name: [one for one, there in getattr(index, name).items() if not there] for name in _WIDE},
     }  # fmt: skip
-    blocks = _blocks(index, header)
+    _put(path, _MAGIC, header, _blocks(index, header))
+
+
+def write_words(path: Path, header: dict[str, Any], blocks: Blocks, digest: str) -> None:
+    """Write the words of the versions of an index that was saved with this digest, atomically."""
+    _put(path, _WORDS, {**header, "schema": SCHEMA, "byteorder": sys.byteorder, "digest": digest}, blocks)
+
+
+def _put(path: Path, magic: bytes, header: dict[str, Any], blocks: Blocks) -> None:
     parts, at = [], 0
     header["blocks"] = places = {}
     for name, block in blocks.items():
@@ -78,13 +87,13 @@ def write(path: Path, index: Index, position: Position, digest: str, seals: Sequ
         parts += [block, bytes(-data.nbytes % _ALIGNED)]
         at += data.nbytes + -data.nbytes % _ALIGNED
     head = orjson.dumps(header)
-    head += b" " * (-(len(_MAGIC) + 8 + len(head)) % _ALIGNED)
+    head += b" " * (-(len(magic) + 8 + len(head)) % _ALIGNED)
     fresh = path.with_suffix(".new")
     with contextlib.suppress(OSError):  # without it the next open only takes longer
         try:
             with open_new(fresh) as file:
                 total = 0
-                for part in (_MAGIC, len(head).to_bytes(8, "little"), head, *parts):
+                for part in (magic, len(head).to_bytes(8, "little"), head, *parts):
                     if len(part):
                         raw = memoryview(part).cast("B")
                         total = crc32(raw, total)
@@ -191,34 +200,57 @@ def _mapped(file: IO[bytes], size: int) -> mmap.mmap:
 
 def read(path: Path) -> Copy | None:
     """The copy at `path`, None when it is not whole or not for this program."""
+    found = mapped(path)
+    there = found and _checked(found[0], _MAGIC)
+    return Copy(*there, found[1]) if found and there else None
+
+
+def mapped(path: Path) -> tuple[memoryview, int] | None:
+    """The bytes of a file of this kind, not looked at yet, and when it was written; None when there is none."""
     try:
         with open(open_plain(path, os.O_RDONLY), "rb", buffering=0) as file:
             found = os.fstat(file.fileno())
             if found.st_size <= len(_MAGIC) + 12:
                 return None
-            mapped = _mapped(file, found.st_size)
+            return memoryview(_mapped(file, found.st_size)), found.st_mtime_ns
     except OSError:
         return None
-    data = memoryview(mapped)
-    start = len(_MAGIC) + 8
-    if mapped[: len(_MAGIC)] != _MAGIC or crc32(data[:-4]) != int.from_bytes(data[-4:], "little"):
+
+
+def _checked(data: memoryview, magic: bytes) -> tuple[dict[str, Any], memoryview] | None:
+    """The header of a file and what follows it, None when it is not whole or not for this program."""
+    start = len(magic) + 8
+    if data[: len(magic)] != magic or crc32(data[:-4]) != int.from_bytes(data[-4:], "little"):
         return None
-    size = int.from_bytes(data[len(_MAGIC) : start], "little")
+    size = int.from_bytes(data[len(magic) : start], "little")
     try:
         header = orjson.loads(data[start : start + size])
     except orjson.JSONDecodeError:
         return None
     if header["schema"] != SCHEMA or header["byteorder"] != sys.byteorder:
         return None
-    return Copy(header, data[start + size :], found.st_mtime_ns)
+    return header, data[start + size :]
+
+
+def words(data: memoryview, digest: str) -> tuple[dict[str, Any], dict[str, memoryview]] | None:
+    """The words in a file, None when it is not whole, not for this program or was saved with another index."""
+    there = _checked(data, _WORDS)
+    if there is None or there[0]["digest"] != digest:
+        return None
+    header, data = there
+    return header, {name: _block(header, data, name) for name in header["blocks"]}
+
+
+def _block(header: dict[str, Any], data: memoryview, name: str) -> memoryview:
+    at, size, kind = header["blocks"][name]
+    return data[at : at + size].cast(kind) if size else memoryview(array(kind))
 
 
 def _load(header: dict[str, Any], data: memoryview) -> Index:
-    index, places = Index(), header["blocks"]
+    index = Index()
 
     def block(name: str) -> memoryview:
-        at, size, kind = places[name]
-        return data[at : at + size].cast(kind) if size else memoryview(array(kind))
+        return _block(header, data, name)
 
     def texts(name: str) -> Texts:
         return Texts(block(f"{name}.starts"), block(f"{name}.data"))

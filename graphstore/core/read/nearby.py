@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from heapq import nsmallest
 
 from graphstore.core.read.sight import Sight
-from graphstore.core.search.search import holding
+from graphstore.core.search.standing import holding
 
 UNSAID_STRENGTH = 3
 """A link without a strength counts as this."""
@@ -84,7 +84,7 @@ class Near:
         return [
             row
             for link in links
-            if far[link] in standing and of_kind[link] in kinds
+            if standing[far[link]] >= 0 and of_kind[link] in kinds
             for row in rows_of[link]
             if k_tx[row] <= tx < k_end[row]
         ]

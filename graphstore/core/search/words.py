@@ -16,6 +16,8 @@ import Stemmer
 
 from graphstore.errors import InvalidError
 
+VERSION = 1
+"""Of the terms of a text: raised by each change of them, so that saved words are read anew."""
 ENGLISH = ("english",)
 """The languages of a store that names none."""
 LANGUAGES = tuple(Stemmer.algorithms())
@@ -144,6 +146,7 @@ class Analyzer:
             if language not in LANGUAGES:
                 raise InvalidError.choice("language", language, LANGUAGES)
         self.languages = languages
+        self.identity = f"{VERSION} {Stemmer.version()} {unicodedata.unidata_version} {' '.join(languages)}"
         self._stemmers = {name: Stemmer.Stemmer(name, 0).stemWord for name in languages}
         self._stops = frozenset(
             fold(word) for name in languages for word in _STOPS.get(name, "").split()

@@ -98,7 +98,7 @@ class Writer(Reader):
             graphs = Graphs(
                 place.tables, index, journal, vocabulary, driver=driver, notify=self.notices.append
             )
-            self._core = Core(index, journal, vocabulary, graphs)
+            self._core = Core(index, journal, vocabulary, graphs, search=Search(place.words))
             self._compare_clock()
         except BaseException:
             with contextlib.suppress(EngineError):  # why it failed is told by the first error
@@ -135,7 +135,8 @@ class Writer(Reader):
                 for line in reversed(self._lines):
                     line._let_go(core.closed)
                 if whole:
-                    self._place.save(core.index, core.journal)
+                    words = partial(core.search.saving, core)
+                    self._place.save(core.index, core.journal, words, anew=core.search.unsaved)
             finally:
                 try:
                     core.journal.close()

@@ -68,7 +68,7 @@ def bm25(view, text: str) -> list[tuple[str, float]]:
     return sorted(scores.items(), key=lambda found: (-round(found[1], 9), found[0]))
 
 
-def found(view, text: str, most: int = 1_000, kinds: tuple[str, ...] = ()) -> list[tuple[str, float]]:
+def found(view, text: str, most: int = 10_000, kinds: tuple[str, ...] = ()) -> list[tuple[str, float]]:
     with view._core.lock:
         sight = view._sight()
         matches = view._core.search.find(sight, text, most, frozenset(kinds)).matches
@@ -303,6 +303,8 @@ def history(store, clock: Clock, seed: int, steps: int) -> list[tuple[datetime, 
             pass
         if chance.random() < 0.3:
             agree(store)
+            if chance.random() < 0.5:
+                store._core.search._merge()
         places.append((start, clock.now))
     return places
 
@@ -317,6 +319,61 @@ def test_every_coordinate_ranks_as_plain_bm25_does(seed):
             agree(store.as_of(valid=valid, tx=tx))
             agree(store.as_of(valid=valid))
         agree(store)
+
+
+def test_what_is_told_later_changes_no_past_answer(store, clock):
+    store.add_node("fact", {}, id="a", text="the gateway answers ERR-4041 to login")
+    store.add_node("fact", {}, id="b", text="login by token")
+    store.retract("b", reason="never so")
+    clock.move(days=1)
+    past = store.as_of()
+
+    def answers() -> list[object]:
+        every = []
+        for text in ("ERR-404 login", "unicorn login", "token", "gateway"):
+            with past._core.lock:
+                answer = past._core.search.find(past._sight(), text, 9)
+                every.append((answer.matches, answer.unknown, answer.weights, answer.count()))
+        return every
+
+    before = answers()
+    clock.move(days=1)
+    for number in range(40):
+        store.add_node("fact", {}, id=f"n{number}", text=f"unicorn ERR-404 login gateway {'token ' * number}")
+
+    assert before == answers()
+    assert [[], ["unicorn"], [], []] == [answer[1] for answer in before]
+
+
+def test_a_word_is_known_where_anything_recorded_says_it(store, clock):
+    store.add_node("fact", {}, id="a", text="login")
+    store.add_node("fact", {}, id="b", text="token")
+    store.retract("b", reason="never so")
+
+    search, sight = store._core.search, store._sight()
+
+    answer = search.find(sight, "token cache login", 5)
+
+    assert ["cache"] == answer.unknown
+    assert ["token", "cache"] == answer.unknown_among(sight.index, {0}.__contains__)
+
+
+def test_a_match_tells_which_words_it_says_and_how_much_of_the_question_that_is(store):
+    store.add_node("fact", {}, id="both", text="login by unicorn")
+    store.add_node("fact", {}, id="one", text="login")
+    store.add_node("decision", {}, id="other", text="login cache")
+    search, sight = store._core.search, store._sight()
+
+    found = search.find(sight, "login unicorn pegasus", 1)
+
+    both, one, _ = range(3)
+    login, unicorn, pegasus = found.weights
+    assert [both] == [ent for ent, _ in found.matches]
+    assert ((0, 1), (0,)) == (found.says(both), found.says(one))
+    assert found.coverage(both) == pytest.approx((login + unicorn) / (login + unicorn + pegasus))
+    assert login < unicorn < pegasus
+    assert 3 == found.count()
+    assert 1 == search.find(sight, "login unicorn", 1, frozenset({"decision"})).count()
 
 
 # ---------------------------------------------------------------- following
@@ -411,7 +468,9 @@ def test_bulk_load_is_followed(store):
 
 def held(store) -> set[str]:
     """Every word that the search holds, wherever."""
-    return set(store._core.search._word_index.by)
+    search = store._core.search
+    columns = search._columns.all_names() if search._index else ()
+    return {name.decode() for name in columns} | set(search._fresh.numbers)
 
 
 def test_erased_words_are_in_no_structure(disk_store, clock):
