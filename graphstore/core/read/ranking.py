@@ -27,6 +27,8 @@ NAMED = (4.0, 3.0, 2.0)
 """What it is worth that a question names a thing: by its whole id or key, by their beginning, by what is inside them."""
 POOL = 100
 """So many matches of the text at least are weighed."""
+LENDERS = 40
+"""So many of the best lend to the turns around them."""
 BOOKKEEPING = frozenset({"message_batch", "segment", "summary"})
 """Kinds in which rooms keep again what others say: recalled only when they are named."""
 TURNS = frozenset(
@@ -91,7 +93,7 @@ def _add_beside(
     conversation = _Conversation(sight)
     lent: dict[int, dict[int, float]] = {}
     nearest: dict[int, int] = {}
-    for ent in filter(conversation.is_turn, matched):
+    for ent in filter(conversation.is_turn, [ent for ent, _ in found.matches[:LENDERS]]):
         said = [term for term in found.says(ent) if term not in names]
         for other, distance in conversation.beside(ent):
             its, share = lent.setdefault(other, {}), BESIDE[distance - 1]
