@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from graphstore.core.read.sight import Sight
@@ -72,7 +73,7 @@ def worth(sight: Sight, found: Found, fits: Callable[[int], bool]) -> Worth:
     if matched and BESIDE:
         _add_beside(sight, found, fits, names, gains, beside)
     _add_dates(sight, found.question, [*matched, *beside], gains)
-    for ent, gain in _named(sight, found.question).items():
+    for ent, gain in _named(sight, found).items():
         if fits(ent):
             gains[ent] = gains.get(ent, 0.0) + gain
             beside.setdefault(ent, ent)
@@ -142,20 +143,24 @@ def _add_speakers(sight: Sight, found: Found, gains: dict[int, float]) -> frozen
     return frozenset(asked)
 
 
-def _named(sight: Sight, question: Question) -> dict[int, float]:
-    """The things whose id or key a question names: whole, else by the beginning, else inside."""
-    asked = question.text.strip()
-    names = [*question.names] + ([asked] if asked and asked not in question.names else [])
-    found: dict[int, float] = {}
-    for name in names:
-        if " " in name:
+def _named(sight: Sight, found: Found) -> dict[int, float]:
+    """The things whose id or key a question names: whole; else, where no text says the name, by the beginning, else inside."""
+    asked = found.question.text.strip()
+    gains: dict[int, float] = {}
+    stands = partial(_stands, sight)
+    for name in dict.fromkeys((*found.question.names, asked)):
+        if not name or " " in name:
             continue
-        ents = _whole(sight, name)
-        level = 0
-        if not ents and is_name(name) and len(name) >= _LEAST:
-            ents, level = _partly(sight, fold(name))
-        found.update({ent: NAMED[level] for ent in ents if sight.find(ent) >= 0 and _stands(sight, ent)})
-    return found
+        ents, level = list(filter(stands, _whole(sight, name))), 0
+        if not ents and is_name(name) and len(name) >= _LEAST and not _is_said(found, name):
+            ents, level = _partly(sight, name.lower(), stands)
+        gains.update(dict.fromkeys(ents, NAMED[level]))
+    return gains
+
+
+def _is_said(found: Found, name: str) -> bool:
+    at = next((at for at, term in enumerate(found.question.terms) if term.word == name), -1)
+    return any(at in found.says(ent) for ent, _ in found.matches)
 
 
 def _whole(sight: Sight, name: str) -> list[int]:
@@ -166,23 +171,19 @@ def _whole(sight: Sight, name: str) -> list[int]:
     return found + [each for each in keyed if sight.index.key[each] == key]
 
 
-def _partly(sight: Sight, name: str) -> tuple[list[int], int]:
-    index = sight.index
-    inside = [
-        ent
-        for ent, (id, key) in enumerate(zip(index.names, index.key, strict=True))
-        if name in fold(id) or (key is not None and name in key)
-    ]
+def _partly(sight: Sight, name: str, stands: Callable[[int], bool]) -> tuple[list[int], int]:
+    names, keys = sight.index.names, sight.index.key
+    inside = [ent for ent, id in enumerate(names) if name in id.lower()]
+    inside += [ent for ent, key in enumerate(keys) if key is not None and name in key]
+    inside = list(filter(stands, inside))
     begun = [
-        ent
-        for ent in inside
-        if fold(index.names[ent]).startswith(name) or (index.key[ent] or "").startswith(name)
+        ent for ent in inside if names[ent].lower().startswith(name) or (keys[ent] or "").startswith(name)
     ]
     return (begun, 1) if begun else (inside, 2)
 
 
 def _stands(sight: Sight, ent: int) -> bool:
-    return sight.standing(ent) in ("stands", "shaky")
+    return sight.find(ent) >= 0 and sight.standing(ent) in ("stands", "shaky")
 
 
 class _Conversation:
@@ -213,9 +214,8 @@ class _Conversation:
             0 <= other < len(index.kind)
             and index.kind[ent] == index.kind[other]
             and index.scope[ent] == index.scope[other]
-            and self._sight.find(other) >= 0
-            and self._thread(ent) == self._thread(other) is not None
             and _stands(self._sight, other)
+            and self._thread(ent) == self._thread(other) is not None
         )
 
     def is_turn(self, ent: int) -> bool:

@@ -28,7 +28,6 @@ FIELDS = ("trace", "sender", "thread", "type", "classification", "authorized")
 """The indexed fields of messages. By trace other events are found too."""
 _BATCH = 4_096
 _FIRST = 256  # rows checked at once, then four times as many
-_BESIDE = 64  # rows looked at before and after those of the same instant
 _MANY = 4_096  # rows that are checked in columns
 _Place = tuple[Instant, str]
 _Test = tuple["array[int]", int]  # a column, and the number in it; 0: any number but that
@@ -83,21 +82,28 @@ class Postings:
         number = self._columns["thread"][row] if row < self._rows else 0
         if not number:
             return []
-        rows, start, place = self._lists["thread"][number], index.r_from.__getitem__, _placing(index)
-        low, high = (side(rows, start(row), key=start) for side in (bisect_left, bisect_right))
-        if high - low > _MANY:
-            middle = bisect_left(rows, place(row), key=place)
-            low, high = middle - _BESIDE, middle + _BESIDE
-        near = sorted(
-            rows[max(0, low - _BESIDE) : high + _BESIDE], key=lambda each: (start(each), index.r_ent[each])
-        )
+        rows, start = self._lists["thread"][number], index.r_from.__getitem__
         known = bisect_right(index.r_tx, sight.tx)
-        at = near.index(row)
-        return [
-            each
-            for each in near[max(0, at - most) : at + most + 1]
-            if each < known and index.find(index.r_ent[each], sight.valid, sight.tx) == each
-        ]
+
+        def stands(each: int) -> bool:
+            return each < known and index.find(index.r_ent[each], sight.valid, sight.tx) == each
+
+        def side(places: range) -> Iterator[int]:
+            """Those that stand, as many as are wanted, and whatever happened at the instant of the last."""
+            found, last = 0, 0
+            for each in map(rows.__getitem__, places):
+                if found >= most and start(each) != last:
+                    return
+                if stands(each):
+                    found, last = found + 1, start(each)
+                    yield each
+
+        low, high = (cut(rows, start(row), key=start) for cut in (bisect_left, bisect_right))
+        now = filter(stands, rows[low:high])
+        near = [*side(range(low - 1, -1, -1)), *now, *side(range(high, len(rows)))]
+        near.sort(key=lambda each: (start(each), index.r_ent[each]))
+        at = near.index(row) if row in near else -most - 1
+        return near[max(0, at - most) : at + most + 1] if at >= 0 else []
 
     def trace(self, sight: At, trace_id: str) -> list[int]:
         """The events of a trace that have happened here, and the evicted ones that had, in the order they were first known."""

@@ -141,3 +141,36 @@ def test_chunks_of_a_thread_are_turns(store):
     assert ["I joined a pottery class!", "Where is it?"] == [
         hit.node.text for hit in memory_of.recall("pottery")
     ]
+
+
+def test_what_is_told_later_changes_no_past_answer(store, clock):
+    said(store, *TALK)
+    store.add_node("fact", {}, id="my-ticket-123", text="milk")
+    past = store.as_of()
+    before = [
+        (hit.node.id, hit.score)
+        for text in ("pottery", "ticket-123", "ben class")
+        for hit in recall(past, text)
+    ]
+
+    clock.move(days=1)
+    for number in range(9):
+        record_message(
+            store,
+            "TEXT",
+            "pottery again",
+            sender="Ben",
+            thread="t",
+            occurred_at="2026-01-02",
+            id=f"sa{number}",
+        )
+    store.add_node("fact", {}, id="ticket-1234", key="ticket-123", text="tea")
+    store.add_node("fact", {}, id="ticket-123", text="tea")
+
+    after = [
+        (hit.node.id, hit.score)
+        for text in ("pottery", "ticket-123", "ben class")
+        for hit in recall(past, text)
+    ]
+    assert before == after
+    assert before[:1] != [(hit.node.id, hit.score) for hit in recall(store, "ticket-123")][:1]
