@@ -56,6 +56,7 @@ _REQUIRED = {
 }
 DEFAULT_KIND = "fact"
 _NONE = type(None)
+_KEPT = 100_000  # so many bodies are kept from one transaction for the next
 _LONG_NUMBER = re.compile("[0-9]{18}")  # what `json_read` has to look at twice
 
 _LINK_FIELDS = ("id", "reason", "strength", "confidence", "created_by", "metadata")
@@ -83,11 +84,12 @@ def load(
     )
     total, count = sum(map(len, tables.values())), 0
     opened: _Opened = {}
+    bodies: dict[int, Json] = {}
     with no_collecting(), store._together():
         before = store._core.index.mark()
         for at, steps in _steps(tables) if dated else _one_step(tables):
             with store._transact(None if at is None else instant(at), None, None) as work, store._core.lock:
-                loader = _Loader(Act(store._core, work), identities, opened)
+                loader = _Loader(Act(store._core, work), identities, opened, bodies)
                 for what, name, number, row in steps:
                     try:
                         _ACTS[what](loader, row)
@@ -98,6 +100,9 @@ def load(
                         loader.bear()
                         progress(count, total)
                 loader.bear()
+                told = work.index.lengths()
+            if len(bodies) > _KEPT or store._core.index.lengths() != told:  # then versions got other numbers
+                bodies.clear()
         return _stored(store._core.index, before)
 
 
@@ -268,14 +273,17 @@ def _refuse_wrong(name: str, table: list[Row]) -> None:
 class _Loader:
     """The rows of one transaction, each written as by its verb. New things are collected, and added column by column before anything else."""
 
-    def __init__(self, act: Act, identities: dict[str, Row], opened: _Opened) -> None:
+    def __init__(
+        self, act: Act, identities: dict[str, Row], opened: _Opened, bodies: dict[int, Json]
+    ) -> None:
         self.act, self.index, self.work = act, act.index, act.work
         self.identities = identities  # what is known of a node before its first version
         self.opened = opened  # links that will be taken back
         self.recording = Recording(act)
         self.births: dict[str, Birth] = {}
         self.ranked = act.index.setting(TRUST) is not None
-        self.bodies: dict[int, Json] = {}  # of versions written here
+        self.bodies = bodies  # of versions written here, and by the transactions before
+        self._first_bodies: list[Json] = []  # of the collected things
 
     def body(self, ver: int) -> Json:
         """The body of a version."""
@@ -284,8 +292,10 @@ class _Loader:
     def bear(self) -> None:
         """Add the collected new things."""
         if self.births:
+            self.bodies.update(enumerate(self._first_bodies, len(self.index.v_ent)))
             bear(self.index, self.work.tx, self.work.author, list(self.births.values()))
             self.births.clear()
+            self._first_bodies.clear()
 
     def _is_new(self, name: str) -> bool:
         return name not in self.index.ids and name not in self.births
@@ -294,6 +304,7 @@ class _Loader:
         self, verb: str, name: str, kind: str, scope: str, during: Period, body: Json, reason: str | None
     ) -> None:
         why = self.work.reason(reason)
+        self._first_bodies.append(body)
         self.births[name] = Birth(
             verb, name, verb == "record_event", kind, scope, *during, *self.work.body(body), *why
         )

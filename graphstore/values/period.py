@@ -60,11 +60,16 @@ def instant(value: TimeLike, what: str = "time") -> Instant:
 
 def recorded(value: str | datetime) -> Instant:
     """The instant in a line of the journal: what `instant` says, of text in UTC in a third of the time. Raises InvalidError."""
-    if not isinstance(value, str) or value[-1:] != "Z":
-        return instant(value)
-    try:
-        since = datetime.fromisoformat(value) - EPOCH
-    except ValueError:
+    if type(value) is datetime:
+        if value.tzinfo is not UTC:
+            return instant(value)
+        since = value - EPOCH
+    elif isinstance(value, str) and value[-1:] == "Z":
+        try:
+            since = datetime.fromisoformat(value) - EPOCH
+        except ValueError:
+            return instant(value)
+    else:
         return instant(value)
     return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import random
+from datetime import timedelta
+
 import pytest
 
 import graphstore
@@ -154,3 +158,78 @@ def test_an_event_may_not_have_the_id_of_a_new_node(one):
             versions=[{"node_id": "same", "content": {}}],
         )
     assert ([], []) == (one.nodes(), one.events())
+
+
+def random_rows(seed):
+    """Versions and links of a few nodes over periods that cut each other, told at five instants; no content twice, as a verb writes only what changes."""
+    chance = random.Random(seed)
+    versions, links = [], []
+    for at in (day(f"2025-0{month}-01") for month in range(1, 6)):
+        for _ in range(chance.randrange(1, 12)):
+            start = day("2024-01-01") + timedelta(days=chance.randrange(60))
+            stop = chance.choice((None, start + timedelta(days=chance.randrange(1, 40))))
+            content = {"n": len(versions), "deep": [1, 2.5, None]}
+            row = {"node_id": chance.choice("abcd"), "valid_from": start, "valid_to": stop, "tx_from": at}
+            versions.append({**row, "content": chance.choice((content, json.dumps(content)))})
+        known = sorted({row["node_id"] for row in versions})
+        for _ in range(chance.randrange(3) if len(known) > 1 else 0):
+            source, target = chance.sample(known, 2)
+            links.append({"source": source, "kind": "derived_from", "target": target, "tx_from": at})
+    return versions, links
+
+
+def say_by_verbs(store, versions, links):
+    """What a load of the rows says, each row by its verb."""
+    known = set()
+    for at in sorted({row["tx_from"] for row in versions}):
+        with store.transaction(at=at):
+            for row in versions:
+                if row["tx_from"] != at:
+                    continue
+                content = row["content"]
+                content = json.loads(content) if isinstance(content, str) else content
+                times = {"valid_from": row["valid_from"], "valid_to": row["valid_to"] or graphstore.OPEN}
+                if row["node_id"] in known:
+                    store.revise(row["node_id"], content, **times)
+                else:
+                    known.add(row["node_id"])
+                    store.add_node("fact", content, id=row["node_id"], **times)
+            for row in links:
+                if row["tx_from"] == at:
+                    store.link(row["source"], row["kind"], row["target"])
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_rows_that_cut_each_other_say_what_the_verbs_say(one, other, seed):
+    versions, links = random_rows(seed)
+    try:
+        say_by_verbs(other, versions, links)
+    except graphstore.GraphStoreError as error:
+        with pytest.raises(type(error)):
+            one.bulk_load(versions=versions, links=links)
+        return
+    one.bulk_load(versions=versions, links=links)
+
+    for when in [None, *sorted({row["tx_from"] for row in versions})]:
+        for valid in ("2024-01-15", "2024-02-20", "2025-06-01"):
+            mine, theirs = one.as_of(valid=valid, tx=when), other.as_of(valid=valid, tx=when)
+            assert mine.nodes() == theirs.nodes()
+            assert [found.node for found in mine.shaky()] == [found.node for found in theirs.shaky()]
+    for name in sorted({row["node_id"] for row in versions}):
+        assert one.versions(name) == other.versions(name)
+    assert told(one) == told(other)
+
+
+def test_a_load_in_many_transactions_knows_what_the_one_before_said(one):
+    """A version that says the same content again changes nothing for what rests on it; one with other content shakes it."""
+    say = [("a", {"n": 1}, "2025-01-01"), ("b", {"on": "a"}, "2025-01-01"), ("a", {"n": 1}, "2025-02-01")]
+    begun = day("2024-01-01")
+    rows = [
+        {"node_id": name, "content": content, "valid_from": begun, "tx_from": day(at)}
+        for name, content, at in [*say, ("a", {"n": 2}, "2025-03-01")]
+    ]
+    links = [{"source": "b", "kind": "derived_from", "target": "a", "tx_from": day("2025-01-02")}]
+    one.bulk_load(versions=rows, links=links)
+
+    assert [] == one.as_of(tx="2025-02-15").shaky()
+    assert ["b"] == [found.node.id for found in one.shaky()]
