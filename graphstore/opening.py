@@ -6,7 +6,7 @@ import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from graphstore.core.folder import folder
 from graphstore.core.folder import restore as dumps
@@ -15,6 +15,9 @@ from graphstore.core.journal.files import new_folder
 from graphstore.errors import ConflictError, InvalidError, LockedError
 from graphstore.store.store import Clock, GraphStore
 from graphstore.values.inputs import text_of, whole_number
+
+if TYPE_CHECKING:
+    from graphstore.core.read.vector_search import Embedder
 
 __all__ = ["open", "restore", "served", "verify"]
 
@@ -33,6 +36,7 @@ def open(
     author: str | None = None,
     retention_days: int | None = None,
     retention_bytes: int | None = None,
+    embedder: str | Embedder | None = None,
     token: str | None = None,
     timeout: float | None = None,
 ) -> GraphStore:
@@ -41,7 +45,8 @@ def open(
 
     `read_only=True` follows another process's journal: `refresh()` moves it on. `clock` gives an aware datetime. `durability="interval"` makes commits durable
     every 50 ms instead of one by one. `author` is the default author of transactions. `retention_days` and `retention_bytes` are kept in the
-    store, see `set_retention`: each opening for writing evicts the events that are older. `token` is the server's access token (default: the
+    store, see `set_retention`: each opening for writing evicts the events that are older. `embedder`: what finds texts by their meaning too: a name such as `"wordllama"`, kept in the store as
+    by `embedders.set_embedder`, or a function, used in this opening alone. `token` is the server's access token (default: the
     environment's GRAPHSTORE_TOKEN), `timeout` how many seconds it has to answer. Clock and durability of a store that is served are its server's.
 
     Raises LockedError when another writer holds it, DamageError (with file and line) for a damaged journal, EngineError for a newer schema or
@@ -50,7 +55,9 @@ def open(
     """
     if driver not in _DRIVERS:
         raise InvalidError.choice("driver", driver, _DRIVERS)
-    options = _options(read_only, clock, durability, author, token, timeout, retention_days, retention_bytes)
+    options = _options(
+        read_only, clock, durability, author, token, timeout, retention_days, retention_bytes, embedder
+    )
     if isinstance(path, str) and path.startswith(("http://", "https://")):
         return options.at(path)
     with folder.opening(path):
@@ -89,6 +96,7 @@ class _Options:
     timeout: float | None
     days: int | None
     size: int | None
+    embedder: str | Embedder | None
 
     def at(self, url: str, *, token: str | None = None) -> GraphStore:
         """The store that a server at this address holds."""
@@ -103,13 +111,17 @@ class _Options:
         store = remote.connect(
             url, token or self.token, author=self.author, read_only=self.read_only, timeout=self.timeout,
         )  # fmt: skip
-        if self.days or self.size:
+        if self.days or self.size or self.embedder:
             self.keep(store)
         return store
 
     def keep(self, store: GraphStore) -> None:
-        """Apply the retention settings to a store that was just opened. Closes it when that fails."""
+        """Apply the settings to a store that was just opened. Closes it when that fails."""
         try:
+            if self.embedder is not None:
+                from graphstore.memory import embedders
+
+                embedders.use(store, self.embedder)
             if self.days or self.size:
                 kept = store.retention
                 store.set_retention(days=self.days or kept["days"], bytes=self.size or kept["bytes"])
@@ -129,6 +141,7 @@ def _options(
     timeout: float | None,
     retention_days: int | None,
     retention_bytes: int | None,
+    embedder: str | Embedder | None,
 ) -> _Options:
     if durability not in _DURABILITY:
         raise InvalidError.choice("durability", durability, _DURABILITY)
@@ -142,7 +155,7 @@ def _options(
         raise InvalidError(
             "a reader keeps nothing. Leave retention_days and retention_bytes out, or open for writing."
         )
-    return _Options(read_only, clock, durability, author, token, timeout, days, size)
+    return _Options(read_only, clock, durability, author, token, timeout, days, size, embedder)
 
 
 def restore(

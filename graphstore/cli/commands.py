@@ -385,6 +385,20 @@ def _reembed(asked: Asked) -> Any:
     return {"embedded": done}
 
 
+def _embedder(asked: Asked) -> Any:
+    from graphstore.memory import embedders
+    from graphstore.memory.memory import Memory
+    from graphstore.store.registry import Elsewhere
+
+    name, off = asked.take("name", "off")
+    if name or off:
+        embedders.set_embedder(asked.store, None if off else name)
+    if name and not isinstance(asked.store, Elsewhere):
+        with common.progress_bar("embedding") as progress:
+            Memory(asked.store).reembed(progress)
+    return asked.call()
+
+
 def _lifecycle(asked: Asked) -> Any:
     return asked.ask("lifecycle.due" if asked.take("dry_run") else "lifecycle.run", **asked.values)
 
@@ -674,8 +688,11 @@ _LISTED = (
             "user": Word("Whose it is.", "USER"), "embedder": EMBEDDER}),
     Command("lifecycle", MEMORY, "Evict what memory has kept long enough.", "lifecycle.run", _lifecycle, words={
         "dry_run": Word("Only say what would go.", type="bool")}, writes=lambda values: "dry_run" not in values),
-    Command("reembed", MEMORY, "Make the vectors that are missing of a model.", "", _reembed, words={
-        "embedder": EMBEDDER._replace(is_required=True)}, places="", writes=lambda values: True),
+    Command("embedder", MEMORY, "What finds texts by their meaning too: shown, or set.", "memory.embedding", _embedder, _as_it_is(str), places="name", words={
+        "name": Word("Use this one from now on, and make its vectors: wordllama, fastembed or openai (with a model).", "EMBEDDER"),
+        "off": Word("Use none: texts are found by their words alone.", type="bool")}, writes=bool),
+    Command("reembed", MEMORY, "Make the vectors that are missing of a model: the store's, unless one is named.", "", _reembed, words={
+        "embedder": EMBEDDER}, places="", writes=lambda values: True),
     Command("memory stats", MEMORY, "What memory holds of each layer.", "memory.stats", _memory_stats, _layers, without="view", at=True),
     Command("index soul", MEMORY, "Read the files an agent lives by.", "memory.index_soul", _index_soul, _as_it_is(str), words={
         "user": Word("Whose agent lives by them. [everybody's]")}),

@@ -64,6 +64,15 @@ Embed = Annotated[
 ]
 
 
+
+
+def use_embedder(store: Any, name: str) -> None:
+    """Set a store to an embedder by its name; a function of a module is used as long as the store is open."""
+    from graphstore.memory import embedders
+
+    embedders.use(store, name if name.partition(":")[0] in embedders.NAMES else embedder(name))
+
+
 # ---- opening and answering --------------------------------------------------------------------
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from graphstore.cli import common
-from graphstore.cli.common import CHOSEN, Embed, Store, Tx, Valid, embedder, function, open_store
+from graphstore.cli.common import CHOSEN, Embed, Store, Tx, Valid, function, open_store
 
 
 class Profile(StrEnum):
@@ -113,10 +113,9 @@ def serve(
 
     def prepared(opened: Any) -> Any:
         from graphstore.context import scheduler
-        from graphstore.memory import memory
 
         if embed is not None:
-            memory.lend(opened, embedder(embed))
+            common.use_embedder(opened, embed)
         if no_ticks:
             return None
         return scheduler.usual(opened, sources=[function(name)() for name in sync or ()], souls=soul or ())
@@ -177,6 +176,7 @@ def mcp(
             help="The bearer token clients must show. [GRAPHSTORE_TOKEN]",
         ),
     ] = None,
+    embed: Embed = None,
     query_seconds: Annotated[
         float, typer.Option("--query-seconds", min=0.1, help="How long a Cypher text may run.")
     ] = 10.0,
@@ -197,6 +197,8 @@ def mcp(
         token_file.read_text(encoding="utf-8").strip() if token_file else os.environ.get("GRAPHSTORE_TOKEN")
     )
     with open_store(store, read_only=read_only, create=not read_only) as opened:
+        if embed is not None:
+            common.use_embedder(opened, embed)
         how: dict[str, Any] = {
             "read_only": read_only,
             "profile": profile.value,

@@ -35,6 +35,7 @@ SIGNATURES: dict[str, tuple[str, str, str]] = {
     "links_from": ("read", "view", "id! kinds:many group strength:int confidence created_by"),
     "memobrain.import_memobrain": ("write", "store", "path!:path timezone replay:bool"),
     "memobrain.import_messages": ("write", "store", "path!:path session timezone replay:bool"),
+    "memory.embedding": ("read", "store", ""),
     "memory.index_soul": ("write", "store", "folder!:path user"),
     "memory.remember": ("write", "store", "text! --layer! source user thread valid_from:time key tags:many metadata:json"),
     "memory.stats": ("read", "store", ""),

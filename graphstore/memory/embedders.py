@@ -1,6 +1,7 @@
-"""Embedders that are ready to use, each an extra of the package: a small model in a wheel, models that run here, and services that speak as OpenAI does.
+"""Embedders that are ready to use, each an extra of the package, and the one a store is set to: then all it says is found by its meaning too.
 
-Any function of a list of texts that gives an array (n, d) will do as well; these only spare the writing.
+A small model in a wheel, models that run here, and services that speak as OpenAI does. Any function of a list of texts that gives an array (n, d) will do
+as well; these only spare the writing.
 """
 
 from __future__ import annotations
@@ -8,17 +9,107 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from graphstore.core.read.vector_search import Embedder
-from graphstore.errors import InvalidError
+from graphstore.core.read import vector_search
+from graphstore.core.read.vector_search import Embedder, Meanings, Question
+from graphstore.core.read.view import Reader
+from graphstore.errors import GraphStoreError, InvalidError
+from graphstore.store import registry
+from graphstore.store.store import Store
 from graphstore.values.inputs import at_least_one, text_of
+from graphstore.values.models import Value
 
-__all__ = ["NAMES", "Embedder", "fastembed", "named", "openai", "wordllama"]
+__all__ = [
+    "NAMES",
+    "Embedder",
+    "Embedding",
+    "embedding",
+    "fastembed",
+    "named",
+    "openai",
+    "set_embedder",
+    "wordllama",
+]
 
 NAMES = ("wordllama", "fastembed", "openai")
+
+
+class Embedding(Value):
+    """The embedder of a store (None: there is none), how many versions, events and messages say something, and how many of them have no vector of it yet."""
+
+    embedder: str | None
+    texts: int
+    missing: int
+
+    def __str__(self) -> str:
+        if self.embedder is None:
+            return "no embedder: texts are found by their words"
+        return f"{self.embedder}: {self.missing:,} of {self.texts:,} texts have no vector yet"
+
+
+@registry.write("memory")
+def set_embedder(store: Store, name: str | None) -> None:
+    """Find all that the store says by its meaning too, with the embedder of this name, such as `wordllama`; None: by words alone. Kept in the store.
+
+    Vectors are made when it is searched, and the embedder before serves until the new one has all. Raises InvalidError for one that is unknown, or
+    whose package is not here.
+    """
+    before = list(store._setting(vector_search.EMBEDDER) or ())
+    if name is not None:
+        _made(name)
+    wanted = [] if name is None else [name, *(other for other in before if other != name)][:2]
+    if wanted[:1] != before[:1]:
+        store._keep("set_embedder", vector_search.EMBEDDER, wanted)
+
+
+@registry.read("memory")
+def embedding(store: Store) -> Embedding:
+    """The embedder of a store, and how much of what is recorded has no vector of it yet. Embeds nothing."""
+    meanings = newest(store)
+    if meanings is None:
+        return Embedding(embedder=None, texts=0, missing=0)
+    texts, missing = meanings.counted()
+    return Embedding(
+        embedder=vector_search.embedders(store)[0] or meanings.model, texts=texts, missing=missing
+    )
+
+
+def lend(store: Store, embed: Embedder | None) -> None:
+    """Use this embedder instead of the one the store is set to, for as long as it is open here, on its branches too. Raises InvalidError for what is none."""
+    registry.only_here(store, "an embedder of your own", "Give its name instead: set_embedder(store, name).")
+    if embed is not None and not callable(embed):
+        raise InvalidError.choice("embedder", embed, NAMES)
+    vector_search.lend(store, embed)
+
+
+def use(store: Store, embedder: str | Embedder) -> None:
+    """Set a store to an embedder by its name; a function, and any where the store is only read, is lent to this opening."""
+    if isinstance(embedder, str) and (isinstance(store, registry.Elsewhere) or not store.read_only):
+        set_embedder(store, embedder)
+    else:
+        lend(store, _made(embedder) if isinstance(embedder, str) else embedder)
+
+
+def asked(view: Reader, text: str) -> Question:
+    """What a text means to the embedder of the view's store, if there is one. Call it before the store's lock is taken."""
+    try:
+        return Question(vector_search.serving(view, _made), text)
+    except GraphStoreError as error:
+        return Question(None, text, str(error))
+
+
+def newest(view: Reader) -> Meanings | None:
+    """The vectors of the store's embedder, whether they serve yet or not."""
+    return vector_search.newest(view, _made)
+
+
+@cache
+def _made(name: str) -> Embedder:
+    return named(name)
 
 
 class _Ready:

@@ -12,13 +12,14 @@ from datetime import datetime
 from hashlib import blake2b
 from itertools import count
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from graphstore.core.read.rows import Row
 from graphstore.core.read.sight import Sight
-from graphstore.core.read.vector_search import Embedder, Meanings
+from graphstore.core.read.vector_search import Embedder, Meanings, Question, brief
 from graphstore.core.read.view import Reader
 from graphstore.errors import ConflictError, GraphStoreError, InvalidError
+from graphstore.memory import embedders
+from graphstore.memory.embedders import lend
 from graphstore.memory.recall import Hit, Recalled, recall
 from graphstore.store import registry
 from graphstore.store.store import Store
@@ -133,21 +134,6 @@ class _Chunk:
         return blake2b("\x1f".join(parts).encode(), digest_size=8).hexdigest()
 
 
-_lent: WeakKeyDictionary[Store, Embedder] = WeakKeyDictionary()
-
-
-def lend(store: Store, embed: Embedder | None) -> None:
-    """Embed with this what is asked of the memory of a store by name, as through a server."""
-    _lent.pop(store, None)
-    if embed is not None:
-        _lent[store] = embed
-
-
-def lent(store: Store) -> Memory:
-    """The memory of a store, with the embedder that was lent to it. On a branch that of its trunk."""
-    return Memory(store, _lent.get(store) or _lent.get(getattr(store, "_trunk", store)))
-
-
 @registry.read("memory")
 def layers(store: Store) -> dict[str, Layer]:
     """The layers there are, by name."""
@@ -187,8 +173,7 @@ class Memory:
         if isinstance(store, registry.Elsewhere):
             self._reach(embed, layers, cap)
             return
-        notify = None if store.read_only else self._notify
-        self._meanings = None if embed is None else Meanings(store, store.path, CHUNK, embed, notify)
+        self._meanings = None if embed is None else Meanings(store, embed, CHUNK)
         for layer in layers:
             self.define_layer(layer)
         if cap is not None:
@@ -215,7 +200,7 @@ class Memory:
         """The layers there are, by name."""
         return layers(self._store)
 
-    @registry.of("memory", "write", lambda store: lent(store))
+    @registry.of("memory", "write", lambda store: Memory(store))
     def define_layer(self, layer: Layer) -> None:
         """Add a layer of your own; the store keeps it. Saying it again changes nothing.
 
@@ -235,7 +220,7 @@ class Memory:
 
     # ------------------------------------------------------------------ remembering
 
-    @registry.of("memory", "write", lambda store: lent(store))
+    @registry.of("memory", "write", lambda store: Memory(store))
     def remember(
         self,
         text: str,
@@ -259,7 +244,7 @@ class Memory:
         }  # fmt: skip
         return self._remember([_chunk(self.layers, asked)])[0]
 
-    @registry.of("memory", "write", lambda store: lent(store))
+    @registry.of("memory", "write", lambda store: Memory(store))
     def remember_many(self, chunks: Iterable[Mapping[str, Any]]) -> list[Node]:
         """Keep many chunks in one transaction, all or none. Each is a mapping of what `remember` takes: `{"text": …, "layer": …}`."""
         layers = self.layers
@@ -289,22 +274,25 @@ class Memory:
         except GraphStoreError:
             raise  # it is no embedder
         except Exception as error:
-            self._notify(f"the embedder {meanings.model!r} failed ({_short(error)}): there is no vector yet.")
-
-    def _notify(self, notice: str) -> None:
-        if notice not in self._store.notices[-8:]:
-            self._store.notices.append(notice)
+            self._store._tell_once(
+                f"the embedder {meanings.model!r} failed ({brief(error)}): there is no vector yet."
+            )
 
     def reembed(self, progress: Callable[[int, int], None] | None = None) -> int:
-        """Embed every chunk that has no vector of this embedder's model yet, and remove the vectors of other models. Gives how many.
+        """Embed every chunk that has no vector of this embedder's model yet (of a memory without one: all that has none of the store's embedder), and
+        remove the vectors of other models. Gives how many.
 
         Each batch is kept when it is done, so it may be interrupted and goes on where it was. `progress` is called with (done, total). Raises what the embedder raises.
         """
+        registry.only_here(self._store, "reembed()", "The server makes vectors when it is searched.")
         self._store._writable()
-        if self._meanings is None:
-            raise InvalidError("this memory has no embedder. Give one: Memory(store, embedders.wordllama()).")
-        done = self._meanings.fill(progress)
-        self._meanings.remove_others()
+        meanings = self._meanings or embedders.newest(self._store)
+        if meanings is None:
+            raise InvalidError(
+                "there is no embedder. Set one, set_embedder(store, 'wordllama'), or give one, Memory(store, embed)."
+            )
+        done = meanings.fill(progress)
+        meanings.remove_others()
         return done
 
     def _write(self, chunk: _Chunk) -> Node:
@@ -350,7 +338,7 @@ class Memory:
 
     # ------------------------------------------------------------------ recalling
 
-    @registry.of("memory", "read", lambda store: lent(store))
+    @registry.of("memory", "read", lambda store: Memory(store))
     def recall(
         self,
         text: str,
@@ -373,7 +361,7 @@ class Memory:
 
     # ------------------------------------------------------------------ counting
 
-    @registry.of("memory", "read", lambda store: lent(store))
+    @registry.of("memory", "read", lambda store: Memory(store))
     def stats(self, view: Reader | None = None) -> MemoryStats:
         """What stands of each layer at a view's coordinate (default: now), and the cap."""
         if view is not None and not isinstance(view, Reader):
@@ -402,57 +390,27 @@ def recollect(
     hops: int = 2,
     memory: Memory | None = None,
 ) -> Recollection:
-    """As `Memory.recall`, at the coordinate of a view. `memory`: one whose embedder is asked what the text means; without it words alone find."""
+    """As `Memory.recall`, at the coordinate of a view. `memory`: one whose embedder is asked what the text means, instead of the store's."""
     meanings = None if memory is None else memory._meanings
     there = tables.table(view._setting(LAYERS))
-    asked = _Question(meanings, text) if meanings else None
+    text_of("text", text, empty=True)
+    asked = Question(meanings, text) if meanings else embedders.asked(view, text)
     lens = _Lens(_scopes(there, layers, user), optional_text("thread", thread), asked)
     found = recall(view, text, k, kinds=CHUNK, hops=hops, lens=lens)
     hits = tuple(_hit(there, hit) for hit in found.hits)
     return Recollection(text=found.text, hits=hits, note=found.note)
 
 
-class _Question:
-    """What a text means, and what there is to compare it with."""
-
-    def __init__(self, meanings: Meanings, text: str) -> None:
-        self.meanings = meanings
-        self.vector: Any = None
-        self.failed = ""
-        try:
-            vector = meanings.vectors([text_of("text", text, empty=True)])[0]
-            if 0 < meanings.lacking() <= meanings.batch:
-                meanings.fill()  # a few that were recorded otherwise
-            self.vector = vector
-        except GraphStoreError:
-            raise
-        except Exception as error:
-            self.failed = _short(error)
-
-
 class _Lens:
     """What may be recalled: chunks of some scopes, of a thread or of none, and whatever is no chunk."""
 
-    def __init__(
-        self, wanted: Callable[[str], bool] | None, thread: str | None, question: _Question | None
-    ) -> None:
+    def __init__(self, wanted: Callable[[str], bool] | None, thread: str | None, question: Question) -> None:
         self._wanted, self._thread, self._question = wanted, thread, question
-        self._lacking = 0
 
     @property
     def note(self) -> str:
         """How it searched, and what it could not compare."""
-        question = self._question
-        if question is None:
-            return "full-text only: there is no embedder"
-        model = question.meanings.model
-        if question.failed:
-            return f"full-text only: the embedder {model!r} failed ({question.failed})"
-        note = f"full-text and vectors of {model!r}"
-        if self._lacking:
-            have = "chunk has" if self._lacking == 1 else "chunks have"
-            note += f"; {self._lacking:,} {have} no vector of it yet and are found by their words alone: reembed makes them"
-        return note
+        return self._question.note
 
     def seen(self, sight: Sight) -> Callable[[int], bool] | None:
         """Which entities may be found and passed."""
@@ -473,14 +431,9 @@ class _Lens:
 
         return fits
 
-    def nearest(self, sight: Sight, most: int) -> Mapping[int, float]:
+    def nearest(self, sight: Sight, most: int, fits: Callable[[int], bool] | None) -> Mapping[int, float]:
         """The chunks nearest in meaning."""
-        if self._question is None:
-            return {}
-        found, self._lacking = self._question.meanings.nearest(
-            sight, most, self._question.vector, self._wanted, self._thread
-        )
-        return found
+        return self._question.nearest(sight, most, fits, CHUNK, self._wanted, self._thread)
 
 
 def _scopes(
@@ -525,10 +478,6 @@ def _chunk(layers: Mapping[str, Layer], asked: Mapping[str, Any]) -> _Chunk:
         tags=tags_of(asked.get("tags") or ()),
         metadata=json_object("metadata", asked.get("metadata") or {}),
     )
-
-
-def _short(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}".splitlines()[0][:200]
 
 
 def _layer(layers: Mapping[str, Layer], name: Any) -> Layer:

@@ -18,6 +18,7 @@ from graphstore.core.read.view import Reader
 from graphstore.core.read.weighing import Weights
 from graphstore.core.search.search import Found, words
 from graphstore.errors import InvalidError
+from graphstore.memory import embedders
 from graphstore.store import registry
 from graphstore.values.decay import Decay
 from graphstore.values.inputs import ids, text_of
@@ -92,8 +93,8 @@ class Lens(Protocol):
     def seen(self, sight: Sight) -> Callable[[int], bool] | None:
         """Which entities may be found, and be passed on the way; None: all."""
 
-    def nearest(self, sight: Sight, most: int) -> Mapping[int, float]:
-        """The entities nearest in meaning among what stands and is seen, with how near, best first."""
+    def nearest(self, sight: Sight, most: int, fits: Callable[[int], bool] | None, /) -> Mapping[int, float]:
+        """The entities nearest in meaning among what stands, is seen and fits, with how near, best first."""
 
 
 class Reached(NamedTuple, Generic[T, L]):
@@ -128,14 +129,15 @@ def recall(
     (0.3) and by links (0.35), and what it gains where the turn of a conversation before or after it matches, where the text names who said it, when it was
     (`in March`, `last week`), or its id or key. `rrf` is taken and not used. `kinds`: only hits of these node kinds or event types; the way to them may lead
     through others. What rooms keep twice (batches of messages, segments, summaries) is a hit only when its kind is named. With `decay` the scores of all rankings are
-    multiplied by what each thing weighs at the coordinate, before they are ranked. `lens`: what is seen at all, and a third ranking; what is near in
-    meaning is a seed too, its share the better of the two. The hits count as looked up. Raises InvalidError for a number out of range.
+    multiplied by what each thing weighs at the coordinate, before they are ranked. What is near in meaning, with an embedder of the store, is a seed too,
+    its share the better of the two. `lens`: what is seen at all, and that ranking otherwise. The hits count as looked up. Raises InvalidError for a number out of range.
     """
     _refuse_bad(text, k, hops, fan_out, hop_weight, rrf, direction, decay)
     wanted = frozenset(ids("kinds", kinds))
+    lens = lens or embedders.asked(view, text)
     with view.reading() as sight:
         weigh = None if decay is None else Weights(sight, decay).of
-        seen = lens.seen(sight) if lens else None
+        seen = lens.seen(sight)
         pool = max(k, ranking.POOL)
         found = sight.found(text, pool, weigh=weigh, seen=seen)
         meant = _meant(sight, lens, k, weigh)
@@ -148,11 +150,13 @@ def recall(
                 ent: each._replace(activation=each.activation * weigh(ent)) for ent, each in reached.items()
             }
         found, fits = _fitting(sight, text, pool, found, wanted, weigh, seen)
+        if not all(fits(ent) for ent in meant):
+            meant = _meant(sight, lens, k, weigh, fits)
         order = _ordered(sight, found, meant, reached, fits)
         weights = {ent: 1.0 if weigh is None else weigh(ent) for ent in order.best[:k]}
         hits = tuple(_hit(sight, ent, order, weight) for ent, weight in weights.items())
         sight.looked_up(weights)
-    return Recalled(text=text, hits=hits, note=_note(text, found, lens))
+    return Recalled(text=text, hits=hits, note=_note(text, found, lens.note))
 
 
 @registry.read("recall")
@@ -207,14 +211,16 @@ def _seeds(found: Found, meant: Mapping[int, float], k: int) -> dict[int, float]
 
 
 def _meant(
-    sight: Sight, lens: Lens | None, k: int, weigh: Callable[[int], float] | None
+    sight: Sight,
+    lens: Lens,
+    k: int,
+    weigh: Callable[[int], float] | None,
+    fits: Callable[[int], bool] | None = None,
 ) -> Mapping[int, float]:
-    """The `k` things nearest in meaning, with how near, best first."""
-    if lens is None:
-        return {}
+    """The `k` things nearest in meaning that fit, with how near, best first."""
     if weigh is None:
-        return lens.nearest(sight, k)
-    near = lens.nearest(sight, sys.maxsize)
+        return lens.nearest(sight, k, fits)
+    near = lens.nearest(sight, sys.maxsize, fits)
     weighed = {ent: score * weigh(ent) for ent, score in near.items() if score > 0}
     return {
         ent: weighed[ent] for ent in nsmallest(k, weighed, key=lambda ent: (-weighed[ent], sight.id(ent)))
@@ -390,8 +396,7 @@ def fuse(rankings: Sequence[Sequence[T]], rrf: float = 60) -> dict[T, float]:
     return fused
 
 
-def _note(text: str, found: Found, lens: Lens | None) -> str:
-    note = lens.note if lens else "full-text only: there is no embedder"
+def _note(text: str, found: Found, note: str) -> str:
     if found.unknown:
         return f"{note}; no word here is {' or '.join(map(repr, found.unknown))}"
     return note if found.matches or words(text) else f"{note}; {text!r} holds no word"

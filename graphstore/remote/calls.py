@@ -50,7 +50,7 @@ _ROOMS: dict[str, tuple[str, ...]] = {
     "lifecycle": ("graphstore.memory.lifecycle",),
     "links": ("graphstore.store.links",),
     "memobrain": ("graphstore.imports.memobrain",),
-    "memory": ("graphstore.memory.memory", "graphstore.context.feeders"),
+    "memory": ("graphstore.memory.memory", "graphstore.memory.embedders", "graphstore.context.feeders"),
     "observer": ("graphstore.context.observer",),
     "otlp": ("graphstore.imports.otlp",),
     "pi_brain": ("graphstore.imports.pi_brain",),
@@ -447,7 +447,7 @@ def run(call: Call, reader: Reader, args: Mapping[str, Any], store: Store | None
         if isinstance(value, _Where):
             arguments[name] = value.view(reader, store)
         elif value is _MEMORY:
-            arguments[name] = import_module("graphstore.memory.memory").lent(
+            arguments[name] = import_module("graphstore.memory.memory").Memory(
                 store if store is not None else reader
             )
     own = call.name not in _OF_VIEW and call.name not in _OF_STORE and "." not in call.name

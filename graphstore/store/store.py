@@ -986,6 +986,7 @@ class Branch(Store):
             lock=trunk.lock,
             epoch=trunk.epoch,
             search=self._search(),
+            vectors=trunk.vectors,
         )
 
     def _search(self) -> Search:

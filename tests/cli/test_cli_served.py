@@ -26,7 +26,7 @@ READS: list[tuple[str, ...]] = [
     ("query", "MATCH (v:Version) RETURN v.ref ORDER BY v.ref", "--tables", "--format", "csv"), ("changes",), ("changes", "--format", "cloudevents"),
     ("events", "--since", "2026-01-01..2026-03-01"), ("timeline",), ("trace", "0af7651916cd43dd8448eb211c80319c"), ("review",), ("shaky",),
     ("recall", "auth tokens"), ("recall", "tea", "--layer", "conversation"), ("topic", "auth"), ("latest", "auth"), ("snapshots",), ("branches",), ("compare", "plan"),
-    ("working", "--user", "ana"), ("context", "--user", "ana", "--query", "tea"), ("retention",), ("trust",), ("languages",), ("verify",), ("stats",),
+    ("working", "--user", "ana"), ("context", "--user", "ana", "--query", "tea"), ("retention",), ("trust",), ("languages",), ("embedder",), ("verify",), ("stats",),
     ("lifecycle", "--dry-run"), ("consolidate", "--topic", "auth"),
 ]  # fmt: skip
 GROUPED: list[tuple[str, ...]] = [

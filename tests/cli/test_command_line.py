@@ -33,7 +33,7 @@ COMMANDS = [
     "memorize", "topic", "latest-on", "snapshot", "snapshots", "consolidate",
     "sessions", "reanalyze",
     "connect",
-    "remember", "lifecycle", "reembed", "memory", "working", "context", "index",
+    "remember", "lifecycle", "embedder", "reembed", "memory", "working", "context", "index",
     "branch", "branches", "compare", "merge", "pull", "delete-branch", "link-history",
     "serve", "mcp", "shell",
 ]  # fmt: skip

@@ -87,6 +87,7 @@ QUESTIONS: list[tuple[str, dict[str, Any]]] = [
     ("memory.stats", {}),
     ("memory.layers", {}),
     ("memory.cap", {}),
+    ("memory.embedding", {}),
     ("memory.soul", {}),
     ("sessions.listed", {}),
     ("sessions.decisions", {}),

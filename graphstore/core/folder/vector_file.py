@@ -1,4 +1,4 @@
-"""The vectors of memory on disk: one file for each model beside the journal, a copy that may be deleted at any time.
+"""The vectors of a store on disk: one file for each model beside the journal, a copy that may be deleted at any time.
 
 A row belongs to a thing and a text, by their hashes, and has a checksum: a row that does not match the journal is not found, one that is damaged or
 half written is not read. Rows are only appended, or blanked where they lie when the thing is forgotten.
@@ -132,14 +132,13 @@ def write(path: Path, model: str, dimension: int, rows: Iterable[Row] = ()) -> H
 
 
 def append(path: Path, header: Header, rows: Sequence[Row]) -> int:
-    """Append rows, durably. Returns the new end of the file. A half-written row at the end is overwritten. Raises OSError."""
+    """Append rows. Returns the new end of the file. A half-written row at the end is overwritten. Raises OSError."""
     fd = open_plain(path, os.O_RDWR, alone=True)
     try:
         end = header.size + (os.fstat(fd).st_size - header.size) // header.stride * header.stride
         os.ftruncate(fd, end)
         os.lseek(fd, end, os.SEEK_SET)
-        write_all(fd, b"".join(map(_packed, rows)))
-        os.fdatasync(fd)
+        write_all(fd, b"".join(map(_packed, rows)))  # not synced: a row that was lost is computed again
     finally:
         os.close(fd)
     return end + len(rows) * header.stride

@@ -92,6 +92,8 @@ class Core(Source):
     naming: Naming = field(default_factory=Naming)
     asserted: Asserted = field(default_factory=Asserted)
     accesses: Accesses = field(default_factory=Accesses)
+    vectors: Any = None  # `vector_search.Vectors`, of the store and its branches
+    meanings: dict[str, Any] = field(default_factory=dict)  # `vector_search.Meanings` by the embedder's name
 
     def refuse_closed(self) -> None:
         """Raise InvalidError when the store is closed, EngineError when it cannot go on before it is opened again."""

@@ -1,24 +1,28 @@
-"""What chunks mean, as vectors: kept for every version of each, and compared exactly over what stands at any coordinate.
+"""What texts mean, as vectors: kept for every version that says something, and compared exactly over what stands at any coordinate.
 
-A text has one vector, in whatever version it occurs. So the past is searched like the present: versions that do not stand at the coordinate are left
-out first, and then what is left is ranked. numpy does the work, and is imported when there is an embedder.
+A text has one vector, in whatever version it occurs. So the past is searched like the present: a question is compared with all vectors before the store's
+lock is taken, and of the scores those count that stand at the coordinate. numpy does the work, and is imported when there is an embedder.
 """
 
 from __future__ import annotations
 
 import os
+import threading
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import orjson
 
 from graphstore.core.folder import vector_file as disk
 from graphstore.core.index.gc_pause import no_collecting
 from graphstore.core.index.index import Index
 from graphstore.core.read.sight import Sight
 from graphstore.core.read.view import Reader
-from graphstore.errors import InvalidError
+from graphstore.errors import GraphStoreError, InvalidError
 from graphstore.values.sameness import statement
 
 if TYPE_CHECKING:
@@ -29,7 +33,13 @@ if TYPE_CHECKING:
 
 BATCH = 64
 """The number of texts given to an embedder at once, unless it has a `batch` of its own."""
+EMBEDDER = "embedder"
+"""The setting: the names of embedders, that of now first, then the one it replaces."""
+_LENT = ""  # the name of one that was lent
 _TEXT = slice(16, 32)  # the part of a row's key that identifies the text
+_PARSED = 4_096  # bodies read at once
+_RANKED = 4_096  # candidates ranked at once
+_ROUNDING = 1e-5  # more than two float32 products of the same vectors differ by
 
 
 class Embedder(Protocol):
@@ -43,6 +53,21 @@ def model_of(embed: Embedder) -> str:
     """The name of an embedder's model; of one that has none, where it is from."""
     kind = embed if hasattr(embed, "__qualname__") else type(embed)
     return str(getattr(embed, "model", None) or f"{kind.__module__}:{kind.__qualname__}")
+
+
+def brief(error: Exception) -> str:
+    """An error of an embedder in a line of a note."""
+    return f"{type(error).__name__}: {error}".splitlines()[0][:200]
+
+
+@dataclass
+class Vectors:
+    """Where the vectors of a store and its branches are kept, who hears what goes wrong (None: a reader, which writes nothing), and the embedder that
+    this opening was lent."""
+
+    folder: Path | None = None
+    notify: Callable[[str], None] | None = None
+    lent: Embedder | None = None
 
 
 class Shelf:
@@ -59,16 +84,17 @@ class Shelf:
         self.row: dict[bytes, int] = {}
         self.of_text: dict[bytes, int] = {}
         self.matrix: Matrix | None = None
+        self.numbered = 0  # how often the rows were numbered anew
 
     def clear(self) -> None:
         """Let go of everything."""
-        self.row, self.of_text, self.matrix = {}, {}, None
+        self.row, self.of_text, self.matrix, self.numbered = {}, {}, None, self.numbered + 1
         self._header, self._seen = None, (0, 0)
 
     def keep_only(self, keys: Iterable[bytes]) -> None:
         """Let go of all but these in memory."""
         kept = [self.row_of(key, self.row[key]) for key in keys if key in self.row]
-        self.row, self.of_text, self.matrix = {}, {}, None
+        self.row, self.of_text, self.matrix, self.numbered = {}, {}, None, self.numbered + 1
         self.add(kept)
 
     def add(self, rows: Sequence[disk.Row]) -> None:
@@ -157,13 +183,16 @@ class Shelf:
         if self._notify is not None:
             self._notify(notice)
 
-    def remove_others(self) -> list[Path]:
-        """Remove the files of other models. Gives them."""
-        if self._path is None or self._notify is None:
-            return []
-        others = [path for path in disk.files(self._path.parent) if path != self._path]
-        disk.remove(others)
-        return others
+    def remove(self) -> None:
+        """Let go of everything, and of the file."""
+        self.clear()
+        if self._path is not None and self._notify is not None:
+            disk.remove([self._path] if os.path.lexists(self._path) else [])
+
+    def remove_others(self) -> None:
+        """Remove the files of other models."""
+        if self._path is not None and self._notify is not None:
+            disk.remove([path for path in disk.files(self._path.parent) if path != self._path])
 
     def row_of(self, key: bytes, at: int) -> disk.Row:
         """A row as the file has it."""
@@ -174,43 +203,38 @@ class Shelf:
 
 
 class Meanings:
-    """The vectors of the chunks of one store. It follows the store's index on each read, and embeds nothing while it holds the lock."""
+    """The vectors of one embedder for what a store says, or the nodes of one kind. It follows the store's index on each read, and embeds nothing while it
+    holds the lock."""
 
-    def __init__(
-        self,
-        store: Reader,
-        folder: Path | None,
-        kind: str,
-        embed: Embedder,
-        notify: Callable[[str], None] | None,
-    ) -> None:
+    def __init__(self, store: Reader, embed: Embedder, kind: str | None = None) -> None:
         if not callable(embed):
             raise InvalidError(
                 f"embedder {embed!r} cannot be called. Give a function of a list of texts, such as embedders.wordllama()."
             )
-        try:
-            import numpy  # noqa: F401
-        except ImportError:
-            raise InvalidError("vectors need numpy. Install it: pip install 'graphstore[vectors]'") from None
-        self._core, self._kind, self._embed = store._core, kind, embed
+        core = store._core
+        self._core, self._kind, self._embed = core, kind, embed
         self.model = model_of(embed)
         self.batch: int = getattr(embed, "batch", None) or BATCH
-        self._shelf = Shelf(folder, self.model, getattr(embed, "dimension", None), notify)
+        self._notify = core.vectors.notify
+        self._shelf = Shelf(core.vectors.folder, self.model, getattr(embed, "dimension", None), self._notify)
         self._given_dimension: int | None = None  # the dimension that the embedder gave
         self._spare: dict[bytes, bytes] = {}  # of texts that are not committed yet
+        self._filling: threading.Thread | None = None
         self._index: Index | None = None
         self._gone = 0
         self._begin()
 
     def _begin(self) -> None:
-        # by version of a chunk, in their order: the version, its row's key, that row (-1: none yet), its scope and its thread
+        # by version that says something, in their order: the version, its row's key, that row (-1: none yet), its kind, scope and thread
         self._done = 0
         self._vers, self._rows = array("q"), array("q")
         self._keys: list[bytes] = []
-        self._scopes, self._threads = array("q"), array("q")
+        self._kinds, self._scopes, self._threads = array("q"), array("q"), array("q")
+        self._kind_of: dict[str, int] = {}
         self._scope_of: dict[str, int] = {}
         self._thread_of: dict[str | None, int] = {None: 0}
         self._lacking: dict[bytes, list[int]] = {}  # texts without a vector -> their versions
+        self._missing = 0  # how many these are
         self._fresh: set[bytes] = set()  # those of them not looked for yet
         self._columns: tuple[Any, ...] | None = None
 
@@ -219,6 +243,8 @@ class Meanings:
     def settle(self) -> None:
         """Follow what was committed, and give each version the vector of its text where there is one. Takes the store's lock, and embeds nothing."""
         with self._core.lock, no_collecting():
+            if self._core.closed:
+                return
             shelf, before = self._shelf, len(self._shelf.row)
             shelf.refresh()
             self._follow()
@@ -258,6 +284,7 @@ class Meanings:
                 left.append(at)
             self._rows[at] = row
         self._columns = None
+        self._missing -= len(self._lacking[text]) - len(left)
         if left:
             self._lacking[text] = left
         else:
@@ -278,25 +305,40 @@ class Meanings:
             self._let_go(index)
         self._gone = len(index.gone)
         goal = index.mark().versions
-        for ver in range(self._done, goal):
-            self._note(index, ver)
+        for ver, says, content in self._bodies(index, range(self._done, goal)):
+            self._note(index, ver, says, content)
         if self._done < goal:
             self._done, self._columns = goal, None
 
-    def _note(self, index: Index, ver: int) -> None:
+    def _bodies(self, index: Index, versions: range) -> Iterator[tuple[int, str, Mapping[str, Any]]]:
+        """Those of the versions that say something: what, and their content."""
+        raw, kind, v_ent = self._core.raw, self._kind, index.v_ent
+        for lo in range(versions.start, versions.stop, _PARSED):
+            some = [
+                ver
+                for ver in versions[lo - versions.start : lo - versions.start + _PARSED]
+                if index.v_len[ver]
+                and v_ent[ver] not in index.gone
+                and (kind is None or (index.kind[v_ent[ver]] == kind and not index.is_event[v_ent[ver]]))
+            ]
+            raws = [bytes(raw(index.v_pos[ver], index.v_len[ver])) for ver in some]
+            for ver, body in zip(some, orjson.loads(b"[%b]" % b",".join(raws)), strict=True):
+                says = _said(body, bool(index.is_event[v_ent[ver]]))
+                if says.strip():
+                    yield ver, says, body.get("content") or {}
+
+    def _note(self, index: Index, ver: int, says: str, content: Mapping[str, Any]) -> None:
         ent = index.v_ent[ver]
-        if index.kind[ent] != self._kind or index.is_event[ent] or ent in index.gone:
-            return
-        body = self._core.body(index.v_pos[ver], index.v_len[ver])
-        content = body.get("content", {})
-        key = disk.key_of(index.names[ent], statement(content, body.get("text")))
+        key = disk.key_of(index.names[ent], says)
         row, thread = self._shelf.row.get(key, -1), content.get("thread")
         if row < 0:
             self._lacking.setdefault(key[_TEXT], []).append(len(self._vers))
+            self._missing += 1
             self._fresh.add(key[_TEXT])
         self._vers.append(ver)
         self._keys.append(key)
         self._rows.append(row)
+        self._kinds.append(self._kind_of.setdefault(index.kind[ent], len(self._kind_of)))
         self._scopes.append(self._scope_of.setdefault(index.scope[ent], len(self._scope_of)))
         name = thread if isinstance(thread, str) else None
         self._threads.append(self._thread_of.setdefault(name, len(self._thread_of)))
@@ -357,10 +399,14 @@ class Meanings:
             self._shelf.dimension = dimension
 
     def lacking(self) -> int:
-        """How many versions of chunks have no vector yet."""
+        """How many versions have no vector yet."""
+        return self.counted()[1]
+
+    def counted(self) -> tuple[int, int]:
+        """How many versions say something, and how many of them have no vector yet."""
         with self._core.lock:
             self.settle()
-            return sum(map(len, self._lacking.values()))
+            return len(self._vers), self._missing
 
     def fill(self, progress: Callable[[int, int], None] | None = None) -> int:
         """Embed every version that has no vector yet, a batch at a time, each kept when it is done. Gives how many. Raises what the embedder raises."""
@@ -375,65 +421,144 @@ class Meanings:
                 break  # no progress: texts recorded meanwhile are left for the next call
         return total - left
 
+    def fill_few(self) -> None:
+        """Embed what is missing if one batch is enough."""
+        if 0 < self.lacking() <= self.batch:
+            self.fill()
+
+    def fill_beside(self, then: Callable[[], object]) -> None:
+        """Embed what is missing in a thread of its own, which ends with the store or the program, and calls `then` when all have a vector."""
+        if self._notify is not None and not (self._filling and self._filling.is_alive()):
+            self._filling = threading.Thread(
+                target=self._fill_beside, args=(then,), name="graphstore-vectors"
+            )
+            self._filling.start()
+
+    def _fill_beside(self, then: Callable[[], object]) -> None:
+        program = threading.main_thread()
+        try:
+            while program.is_alive() and (texts := self._texts()):
+                before = self.lacking()
+                self.prepare(texts)
+                if self.lacking() >= before and texts == self._texts():
+                    return
+            if not self._core.closed and not self.lacking():
+                then()
+        except Exception as error:
+            if self._notify is not None and not self._core.closed:
+                self._notify(
+                    f"the embedder {self.model!r} failed ({brief(error)}): what is missing has no vector yet."
+                )
+
     def _texts(self) -> list[str]:
         """The texts of the next batch that has no vectors."""
         with self._core.lock:
+            if self._core.closed:
+                return []
             self._follow()
             index, found = self._core.index, list[str]()
             for places in islice(self._lacking.values(), self.batch):
                 ver = self._vers[places[0]]
                 body = self._core.body(index.v_pos[ver], index.v_len[ver])
-                found.append(statement(body.get("content", {}), body.get("text")))
+                found.append(_said(body, bool(index.is_event[index.v_ent[ver]])))
         return found
 
-    def remove_others(self) -> list[Path]:
+    def remove(self) -> None:
+        """Let go of all vectors, and of their file."""
+        with self._core.lock:
+            self._shelf.remove()
+            self._begin()
+
+    def remove_others(self) -> None:
         """Remove the vectors of other models: every text has one of this."""
         with self._core.lock:
-            return self._shelf.remove_others()
+            self._shelf.remove_others()
 
     # ------------------------------------------------------------------ comparing
+
+    def compared(self, query: Matrix) -> Compared:
+        """How near every vector there is comes to the query. The product is made without the lock: rows are only added, or all numbered anew."""
+        with self._core.lock:
+            self.settle()
+            matrix, count, numbered = self._shelf.matrix, len(self._shelf.row), self._shelf.numbered
+        return Compared(query, numbered, None if matrix is None else _product(matrix[:count], query))
+
+    def _scores(self, compared: Compared) -> Matrix | None:
+        """The scores of all rows there are now."""
+        import numpy as np
+
+        matrix, count = self._shelf.matrix, len(self._shelf.row)
+        if matrix is None or compared.query.shape != matrix.shape[1:]:
+            return None
+        known = compared.scores
+        if known is None or compared.numbered != self._shelf.numbered:
+            return _product(matrix[:count], compared.query)
+        if len(known) == count:
+            return known
+        return np.append(known, _product(matrix[len(known) : count], compared.query))
 
     def nearest(
         self,
         sight: Sight,
         most: int,
-        query: Matrix | None,
-        wanted: Callable[[str], bool] | None,
-        thread: str | None,
-    ) -> tuple[Mapping[int, float], int]:
-        """The `most` entities nearest to the query, by cosine, among the chunks that stand here (in these scopes, in this thread or none), then by id;
-        and how many that stand here have no vector.
+        compared: Compared,
+        fits: Callable[[int], bool] | None = None,
+        kind: str | None = None,
+        wanted: Callable[[str], bool] | None = None,
+        thread: str | None = None,
+    ) -> Nearest:
+        """The `most` entities nearest to the query, by cosine, then by id, among what stands here (of this kind, in these scopes, in this thread or none) and
+        fits; and how many that stand here have no vector.
         """
         import numpy as np
 
         self.settle()
-        vers, rows, scopes, threads = self._arrays()
-        alive = np.frombuffer(sight.core.search.standing(sight).alive, dtype=np.uint8)[vers]
-        mask = alive.astype(bool)
+        vers, rows, of_kind, scopes, threads = self._arrays()
+        mask = sight.core.search.standing(sight).alive[vers]
+        if kind is not None:
+            mask &= of_kind == self._kind_of.get(kind, -1)
         if wanted is not None:
-            mask &= np.fromiter(map(wanted, self._scope_of), dtype=bool, count=len(self._scope_of))[scopes]
+            mask &= _chosen(self._scope_of, wanted)[scopes]
         if thread is not None:
             mask &= (threads == 0) | (threads == self._thread_of.get(thread, -1))
-        lacking = int(np.count_nonzero(mask & (rows < 0)))
         there = np.flatnonzero(mask & (rows >= 0))
-        matrix = self._shelf.matrix
-        if matrix is None or query is None or not len(there):
-            return {}, lacking
-        count = len(self._shelf.row)
-        if 4 * len(there) > count:
-            scores = (matrix[:count] @ query)[rows[there]]
-        else:
-            scores = matrix[rows[there]] @ query
+        total = int(np.count_nonzero(mask))
+        lacking = total - len(there)
+        found = self._scores(compared) if len(there) else None
+        if found is None:
+            return Nearest({}, total, lacking)
+        scores = found[rows[there]]
+        best, tried = list[tuple[int, float]](), most
+        while True:
+            ranked = self._ranked(sight.index, there, scores, tried, compared.query)
+            best = ranked if fits is None else [match for match in ranked if fits(match[0])]
+            if len(best) >= most or tried >= len(there):
+                return Nearest(dict(best[:most]), total, lacking)
+            tried *= 4
+
+    def _ranked(
+        self, index: Index, there: Any, scores: Matrix, most: int, query: Matrix
+    ) -> list[tuple[int, float]]:
+        """The `most` best entities among these places, by cosine, then by id."""
+        import numpy as np
+
         if len(there) > most:
             least = np.partition(scores, len(scores) - most)[len(scores) - most]
-            best = np.flatnonzero(scores >= least)
-            there, scores = there[best], scores[best]
-        v_ent, names = sight.index.v_ent, sight.index.names
-        found = [
-            (v_ent[ver], score) for ver, score in zip(vers[there].tolist(), scores.tolist(), strict=True)
-        ]
-        found.sort(key=lambda match: (-match[1], names[match[0]]))
-        return dict(found[:most]), lacking
+            there = there[scores >= least - _ROUNDING]
+        vers, rows, *_ = self._arrays()
+        ents = [index.v_ent[ver] for ver in vers[there].tolist()]
+        near = zip(ents, self._exactly(rows[there], query), strict=True)
+        return sorted(near, key=lambda match: (-match[1], index.names[match[0]]))[:most]
+
+    def _exactly(self, rows: Any, query: Matrix) -> list[float]:
+        """The cosines of rows, each the same whichever others are asked with it: equal vectors are equally near."""
+        import numpy as np
+
+        matrix, wide, found = self._shelf.matrix, query.astype(np.float64), list[float]()
+        assert matrix is not None
+        for lo in range(0, len(rows), _RANKED):
+            found += (matrix[rows[lo : lo + _RANKED]] * wide).sum(axis=1).tolist()
+        return found
 
     def _arrays(self) -> tuple[Any, ...]:
         import numpy as np
@@ -441,6 +566,152 @@ class Meanings:
         if self._columns is None:
             self._columns = tuple(
                 np.array(column, dtype=np.int64)
-                for column in (self._vers, self._rows, self._scopes, self._threads)
+                for column in (self._vers, self._rows, self._kinds, self._scopes, self._threads)
             )
         return self._columns
+
+
+def _product(rows: Matrix, query: Matrix) -> Matrix:
+    """How near each row comes to a query. Row by row in one thread: the product of BLAS takes five times as much of the processor, in threads that wait
+    for each other where the machine is busy."""
+    import numpy as np
+
+    found: Matrix = np.einsum("ij,j->i", rows, query)
+    return found
+
+
+def _said(body: Mapping[str, Any], is_event: bool) -> str:
+    """What a body says: the description of an event, the statement of a version."""
+    if is_event:
+        return body.get("description") or ""
+    return statement(body.get("content") or {}, body.get("text"))
+
+
+def _chosen(numbers: Mapping[str, int], wanted: Callable[[str], bool]) -> Any:
+    """Which of the numbered names are wanted."""
+    import numpy as np
+
+    return np.fromiter(map(wanted, numbers), dtype=bool, count=len(numbers))
+
+
+class Compared(NamedTuple):
+    """A query's vector, and how near each row comes to it, as the rows were numbered then."""
+
+    query: Matrix
+    numbered: int
+    scores: Matrix | None
+
+
+class Nearest(NamedTuple):
+    """What is nearest, best first, with its cosine; how many that stand and are asked for say something, and how many of these have no vector."""
+
+    near: dict[int, float]
+    total: int
+    lacking: int
+
+
+def lend(store: Reader, embed: Embedder | None) -> None:
+    """Use this embedder instead of the one the store is set to, for as long as it is open here, on its branches too."""
+    store._core.vectors.lent = embed
+    store._core.meanings.pop(_LENT, None)
+
+
+def embedders(view: Reader) -> list[str]:
+    """The names of a store's embedders: the one that is to have all, then the one it replaces."""
+    return [_LENT] if view._core.vectors.lent is not None else list(view._setting(EMBEDDER) or ())
+
+
+def newest(view: Reader, made: Callable[[str], Embedder]) -> Meanings | None:
+    """The vectors of the store's embedder, whether they serve yet or not; None: it has none. `made` gives an embedder by its name."""
+    names = embedders(view)
+    return _meanings(view, names[0], made) if names else None
+
+
+def serving(view: Reader, made: Callable[[str], Embedder]) -> Meanings | None:
+    """The vectors to compare with: those of the store's embedder, or while they are being made of the one before, whichever lacks less.
+
+    Raises InvalidError when no embedder of the store can be made here.
+    """
+    core, names = view._core, embedders(view)
+    refused, found = None, list[Meanings]()
+
+    def drop() -> None:
+        for name in names[1:]:
+            if name in core.meanings:
+                core.meanings.pop(name).remove()
+
+    for name in names:
+        try:
+            meanings = _meanings(view, name, made)
+        except GraphStoreError as error:
+            refused = refused or error
+            continue
+        if not found:
+            missing = meanings.lacking()
+            if not missing:
+                drop()
+            if missing <= meanings.batch:
+                return meanings
+            meanings.fill_beside(drop)
+        found.append(meanings)
+    if refused and not found:
+        raise refused
+    return min(found, key=Meanings.lacking) if found else None
+
+
+def _meanings(view: Reader, name: str, made: Callable[[str], Embedder]) -> Meanings:
+    """The vectors of an embedder by its name, or of the one that was lent."""
+    kept: dict[str, Meanings] = view._core.meanings
+    if name not in kept:
+        embed = view._core.vectors.lent if name == _LENT else None
+        return kept.setdefault(name, Meanings(view, embed or made(name)))
+    return kept[name]
+
+
+class Question:
+    """What a text means to an embedder, compared with all that has a vector. Make it before the store's lock is taken: the embedder may take its time."""
+
+    def __init__(self, meanings: Meanings | None, text: str, failed: str = "there is no embedder") -> None:
+        self._meanings, self._failed = meanings, failed
+        self._compared: Compared | None = None
+        self._total = self._lacking = 0
+        if meanings is None:
+            return
+        try:
+            vector = meanings.vectors([text])[0]
+            meanings.fill_few()
+            self._compared = meanings.compared(vector)
+        except GraphStoreError:
+            raise
+        except Exception as error:
+            self._failed = f"the embedder {meanings.model!r} failed ({brief(error)})"
+
+    @property
+    def note(self) -> str:
+        """How it was searched, and what could not be compared."""
+        if self._meanings is None or self._compared is None:
+            return f"full-text only: {self._failed}"
+        note = f"full-text and vectors of {self._meanings.model!r}"
+        if self._lacking:
+            have = "has" if self._lacking == 1 else "have"
+            note += f"; {self._lacking:,} of {self._total:,} {have} no vector of it yet: found by words alone"
+        return note
+
+    def seen(self, sight: Sight) -> None:
+        """Everything."""
+
+    def nearest(
+        self,
+        sight: Sight,
+        most: int,
+        fits: Callable[[int], bool] | None = None,
+        kind: str | None = None,
+        wanted: Callable[[str], bool] | None = None,
+        thread: str | None = None,
+    ) -> Mapping[int, float]:
+        """What is nearest in meaning, as `Meanings.nearest` says."""
+        if self._meanings is None or self._compared is None:
+            return {}
+        found = self._meanings.nearest(sight, most, self._compared, fits, kind, wanted, thread)
+        self._total, self._lacking = found.total, found.lacking
+        return found.near

@@ -23,6 +23,7 @@ from graphstore.core.journal.journal import Journal, Ticket
 from graphstore.core.journal.line import COUNTS, TOUCH
 from graphstore.core.read import snapshots
 from graphstore.core.read.sight import Core
+from graphstore.core.read.vector_search import Vectors
 from graphstore.core.read.view import Reader, View
 from graphstore.core.search.messages import Postings
 from graphstore.core.search.search import Search
@@ -98,7 +99,8 @@ class Writer(Reader):
             graphs = Graphs(
                 place.tables, index, journal, vocabulary, driver=driver, notify=self.notices.append
             )
-            self._core = Core(index, journal, vocabulary, graphs, search=Search(place.words))
+            vectors = Vectors(place.path, None if place.read_only else self._tell_once)
+            self._core = Core(index, journal, vocabulary, graphs, search=Search(place.words), vectors=vectors)
             self._compare_clock()
         except BaseException:
             with contextlib.suppress(EngineError):  # why it failed is told by the first error
@@ -142,6 +144,10 @@ class Writer(Reader):
                     core.journal.close()
                 finally:
                     self._place.release()
+
+    def _tell_once(self, notice: str) -> None:
+        if notice not in self.notices[-8:]:
+            self.notices.append(notice)
 
     def _let_go(self, why: str) -> None:
         """Refuse further reads, with this message."""

@@ -21,8 +21,8 @@ import graphstore
 from graphstore import InvalidError
 from graphstore.core.folder import vector_file
 from graphstore.core.read import vector_search
+from graphstore.core.read.ranking import LINKS, MEANING
 from graphstore.memory import Memory
-from graphstore.memory.recall import fuse
 from graphstore.values.vocabulary import KINDS
 from tests.conftest import Clock, day
 from tests.core.search.test_search import bm25
@@ -110,7 +110,7 @@ def test_stale_meaning_never_wins_and_k_come_back_when_k_exist(store, clock):
     for node in old:
         store.retract(node.id, reason="sold")
 
-    assert {node.id for node in kept} == {hit.node.id for hit in memory.recall("automobile", 3)}
+    assert {node.id for node in kept} == {hit.node.id for hit in memory.recall("automobile cake", 3)}
     assert 30 == len(
         [
             hit
@@ -127,8 +127,8 @@ def test_layers_users_and_threads_choose_before_ranking(store):
             memory.remember(f"{user} car {number}", layer="conversation", user=user, thread=f"t{number % 2}")
     memory.remember("bread", layer="soul")
 
-    assert ["bread"] == texts(memory.recall("automobile", 5, layers="soul"))
-    found = memory.recall("automobile", 11, user="bob", thread="t1", hops=0)
+    assert ["bread"] == texts(memory.recall("automobile cake", 5, layers="soul"))
+    found = memory.recall("automobile cake", 11, user="bob", thread="t1", hops=0)
     assert {"bread", *(f"bob car {number}" for number in range(1, 20, 2))} == set(texts(found))
 
 
@@ -176,7 +176,7 @@ def test_a_transaction_that_fails_leaves_no_vector(path):
         with pytest.raises(RuntimeError), store.transaction():
             memory.remember("a red car", layer="soul")
             raise RuntimeError
-        assert ["bread"] == texts(memory.recall("truck"))
+        assert ["bread"] == texts(memory.recall("truck cake"))
     assert 1 == len(rows(path))
 
 
@@ -231,14 +231,6 @@ def test_an_embedder_has_to_keep_to_its_dimension(store):
 
     with pytest.raises(InvalidError, match="of 4 numbers, and of 3"):
         memory.remember("abcd", layer="soul")
-
-
-def test_without_numpy_the_extra_is_named(store, monkeypatch):
-    monkeypatch.setitem(sys.modules, "numpy", None)
-
-    with pytest.raises(InvalidError, match=r"graphstore\[vectors\]"):
-        Memory(store, Concepts())
-    Memory(store).remember("needs none", layer="soul")
 
 
 # ---------------------------------------------------------------- the file
@@ -334,7 +326,7 @@ def test_vectors_of_another_store_count_for_nothing(path, tmp_path):
     shutil.copy(vector_file.files(path)[0], other)
 
     with graphstore.open(other) as store:
-        assert {"bread", "cake"} == set(texts(Memory(store, Concepts()).recall("automobile")))
+        assert {"bread", "cake"} == set(texts(Memory(store, Concepts()).recall("automobile pastry cake")))
 
 
 def test_a_disk_that_refuses_costs_the_file_alone(path, monkeypatch):
@@ -370,7 +362,7 @@ def test_another_model_serves_by_text_until_all_is_embedded(path):
         memory = Memory(store, embed)
         note = memory.recall("automobile").note
         assert (
-            "full-text and vectors of 'other'; 34 chunks have no vector of it yet and are found by their words alone: reembed makes them"
+            "full-text and vectors of 'other'; 34 of 34 have no vector of it yet: found by words alone"
             == note
         )
         assert ["automobile"] == embed.asked
@@ -473,7 +465,7 @@ def test_the_vector_goes_with_what_is_forgotten(path, how):
             data = vector_file.file_of(path, model).read_bytes()
             assert key[:16] not in data and key[16:] not in data
         assert "the car is red" not in texts(memory.recall("red automobile", 30))
-        assert 23 == len(memory.recall("puppy", 40, hops=0))
+        assert 23 == len(memory.recall("puppy truck cake signin", 40, hops=0))
         del kept[key]
         assert kept == {row.key: row.vector for row in rows_of(path, "concepts")}
         memory.remember("a truck", layer="soul")
@@ -505,7 +497,7 @@ def test_a_store_in_memory_forgets_too(store):
     (car,) = memory.recall("red", 1).hits
     store.erase(car.node.id, reason="asked for")
 
-    assert set(TOLD[1:]) == set(texts(memory.recall("automobile")))
+    assert set(TOLD[1:]) == set(texts(memory.recall("automobile puppy cake signin")))
     assert len(TOLD) + 2 == len(embed.asked)
 
 
@@ -532,17 +524,17 @@ def test_a_follower_reads_what_the_writer_embeds(path):
         memory.remember("a red car", layer="soul")
         with graphstore.open(path, read_only=True) as reader:
             following = Memory(reader, embed)
-            assert ["a red car"] == texts(following.recall("truck"))
+            assert ["a red car"] == texts(following.recall("truck cake"))
             memory.remember("bread", layer="soul")
-            assert ["a red car"] == texts(following.recall("truck"))
+            assert ["a red car"] == texts(following.recall("truck cake"))
             reader.refresh()
-            assert {"a red car", "bread"} == set(texts(following.recall("cake")))
+            assert {"a red car", "bread"} == set(texts(following.recall("truck cake")))
             (car,) = memory.recall("red", 1).hits
             store.erase(car.node.id, reason="asked for")
             reader.refresh()
-            assert ["bread"] == texts(following.recall("truck"))
+            assert ["bread"] == texts(following.recall("truck cake"))
             assert [] == reader.notices
-        assert {"truck", "cake"} == set(embed.asked)
+        assert {"truck cake"} == set(embed.asked)
 
 
 def test_a_follower_writes_nothing(path):
@@ -560,8 +552,8 @@ def test_two_memories_of_a_store_share_its_file(path):
         Memory(store, one).remember("a red car", layer="soul")
         second = Memory(store, other)
         second.remember("bread", layer="soul")
-        assert 2 == len(Memory(store, one).recall("truck"))
-    assert (["a red car", "truck"], ["bread"]) == (one.asked, other.asked)
+        assert 2 == len(Memory(store, one).recall("truck cake"))
+    assert (["a red car", "truck cake"], ["bread"]) == (one.asked, other.asked)
     assert 2 == len(rows(path))
 
 
@@ -628,23 +620,34 @@ def act(store, memory: Memory, clock: Clock, step) -> None:
             store.evict(ids=[name])
 
 
-def scanned(view, text: str, k: int, prefixes, user, embed) -> list[str]:
-    """What recall has to find without links: every chunk that stands is looked at."""
-    chunks = {
+def shares(scores: dict[str, float], worth: float = 1.0) -> dict[str, float]:
+    best = max(scores.values(), default=1.0)
+    return {id: worth * score / best for id, score in scores.items() if score > 0}
+
+
+def total(*rankings: dict[str, float]) -> dict[str, float]:
+    return {id: sum(each.get(id, 0.0) for each in rankings) for ranking in rankings for id in ranking}
+
+
+def asked_for(view, prefixes, user):
+    return {
         node.id: node
         for node in view.nodes("chunk")
         if (prefixes is None or node.scope.partition(":")[0] in prefixes)
         and (user is None or node.scope.partition(":")[2] in ("", user))
     }
-    by_words = [id for id, _ in bm25(view, text) if id in chunks][:k]
-    meant: list[str] = []
+
+
+def scanned(view, text: str, k: int, prefixes, user, embed) -> dict[str, float]:
+    """What each thing is worth that recall may find without links: every chunk that stands is looked at."""
+    chunks = asked_for(view, prefixes, user)
+    by_words = {id: score for id, score in bm25(view, text) if id in chunks}
+    meant: dict[str, float] = {}
     if embed:
         asked = embed([text])[0]
         near = {id: float(np.dot(asked, embed([node.text])[0])) / 16 for id, node in chunks.items()}
-        meant = sorted(near, key=lambda id: (-near[id], id))[:k]
-    fused = fuse([by_words, [], meant])
-    place = {id: rank for rank, id in enumerate(by_words)}
-    return sorted(fused, key=lambda id: (-fused[id], place.get(id, 10**6), id))[:k]
+        meant = dict(sorted(near.items(), key=lambda one: (-one[1], one[0]))[:k])
+    return total(shares(by_words), shares(meant, MEANING))
 
 
 @settings(max_examples=40, deadline=None)
@@ -674,12 +677,16 @@ def test_recall_at_any_coordinate_equals_a_scan_of_the_view(steps, query, k):
                 names = None if layers is None else set([layers] if isinstance(layers, str) else layers)
                 for room, embed in ((plain, None), (memory, signs)):
                     found = room.recall(query, k, layers=layers, user=user, hops=0, **at)
-                    assert scanned(view, query, k, names, user, embed) == [hit.node.id for hit in found]
+                    worth = scanned(view, query, k, names, user, embed)
+                    assert sorted(worth.values(), reverse=True)[:k] == pytest.approx(
+                        [hit.score for hit in found]
+                    )
+                    assert [worth[hit.node.id] for hit in found] == pytest.approx(
+                        [hit.score for hit in found]
+                    )
                     assert all(view.node(hit.node.id) == hit.node for hit in found)
                     near = room.recall(query, 50, layers=layers, user=user, **at)
-                    assert {hit.node.id for hit in near} <= set(
-                        scanned(view, query, 1_000, names, user, signs)
-                    )
+                    assert {hit.node.id for hit in near} <= asked_for(view, names, user).keys()
 
 
 def walked(view, seeds: dict[str, float], seen: set[str], hops: int = 2) -> dict[str, float]:
@@ -730,26 +737,21 @@ def test_what_links_lead_to_equals_a_walk_of_every_path(steps, query, k):
                     if user is None or node.scope.partition(":")[2] in ("", user)
                 }
                 found = memory.recall(query, k, user=user, valid=at, tx=at)
-                by_words = [(id, score) for id, score in bm25(view, query) if id in seen][:k]
+                by_words = {id: score for id, score in bm25(view, query) if id in seen}
                 meant = {
                     id: float(np.dot(signs([query])[0], signs([view.node(id).text])[0])) / 16 for id in seen
                 }
                 meant = dict(sorted(meant.items(), key=lambda one: (-one[1], one[0]))[:k])
-                seeds = {id: score / by_words[0][1] for id, score in by_words}
-                best = max(meant.values(), default=0.0)
-                for id, score in meant.items():
-                    if score > 0:
-                        seeds[id] = max(score / best, seeds.get(id, 0.0))
+                seeds = dict(list(shares(by_words).items())[:k])
+                for id, share in shares(meant).items():
+                    seeds[id] = max(share, seeds.get(id, 0.0))
                 brought = walked(view, seeds, seen)
                 assert {hit.node.id for hit in found} <= seen
                 for hit in found:
                     assert brought.get(hit.node.id, 0.0) == pytest.approx(hit.spread_score)
-                ranked = sorted(brought, key=lambda id: -round(brought[id], 9))
-                ranks = [[id for id, _ in by_words], ranked, list(meant)]
-                best_first = sorted(fuse(ranks).values(), reverse=True)[:k]
-                if len({round(share, 9) for share in brought.values()}) == len(brought):  # no two alike
-                    assert best_first == pytest.approx([hit.score for hit in found])
-                assert min(k, len({*dict(by_words), *brought, *meant})) == len(found)
+                worth = total(shares(by_words), shares(meant, MEANING), shares(brought, LINKS))
+                assert sorted(worth.values(), reverse=True)[:k] == pytest.approx([hit.score for hit in found])
+                assert [worth[hit.node.id] for hit in found] == pytest.approx([hit.score for hit in found])
 
 
 def test_threads_remember_and_recall_at_once(path):

@@ -46,7 +46,8 @@ def said(thing: Node | Event) -> list[str]:
         elif value is not None and not isinstance(value, bool):
             parts.append(str(value))
 
-    leaves(thing.content)
+    whose = ("user", "thread") if thing.kind == "chunk" else ()
+    leaves({name: value for name, value in thing.content.items() if name not in whose})
     return ENGLISH.terms("\n".join(parts))
 
 
