@@ -17,6 +17,7 @@ import graphstore
 from benchmarks.retrieval.memories import Asked, Memory, memory
 from graphstore.core.read import ranking
 from graphstore.events import timeline
+from graphstore.memory import embedders
 from graphstore.memory.recall import recall
 
 STRONG, LEAST = 0.5, 0.25
@@ -50,6 +51,16 @@ def stored(texts: Memory) -> Any:
 
 def ours(store: Any, **more: Any) -> Way:
     return lambda text: [hit.node.id for hit in recall(store, text, 10, **more)]
+
+
+def meaning(store: Any) -> Way:
+    """Ours with the vectors of an embedder as well."""
+
+    def found(text: str) -> list[str]:
+        embedders.set_embedder(store, "wordllama")  # from the first question on
+        return ours(store)(text)
+
+    return found
 
 
 def plain(store: Any, **switched: Any) -> Way:
@@ -144,6 +155,7 @@ def main() -> None:
         "ours, + turns beside": plain(store, **{**PLAIN, "BESIDE": ranking.BESIDE}),
         "ours, + speakers": plain(store, **{**PLAIN, "BESIDE": ranking.BESIDE, "SPEAKER": ranking.SPEAKER}),
         "ours": ours(store),
+        "ours, + meaning": meaning(store),
     }
     print(f"{len(texts.said):,} texts, {len(asked)} questions ({given.half}); recall@5 / recall@10, percent")
     for name, way in ways.items():
