@@ -73,11 +73,15 @@ def _refuse_time(what: str) -> Callable[[Values], None]:
 
 def _search(asked: Asked) -> Any:
     memory = {name: asked.values.pop(name) for name in ("layers", "user", "embedder") if name in asked.values}
+    if "decay" in asked.values:
+        from graphstore.values.decay import Decay
+
+        asked.values["decay"] = Decay(half_life=asked.values["decay"])
     if not memory:
         return asked.call()
-    if "kinds" in asked.values:
+    if asked.values.keys() - {"text", "k", "hops"}:
         raise typer.BadParameter(
-            "--layer, --user and --embedder ask memory, which holds chunks alone; they take no --kind."
+            "--layer, --user and --embedder ask memory, which holds chunks alone; they take no --kind, no other filter and no --decay."
         )
     from graphstore.memory.memory import Memory
 
@@ -560,6 +564,13 @@ _LISTED = (
     Command("search", READ, "Find things by words, and what is linked to them.", "recall.recall", _search, old="recall",
         without="fan_out hop_weight rrf along direction", words={
             "text": Word("Some words.", "TEXT"), "kinds": Word("Only things of this kind or type (may be repeated)."),
+            "tag": Word("Only what has this tag (may be repeated)."), "key": Word("Only of this slot (may be repeated)."),
+            "scope": Word("Only of this scope (may be repeated)."), "author": Word("Only what they said (may be repeated)."),
+            "source": Word("Only from what begins so (may be repeated)."),
+            "standing": Word("Only what stands so; any: also what does not stand (may be repeated)."),
+            "since": Word("Only what began or happened from then on.", "TIME"), "until": Word("Only what began or happened before then.", "TIME"),
+            "recorded_since": Word("Only what was recorded from then on.", "TIME"), "recorded_until": Word("Only what was recorded before then.", "TIME"),
+            "decay": Word("What is old counts less: half after so many days.", "DAYS", type="float"),
             "layers": Word("Only what memory has in this layer (may be repeated).", flag="--layer", type="many"),
             "user": Word("Only what memory has of this user, and of no user."), "embedder": EMBEDDER}),
     Command("get", READ, "One thing with all that touches it.", "inspect", old="show"),

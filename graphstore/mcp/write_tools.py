@@ -185,7 +185,7 @@ class Writes:
             return None
         always = (new.valid_from or "").strip().lower() == "beginning"
         view = self._desk.view(iso(BEGINNING) if always else new.valid_from)
-        for hit in recall.recall(view, new.statement, _ALIKE, kinds=new.kind, hops=0):
+        for hit in recall.recall(view, new.statement.replace(":", " "), _ALIKE, kinds=new.kind, hops=0):
             node = hit.node
             if isinstance(node, Node) and not (node.key or node.scope) and _says(node, new):
                 return node

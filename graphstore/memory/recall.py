@@ -12,17 +12,20 @@ from math import inf, sqrt
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from graphstore.core.read import ranking
+from graphstore.core.read.filters import ANY, Filters
 from graphstore.core.read.nearby import Near
 from graphstore.core.read.sight import Sight
 from graphstore.core.read.view import Reader
 from graphstore.core.read.weighing import Weights
 from graphstore.core.search.search import Found, words
+from graphstore.core.search.words import asked_fields
 from graphstore.errors import InvalidError
 from graphstore.memory import embedders
 from graphstore.store import registry
 from graphstore.values.decay import Decay
 from graphstore.values.inputs import ids, text_of
 from graphstore.values.models import Event, Link, Node, Value
+from graphstore.values.period import TimeLike
 
 __all__ = ["Hit", "Lens", "Reached", "Recalled", "fuse", "mentions", "recall", "spread"]
 
@@ -112,6 +115,16 @@ def recall(
     k: int = 10,
     *,
     kinds: Iterable[str] | str = (),
+    tag: Iterable[str] | str = (),
+    key: Iterable[str] | str = (),
+    scope: Iterable[str] | str = (),
+    author: Iterable[str] | str = (),
+    source: Iterable[str] | str = (),
+    standing: Iterable[str] | str = (),
+    since: TimeLike | None = None,
+    until: TimeLike | None = None,
+    recorded_since: TimeLike | None = None,
+    recorded_until: TimeLike | None = None,
     hops: int = 2,
     fan_out: int = 10,
     hop_weight: float = 0.5,
@@ -128,13 +141,51 @@ def recall(
     the sum over all paths of the seed's share of the best score times the weights. A thing is worth the sum of its shares of the best by words (1), by meaning
     (0.3) and by links (0.35), and what it gains where the turn of a conversation before or after it matches, where the text names who said it, when it was
     (`in March`, `last week`), or its id or key. `rrf` is taken and not used. `kinds`: only hits of these node kinds or event types; the way to them may lead
-    through others. What rooms keep twice (batches of messages, segments, summaries) is a hit only when its kind is named. With `decay` the scores of all rankings are
+    through others. So with the other filters: of each one value must fit (`source` by its beginning), and what is said began or happened in
+    [`since`, `until`) and was recorded in [`recorded_since`, `recorded_until`). `field:value` in the text is a filter too, as `tag:billing` or
+    `since:2026-03-01`. With a `standing` of what does not stand (`ended`, `any`) it is asked as by `mentions`. What rooms keep twice (batches of messages, segments, summaries) is a hit only
+    when its kind is named. With `decay` the scores of all rankings are
     multiplied by what each thing weighs at the coordinate, before they are ranked. What is near in meaning, with an embedder of the store, is a seed too,
     its share the better of the two. `lens`: what is seen at all, and that ranking otherwise. The hits count as looked up. Raises InvalidError for a number out of range.
     """
     _refuse_bad(text, k, hops, fan_out, hop_weight, rrf, direction, decay)
-    wanted = frozenset(ids("kinds", kinds))
-    lens = lens or embedders.asked(view, text)
+    filters = Filters.of(
+        view,
+        {"kind": ids("kinds", kinds), "tag": tag, "key": key, "scope": scope, "author": author, "source": source, "standing": standing},
+        {"since": since, "until": until, "recorded_since": recorded_since, "recorded_until": recorded_until},
+        asked_fields(text),
+    )  # fmt: skip
+    if filters.of_the_past:
+        return _mentions(view, text, k, filters)
+    return _standing(
+        view,
+        text,
+        k,
+        filters,
+        hops,
+        fan_out,
+        hop_weight,
+        along,
+        direction,
+        decay,
+        lens or embedders.asked(view, text),
+    )
+
+
+def _standing(
+    view: Reader,
+    text: str,
+    k: int,
+    filters: Filters,
+    hops: int,
+    fan_out: int,
+    hop_weight: float,
+    along: Iterable[str] | str,
+    direction: str,
+    decay: Decay | None,
+    lens: Lens,
+) -> Recalled:
+    """What a text calls to mind among what stands."""
     with view.reading() as sight:
         weigh = None if decay is None else Weights(sight, decay).of
         seen = lens.seen(sight)
@@ -149,7 +200,7 @@ def recall(
             reached = {
                 ent: each._replace(activation=each.activation * weigh(ent)) for ent, each in reached.items()
             }
-        found, fits = _fitting(sight, text, pool, found, wanted, weigh, seen)
+        found, fits = _fitting(sight, text, pool, found, filters, weigh, seen)
         if not all(fits(ent) for ent in meant):
             meant = _meant(sight, lens, k, weigh, fits)
         order = _ordered(sight, found, meant, reached, fits)
@@ -160,26 +211,57 @@ def recall(
 
 
 @registry.read("recall")
-def mentions(view: Reader, text: str, k: int = 10, *, kinds: Iterable[str] | str = ()) -> Recalled:
+def mentions(
+    view: Reader,
+    text: str,
+    k: int = 10,
+    *,
+    kinds: Iterable[str] | str = (),
+    tag: Iterable[str] | str = (),
+    key: Iterable[str] | str = (),
+    scope: Iterable[str] | str = (),
+    author: Iterable[str] | str = (),
+    source: Iterable[str] | str = (),
+    standing: Iterable[str] | str = (),
+    since: TimeLike | None = None,
+    until: TimeLike | None = None,
+    recorded_since: TimeLike | None = None,
+    recorded_until: TimeLike | None = None,
+) -> Recalled:
     """The `k` things that say a text best among all recorded by the view's tx, whatever became of them: each once, as the version says it
     that says it best. So what was superseded, retracted or has not begun is found too, by words it has no more.
 
-    `kinds`: only these node kinds or event types. Nothing is counted as looked up. Raises InvalidError for a number out of range.
+    `kinds`: only these node kinds or event types; the other filters are those of `recall`. Nothing is counted as looked up. Raises InvalidError for
+    a number out of range.
     """
     text_of("text", text, empty=True)
     _whole("k", k, 1, None)
-    wanted = frozenset(ids("kinds", kinds))
+    filters = Filters.of(
+        view,
+        {"kind": ids("kinds", kinds), "tag": tag, "key": key, "scope": scope, "author": author, "source": source, "standing": standing},
+        {"since": since, "until": until, "recorded_since": recorded_since, "recorded_until": recorded_until},
+        asked_fields(text),
+    )  # fmt: skip
+    return _mentions(view, text, k, filters)
+
+
+def _mentions(view: Reader, text: str, k: int, filters: Filters) -> Recalled:
     with view.reading() as sight:
-        best: dict[int, tuple[int, float]] = {}
-        for ent, number, score in sight.found_ever(text, wanted):
-            best.setdefault(ent, (number, score))
-            if len(best) == k:
-                break
-        hits = tuple(
-            _mention(sight, ent, number, score, rank)
-            for rank, (ent, (number, score)) in enumerate(best.items(), 1)
-        )
-    return Recalled(text=text, hits=hits, note="full-text over all that was ever recorded")
+        fits, standing = filters.fitting(sight), filters.standing - {ANY}
+        best: dict[int, Hit] = {}
+        passed: set[int] = set()
+        for ent, number, score in sight.found_ever(text, filters.kind):
+            if ent in best or (fits is not None and not fits(ent, sight.last_row(ent, number))):
+                continue
+            if standing and ent in passed:
+                continue
+            passed.add(ent)
+            hit = _mention(sight, ent, number, score, len(best) + 1)
+            if not standing or hit.node.standing in standing:
+                best[ent] = hit
+                if len(best) == k:
+                    break
+    return Recalled(text=text, hits=tuple(best.values()), note="full-text over all that was ever recorded")
 
 
 def _mention(sight: Sight, ent: int, number: int, score: float, rank: int) -> Hit:
@@ -269,17 +351,22 @@ def _fitting(
     text: str,
     pool: int,
     found: Found,
-    wanted: frozenset[str],
+    filters: Filters,
     weigh: Callable[[int], float] | None,
     seen: Callable[[int], bool] | None,
 ) -> tuple[Found, Callable[[int], bool]]:
-    """What is found of the kinds that are wanted, saying what the text asks to be said, and which entities may be hits."""
-    kind = sight.kind
-    wanted |= {value for field, value in found.question.fields if field in ("kind", "type")}
+    """What is found of what is wanted, saying what the text asks to be said, and which entities may be hits."""
+    kind, wanted, chosen, standing = sight.kind, filters.kind, filters.fitting(sight), filters.standing
 
     def fits(ent: int) -> bool:
         of_kind = kind(ent) in wanted if wanted else kind(ent) not in ranking.BOOKKEEPING
-        return of_kind and (seen is None or seen(ent)) and (found.admits is None or found.admits(ent))
+        return (
+            of_kind
+            and (seen is None or seen(ent))
+            and (found.admits is None or found.admits(ent))
+            and (chosen is None or chosen(ent, sight.find(ent)))
+            and (not standing or sight.standing(ent) in standing)
+        )
 
     if all(fits(ent) for ent, _ in found.matches):
         return found, fits

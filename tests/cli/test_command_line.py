@@ -467,6 +467,11 @@ def test_recall(folder: Path) -> None:
     assert len(answer("recall", folder, "logins log", "-k", 1)["hits"]) == 1
     then = answer("recall", folder, "logins", "--valid", "2026-01-20")["hits"]
     assert [hit["node"]["id"] for hit in then] == ["sessions"]
+    past = answer("search", folder, "logins", "--standing", "superseded", "--until", "2026-01-20")["hits"]
+    assert [hit["node"]["id"] for hit in past] == ["sessions"]
+    assert answer("search", folder, "tokens", "--tag", "nobody", "--decay", 30)["hits"] == []
+    assert {hit["weight"] < 1 for hit in answer("search", folder, "tokens", "--decay", 30)["hits"]} == {True}
+    assert "standing 'gone'" in refused("search", folder, "tokens", "--standing", "gone")
     assert "no word here is 'unicorn'" in run("recall", folder, "unicorn")
     assert "hops" in refused("recall", folder, "tokens", "--hops", 9)
 

@@ -503,3 +503,82 @@ def test_activation_is_the_sum_over_simple_paths(edges, seeds, hops, fan_out):
             here = edges[number][1] if edges[number][0] == here else edges[number][0]
             weight *= 0.5 / math.sqrt(1 + len(graph[here]))
         assert (thing, pytest.approx(best[thing])) == (here, weight)
+
+
+# ---------------------------------------------------------------- filters
+
+
+@pytest.fixture
+def team(store, clock):
+    """Refunds, as several people and tools told of them, and what happened."""
+    with store.transaction(author="ana"):
+        store.add_node(
+            "fact",
+            {"says": "refunds take a day"},
+            id="day",
+            tags=["billing"],
+            key="refund_time",
+            source="wiki/refunds",
+        )
+    clock.move(days=1)
+    with store.transaction(author="bob"):
+        store.add_node(
+            "rule",
+            {"says": "refunds need two eyes"},
+            id="eyes",
+            scope="shop",
+            source="chat",
+            valid_from="2026-01-01",
+        )
+        store.add_node(
+            "fact", {"says": "refunds were free"}, id="free", valid_from="2025-01-01", valid_to="2025-06-01"
+        )
+    store.record_event("error", "refunds failed", id="failed")
+    return store
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        ({"tag": "billing"}, {"day"}), ({"key": "Refund time"}, {"day"}), ({"scope": "shop"}, {"eyes"}), ({"author": ["ana", "bob"]}, {"day", "eyes"}),
+        ({"source": "wiki/"}, {"day"}), ({"kinds": "error"}, {"failed"}), ({"until": "2026-01-02"}, {"eyes"}), ({"standing": "shaky"}, set()),
+        ({"standing": "ended"}, {"free"}), ({"standing": "any", "author": "bob"}, {"eyes", "free"}),
+        ({"standing": ["ended", "stands"], "kinds": "fact"}, {"day", "free"}),
+    ],
+)  # fmt: skip
+def test_only_what_fits_the_filters_is_a_hit(team, asked, expected):
+    assert expected == set(names(recall(team, "refunds", **asked)))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("refunds tag:billing", {"day"}), ("refunds scope:shop", {"eyes"}), ("refunds type:error", {"failed"}),
+        ("refunds source:chat author:bob", {"eyes"}), ("refunds until:2026-01-02", {"eyes"}), ("refunds standing:ended", {"free"}),
+    ],
+)  # fmt: skip
+def test_a_filter_may_stand_in_the_text(team, text, expected):
+    assert expected == set(names(recall(team, text)))
+
+
+def test_what_was_recorded_when_is_a_filter_too(team):
+    first = team.node("day").recorded_at + timedelta(hours=1)
+
+    assert {"day"} == set(names(recall(team, "refunds", recorded_until=first)))
+    assert {"eyes", "failed"} == set(names(recall(team, "refunds", recorded_since=first)))
+    assert {"eyes", "failed", "free"} == set(names(mentions(team, "refunds", recorded_since=first)))
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"standing": "gone"}, "standing"),
+        ({"since": "no day"}, "since"),
+        ({"key": "!"}, "key"),
+        ({"tag": [3]}, "tag"),
+    ],
+)
+def test_a_filter_that_is_none_is_refused(team, asked, message):
+    for ask in (recall, mentions):
+        with pytest.raises(InvalidError, match=message):
+            ask(team, "refunds", **asked)

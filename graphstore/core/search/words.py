@@ -163,9 +163,7 @@ class Analyzer:
 
     def ask(self, text: str) -> Question:
         """What a text asks for. The words every question has are left out, unless nothing else is left."""
-        rest, fields, phrases, without = text, [], [], []
-        for found in _ASKED_FIELD.finditer(text):
-            fields.append((found[1], found[2].strip('"')))
+        rest, fields = text, asked_fields(text)
         rest = _ASKED_FIELD.sub(" ", rest)
         phrases = [each.strip() for each in _QUOTED.findall(rest)]
         without = [term for each in _WITHOUT.findall(rest) for term in self._asked(each, parts=False)]
@@ -271,6 +269,15 @@ def fold(text: str) -> str:
     kept = lower.replace("й", "\ue000").replace("ї", "\ue001")
     bare = unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", kept)))
     return bare.replace("\ue000", "й").replace("\ue001", "ї")
+
+
+def asked_fields(text: str) -> list[tuple[str, str]]:
+    """The filters in a question.
+
+    >>> asked_fields('refunds tag:billing scope:"the shop"')
+    [('tag', 'billing'), ('scope', 'the shop')]
+    """
+    return [(field, value.strip('"')) for field, value in _ASKED_FIELD.findall(text)]
 
 
 def is_name(token: str) -> bool:
