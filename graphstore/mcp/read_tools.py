@@ -68,7 +68,11 @@ class Reads:
     def search(
         self,
         query: Annotated[
-            str, Field(description="Some words. With standing shaky or contested it may be empty: all.")
+            str,
+            Field(
+                description="Some words; tag:x, key:, scope:, author:, source:, since:2026-03-01 and until: among them filter. "
+                "With standing shaky or contested it may be empty: all."
+            ),
         ],
         kind: Annotated[str | None, Field(description="Only this kind of node or type of event.")] = None,
         standing: Annotated[

@@ -140,6 +140,13 @@ def test_search_finds_what_stands_and_with_any_standing_what_was(ana):
     ]
 
 
+def test_a_search_is_filtered_by_its_words(ana):
+    assert ["tokens"] == [
+        hit["id"] for hit in ana.ask("search", query="logins author:bob since:2026-02-01")["hits"]
+    ]
+    assert [] == ana.ask("search", query="logins author:nobody")["hits"]
+
+
 def test_search_tells_what_is_shaky_and_why(ana):
     found = ana.ask("search", query="", standing="shaky")["hits"]
 
