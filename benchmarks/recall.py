@@ -22,7 +22,6 @@ from graphstore.core.search.search import text_of_event, text_of_node
 from graphstore.core.search.words import Analyzer
 from graphstore.memory.recall import recall
 from graphstore.values.decay import Decay
-from graphstore.values.text import given_text
 
 MILLI = 1e-3
 FACTS = 50_000
@@ -36,7 +35,7 @@ def recalled(arena: Arena) -> Iterator[Row]:
     seconds, _ = once(partial(ours.recall, store, text, *now))
     yield arena.row("the first recall, which notes every word", {"ours": seconds}, 100 * MILLI, "")
     by_text = [hit.node.id for hit in ours.recall(store, text, *now, hops=0)]
-    assert by_text == _ranked(store.as_of(valid=now[0], tx=now[1]), text), by_text
+    assert by_text == ranked(store.as_of(valid=now[0], tx=now[1]), text), by_text
     calls = [(f"{chance.choice(history.WORDS)} {chance.randrange(100)}", *now) for _ in range(20)]
     took = race({"ours": lambda: together(partial(ours.recall, store), calls)}, arena.turns)
     yield arena.row("recall, a common word and a number", took, 2 * MILLI, "")
@@ -109,7 +108,7 @@ def _weighed(view: Any, text: str) -> list[str]:
     return sorted(plain, key=lambda id: (-plain[id] * weights[id], id))[:10]
 
 
-def _ranked(view: Any, text: str) -> list[str]:
+def ranked(view: Any, text: str) -> list[str]:
     """The ten best of everything that stands in a view, by plain BM25."""
     english = Analyzer()
     bags = {
@@ -132,8 +131,7 @@ def _ranked(view: Any, text: str) -> list[str]:
 def _said(thing: Any) -> str:
     if not hasattr(thing, "number"):
         return text_of_event(dict(thing))
-    body = {**dict(thing), "text": given_text(thing.content, thing.text)}
-    return text_of_node(body, thing.kind, thing.key)
+    return text_of_node(dict(thing), thing.kind, thing.key)  # the history gives each version a text
 
 
 def _activated(seeds: list[str], links: list[dict[str, Any]]) -> Counter[str]:

@@ -27,6 +27,7 @@ from benchmarks.memory import memory
 from benchmarks.reads import beside, chains, deep, hops, hubs, node
 from benchmarks.recall import decayed, recalled
 from benchmarks.resting import resting
+from benchmarks.searching import searched
 from benchmarks.server import served, server
 from benchmarks.sessions import sessions
 from benchmarks.timeline import timeline
@@ -379,14 +380,15 @@ GROUPS: dict[str, Group] = {
     "memory": memory,
     "branches": branches,
     "decay": decayed,
+    "search": searched,
     "open": opening,
 }
-ROOMS = ("timeline", "topics", "sessions", "memory", "branches", "decay")
+ROOMS = ("timeline", "topics", "sessions", "memory", "branches", "decay", "search")
 """The groups about one room each: run when they are named."""
 LARGE = ("node", "hops", "chains", "arrow", "query", "load", "writes", "open")
 HUGE = ("node", "hops", "load", "open")
 """The groups of a million versions, and of more: what must stay flat, and what must not grow out of hand."""
-ONCE = ("deep", "hubs", "walks", "resting", "recall", "events", "server", "cli", *ROOMS)
+ONCE = ("deep", "hubs", "walks", "resting", "recall", "events", "server", "cli", *ROOMS[:-1])
 """The groups that have data of their own: of several sizes, with the last."""
 
 

@@ -375,8 +375,7 @@ class Search:
             scores = np.zeros(len(lengths) + _BATCH)
         for weight, (versions, times) in sorted(there, key=lambda word: -word[0]):
             scores[versions] += weight * times / (times + K1 * (1 - B) + slope * lengths[versions])
-        vers = np.concatenate([posting.versions for _, posting in there])
-        vers = vers[scores[vers] > 0] if len(there) == 1 else np.flatnonzero(scores)
+        vers = np.flatnonzero(scores > 0)
         found = scores[vers]
         scores[vers] = 0
         self._scores = scores

@@ -9,7 +9,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
-from itertools import pairwise
+from itertools import pairwise, repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -126,19 +126,26 @@ class WordColumns:
         )
 
 
+class _Numbers(dict[str, int]):
+    """Terms with their numbers, given out as they are met."""
+
+    def __missing__(self, term: str) -> int:
+        found = self[term] = len(self)
+        return found
+
+
 class FreshWords:
     """The terms of the versions from number `first` on, as they are said."""
 
     def __init__(self, first: int) -> None:
         self.first = first
-        self.numbers: dict[str, int] = {}
+        self.numbers = _Numbers()
         self.said, self.owners, self.lengths = array("I"), array("I"), array("I")
 
     def add(self, terms: list[str]) -> None:
         """The terms of the next version."""
-        numbers, ver = self.numbers, self.first + len(self.lengths)
-        self.said.extend([numbers.setdefault(term, len(numbers)) for term in terms])
-        self.owners.extend([ver] * len(terms))
+        self.said.extend(map(self.numbers.__getitem__, terms))
+        self.owners.extend(repeat(self.first + len(self.lengths), len(terms)))
         self.lengths.append(len(terms))
 
     def posting(self, term: str) -> Posting | None:
