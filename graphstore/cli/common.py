@@ -64,8 +64,6 @@ Embed = Annotated[
 ]
 
 
-
-
 def use_embedder(store: Any, name: str) -> None:
     """Set a store to an embedder by its name; a function of a module is used as long as the store is open."""
     from graphstore.memory import embedders

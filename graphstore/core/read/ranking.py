@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import islice
 from typing import NamedTuple
 
 from graphstore.core.read.sight import Sight
@@ -39,6 +40,7 @@ TURNS = frozenset(
 _SPEAKERS = frozenset({"speaker", "sender", "sender_name", "thread"})
 _SPOKEN = re.compile(r"[^\W\d_]+(?: [^\W\d_]+)?: ")  # as `Ana: …`
 _ONCE = 0.5  # of what a word weighs, said once in a text of middle length
+_MOST_NAMES = 16  # that are looked for
 _LEAST = 4  # characters of a name that is looked for inside others
 
 
@@ -148,7 +150,7 @@ def _named(sight: Sight, found: Found) -> dict[int, float]:
     asked = found.question.text.strip()
     gains: dict[int, float] = {}
     stands = partial(_stands, sight)
-    for name in dict.fromkeys((*found.question.names, asked)):
+    for name in islice(dict.fromkeys((asked, *found.question.names)), _MOST_NAMES):
         if not name or " " in name:
             continue
         ents, level = list(filter(stands, _whole(sight, name))), 0
