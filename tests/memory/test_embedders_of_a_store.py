@@ -12,6 +12,7 @@ from graphstore.timeline import record_message
 import graphstore
 from graphstore import InvalidError, embedders
 from graphstore.core.folder import vector_file
+from graphstore.core.read import vector_search
 from graphstore.memory import Memory
 from graphstore.memory.recall import Recalled, recall
 from tests.conftest import Clock
@@ -208,6 +209,18 @@ def test_words_find_on_when_the_embedder_fails(store):
     assert (["pet"], "full-text only: the embedder 'concepts' failed (ConnectionError: the service is away)") == (
         names(found), found.note,
     )  # fmt: skip
+
+
+def test_what_is_followed_in_parts_is_followed_whole(store, monkeypatch):
+    monkeypatch.setattr(vector_search, "_PARSED", 7)
+    many(store, 30)
+    embedders.lend(store, Concepts())
+
+    assert 30 == embedders.embedding(store).missing
+    assert 30 == Memory(store).reembed()
+    store.erase("n3", reason="asked for")
+    assert (29, 0) == (embedders.embedding(store).texts, embedders.embedding(store).missing)
+    assert 29 == len(meant(recall(store, "automobile", 40)))
 
 
 @pytest.mark.parametrize("how", ["erase", "evict"])

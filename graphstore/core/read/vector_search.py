@@ -37,7 +37,7 @@ EMBEDDER = "embedder"
 """The setting: the names of embedders, that of now first, then the one it replaces."""
 _LENT = ""  # the name of one that was lent
 _TEXT = slice(16, 32)  # the part of a row's key that identifies the text
-_PARSED = 4_096  # bodies read at once
+_PARSED = 4_096  # versions followed at once
 _RANKED = 4_096  # candidates ranked at once
 _ROUNDING = 1e-5  # more than two float32 products of the same vectors differ by
 
@@ -241,10 +241,16 @@ class Meanings:
     # ------------------------------------------------------------------ following
 
     def settle(self) -> None:
-        """Follow what was committed, and give each version the vector of its text where there is one. Takes the store's lock, and embeds nothing."""
+        """Follow what was committed, and give each version the vector of its text where there is one. Takes the store's lock for some thousand versions
+        at a time, and embeds nothing."""
+        while not self._settled():
+            pass
+
+    def _settled(self) -> bool:
+        """Follow some of what was committed. Gives whether that was all."""
         with self._core.lock, no_collecting():
             if self._core.closed:
-                return
+                return True
             shelf, before = self._shelf, len(self._shelf.row)
             shelf.refresh()
             self._follow()
@@ -258,8 +264,10 @@ class Meanings:
             if rows:
                 shelf.keep(rows, lambda: self._known(known))
             self._fresh.clear()
-            if not self._core.index.pending:
+            done = self._done >= self._core.index.mark().versions
+            if done and not self._core.index.pending:
                 self._spare.clear()
+            return done
 
     def _rows_for(self, texts: set[bytes]) -> list[disk.Row]:
         """The rows to be made for the versions with one of these texts, each of which has a vector or is spare."""
@@ -304,7 +312,7 @@ class Meanings:
         elif len(index.gone) > self._gone:
             self._let_go(index)
         self._gone = len(index.gone)
-        goal = index.mark().versions
+        goal = min(index.mark().versions, self._done + _PARSED)
         for ver, says, content in self._bodies(index, range(self._done, goal)):
             self._note(index, ver, says, content)
         if self._done < goal:
@@ -313,19 +321,18 @@ class Meanings:
     def _bodies(self, index: Index, versions: range) -> Iterator[tuple[int, str, Mapping[str, Any]]]:
         """Those of the versions that say something: what, and their content."""
         raw, kind, v_ent = self._core.raw, self._kind, index.v_ent
-        for lo in range(versions.start, versions.stop, _PARSED):
-            some = [
-                ver
-                for ver in versions[lo - versions.start : lo - versions.start + _PARSED]
-                if index.v_len[ver]
-                and v_ent[ver] not in index.gone
-                and (kind is None or (index.kind[v_ent[ver]] == kind and not index.is_event[v_ent[ver]]))
-            ]
-            raws = [bytes(raw(index.v_pos[ver], index.v_len[ver])) for ver in some]
-            for ver, body in zip(some, orjson.loads(b"[%b]" % b",".join(raws)), strict=True):
-                says = _said(body, bool(index.is_event[v_ent[ver]]))
-                if says.strip():
-                    yield ver, says, body.get("content") or {}
+        some = [
+            ver
+            for ver in versions
+            if index.v_len[ver]
+            and v_ent[ver] not in index.gone
+            and (kind is None or (index.kind[v_ent[ver]] == kind and not index.is_event[v_ent[ver]]))
+        ]
+        raws = [bytes(raw(index.v_pos[ver], index.v_len[ver])) for ver in some]
+        for ver, body in zip(some, orjson.loads(b"[%b]" % b",".join(raws)), strict=True):
+            says = _said(body, bool(index.is_event[v_ent[ver]]))
+            if says.strip():
+                yield ver, says, body.get("content") or {}
 
     def _note(self, index: Index, ver: int, says: str, content: Mapping[str, Any]) -> None:
         ent = index.v_ent[ver]
