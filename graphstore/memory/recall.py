@@ -157,19 +157,10 @@ def recall(
     )  # fmt: skip
     if filters.of_the_past:
         return _mentions(view, text, k, filters)
+    lens = lens or embedders.asked(view, text)
     return _standing(
-        view,
-        text,
-        k,
-        filters,
-        hops,
-        fan_out,
-        hop_weight,
-        along,
-        direction,
-        decay,
-        lens or embedders.asked(view, text),
-    )
+        view, text, k, filters, hops, fan_out, hop_weight, along, direction, decay, lens
+    )  # fmt: skip
 
 
 def _standing(

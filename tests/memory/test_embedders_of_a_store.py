@@ -112,6 +112,7 @@ def test_equal_texts_are_equally_near_and_come_in_the_order_of_their_ids(store):
     with store.transaction():
         for number in range(200):
             store.add_node("fact", {"says": f"text {number % 3}"}, id=f"n{number:03}")
+    Memory(store).reembed()
 
     found = recall(store, "text 1", 60, hops=0, kinds="fact")
 
