@@ -7,25 +7,28 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from heapq import nsmallest
 from math import inf, sqrt
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from graphstore.core.read import ranking
+from graphstore.core.read.coverage import COVERS, FLOOR, Said, Strength, coverage_of_text, said
 from graphstore.core.read.filters import ANY, Filters
 from graphstore.core.read.nearby import Near
 from graphstore.core.read.sight import Sight
 from graphstore.core.read.view import Reader
 from graphstore.core.read.weighing import Weights
-from graphstore.core.search.search import Found, words
+from graphstore.core.search.search import Found, text_of_node, words
 from graphstore.core.search.words import asked_fields
 from graphstore.errors import InvalidError
 from graphstore.memory import embedders
 from graphstore.store import registry
 from graphstore.values.decay import Decay
 from graphstore.values.inputs import ids, text_of
-from graphstore.values.models import Event, Link, Node, Value
+from graphstore.values.models import UPRIGHT, Event, Link, Node, Standing, Value
 from graphstore.values.period import TimeLike
+from graphstore.values.text import given_text
 
 __all__ = ["Hit", "Lens", "Reached", "Recalled", "fuse", "mentions", "recall", "spread"]
 
@@ -33,6 +36,7 @@ MOST_HOPS = 4
 """Paths grow tenfold with each hop."""
 DIRECTIONS = ("out", "in", "both")
 _LINE = 96
+_LOOKED_AT = 50  # things that do not stand, when nothing that stands answers
 
 T = TypeVar("T", bound=Hashable)
 L = TypeVar("L")
@@ -42,7 +46,9 @@ class Hit(Value):
     """One thing recalled. A seed was found by the text and its path is empty; anything else was reached from `seed` by `path`.
 
     `text_score` is BM25, `spread_score` the activation that came by links, `vector_score` the likeness of meaning (a cosine), 0 where there is none;
-    `score` is what the ranks make together. `weight` is what decay left of each, 1 without decay.
+    `score` is what they make together. `weight` is what decay left of each, 1 without decay. `coverage` is the share of the question's weight that its own
+    text says, 0 to 1; `strength` is strong where that is half at least, or where the question names it. `matched` are the words of the question as they stand
+    in the text, `snippet` the part of it around them.
     """
 
     node: Node | Event
@@ -56,6 +62,25 @@ class Hit(Value):
     seed: str
     path: tuple[Link, ...]
     weight: float = 1.0
+    coverage: float = 0.0
+    strength: Strength = "weak"
+    matched: tuple[str, ...] = ()
+    snippet: str = ""
+
+    @property
+    def standing(self) -> Standing:
+        """How it stands at the coordinate."""
+        return self.node.standing
+
+    @property
+    def since(self) -> datetime:
+        """Since when it holds, or when it happened."""
+        return self.node.occurred_at if isinstance(self.node, Event) else self.node.valid_from
+
+    @property
+    def until(self) -> datetime | None:
+        """Until when it holds; None: no end is known."""
+        return None if isinstance(self.node, Event) else self.node.valid_to
 
     def __str__(self) -> str:
         way = " ".join(_step(link, here) for link, here in zip(self.path, self._way(), strict=True))
@@ -69,11 +94,17 @@ class Hit(Value):
 
 
 class Recalled(Value):
-    """What a text called to mind, best first. `note` says how it was searched and which words nothing here says."""
+    """What a text called to mind, best first. `note` says how it was searched and which words nothing here says.
+
+    `left_out`: how many more things say a little of it, less than is worth showing. `elsewhere`, where nothing that stands is a strong answer: how many things
+    that do not stand say it, by how they stand; `mentions` shows them.
+    """
 
     text: str
     hits: tuple[Hit, ...]
     note: str
+    left_out: int = 0
+    elsewhere: dict[str, int] = {}
 
     def __iter__(self) -> Iterator[Hit]:  # type: ignore[override]
         return iter(self.hits)
@@ -195,10 +226,21 @@ def _standing(
         if not all(fits(ent) for ent in meant):
             meant = _meant(sight, lens, k, weigh, fits)
         order = _ordered(sight, found, meant, reached, fits)
-        weights = {ent: 1.0 if weigh is None else weigh(ent) for ent in order.best[:k]}
-        hits = tuple(_hit(sight, ent, order, weight) for ent, weight in weights.items())
+        shown = [ent for ent in order.best if _is_worth_showing(found, order, ent)]
+        weights = {ent: 1.0 if weigh is None else weigh(ent) for ent in shown[:k]}
+        hits = tuple(_hit(sight, ent, found, order, weight) for ent, weight in weights.items())
         sight.looked_up(weights)
-    return Recalled(text=text, hits=hits, note=_note(text, found, lens.note))
+        is_strong = any(hit.strength == "strong" for hit in hits)
+        elsewhere = {} if is_strong else _elsewhere(sight, found, filters, seen)
+    return Recalled.made(
+        {
+            "text": text,
+            "hits": hits,
+            "note": _note(text, found, lens.note, elsewhere),
+            "left_out": len(order.best) - len(shown),
+            "elsewhere": elsewhere,
+        }
+    )
 
 
 @registry.read("recall")
@@ -239,6 +281,7 @@ def mentions(
 def _mentions(view: Reader, text: str, k: int, filters: Filters) -> Recalled:
     with view.reading() as sight:
         fits, standing = filters.fitting(sight), filters.standing - {ANY}
+        found = sight.found(text, 1)  # for what its words weigh here
         best: dict[int, Hit] = {}
         passed: set[int] = set()
         for ent, number, score in sight.found_ever(text, filters.kind):
@@ -247,7 +290,7 @@ def _mentions(view: Reader, text: str, k: int, filters: Filters) -> Recalled:
             if standing and ent in passed:
                 continue
             passed.add(ent)
-            hit = _mention(sight, ent, number, score, len(best) + 1)
+            hit = _mention(sight, found, ent, number, score, len(best) + 1)
             if not standing or hit.node.standing in standing:
                 best[ent] = hit
                 if len(best) == k:
@@ -255,8 +298,52 @@ def _mentions(view: Reader, text: str, k: int, filters: Filters) -> Recalled:
     return Recalled(text=text, hits=tuple(best.values()), note="full-text over all that was ever recorded")
 
 
-def _mention(sight: Sight, ent: int, number: int, score: float, rank: int) -> Hit:
+def _is_worth_showing(found: Found, order: _Order, ent: int) -> bool:
+    """Whether a thing says enough of the question, or something else led to it than a word that says little."""
+    led = ent in order.meaning or ent in order.ways or ent in order.gained
+    return led or found.coverage(ent) >= FLOOR
+
+
+def _elsewhere(
+    sight: Sight, found: Found, filters: Filters, seen: Callable[[int], bool] | None
+) -> dict[str, int]:
+    """How many things that do not stand here say the question, by how they stand; of very many, among those that say it best."""
+    passed, fits = set[int](), filters.fitting(sight)
+    many: dict[str, int] = {}
+    for ent, number, _ in sight.found_ever(found.question.text, filters.kind):
+        if ent in passed or sight.standing(ent) in UPRIGHT or (seen is not None and not seen(ent)):
+            continue
+        if fits is not None and not fits(ent, sight.last_row(ent, number)):
+            continue
+        passed.add(ent)
+        thing = sight.thing(ent) if sight.is_event(ent) else sight.described(ent, number)
+        if _share_said(sight, found, thing) >= COVERS:
+            many[thing.standing] = many.get(thing.standing, 0) + 1
+        if len(passed) == _LOOKED_AT:
+            break
+    return many
+
+
+def text_of_thing(thing: Node | Event) -> str:
+    """What a thing says: its statement, then what else its content says."""
+    if isinstance(thing, Event):
+        return thing.description
+    body = {"text": given_text(thing.content, thing.text), "content": thing.content, "tags": thing.tags}
+    return text_of_node(body, thing.kind, None)
+
+
+def _share_said(sight: Sight, found: Found, thing: Node | Event) -> float:
+    analyzer, terms = sight.core.search.analyzer, found.question.terms
+    return coverage_of_text(analyzer, terms, found.weights, text_of_thing(thing))
+
+
+def _said_by(sight: Sight, found: Found, thing: Node | Event) -> Said:
+    return said(sight.core.search.analyzer, found.question.terms, text_of_thing(thing))
+
+
+def _mention(sight: Sight, found: Found, ent: int, number: int, score: float, rank: int) -> Hit:
     thing = sight.thing(ent) if sight.is_event(ent) else sight.described(ent, number)
+    share, words_said = _share_said(sight, found, thing), _said_by(sight, found, thing)
     return Hit.made(
         {
             "node": thing,
@@ -270,6 +357,10 @@ def _mention(sight: Sight, ent: int, number: int, score: float, rank: int) -> Hi
             "seed": thing.id,
             "path": (),
             "weight": 1.0,
+            "coverage": round(share, 4),
+            "strength": "strong" if share >= COVERS else "weak",
+            "matched": words_said.words,
+            "snippet": words_said.snippet,
         }
     )
 
@@ -373,6 +464,7 @@ class _Order(NamedTuple):
     meaning: Mapping[int, float]
     ways: Mapping[int, Reached[int, int]]
     beside: dict[int, int]
+    gained: Mapping[int, float]
     ranks: _Ranks
 
 
@@ -400,16 +492,19 @@ def _ordered(
         )
     )
     best = sorted(worth, key=lambda ent: (-worth[ent], ranks.text.get(ent, inf), sight.id(ent)))
-    return _Order(best, worth, text, meaning, ways, beside.beside, ranks)
+    return _Order(best, worth, text, meaning, ways, beside.beside, beside.gains, ranks)
 
 
-def _hit(sight: Sight, ent: int, order: _Order, weight: float) -> Hit:
+def _hit(sight: Sight, ent: int, found: Found, order: _Order, weight: float) -> Hit:
     way, ranks = order.ways.get(ent), order.ranks
+    thing, share = sight.thing(ent), found.coverage(ent)
+    words_said = _said_by(sight, found, thing)
+    is_named = order.gained.get(ent, 0.0) >= ranking.NAMED[-1]
     led = None if ent in order.text or ent in order.meaning else way
     seed = led.seed if led else ent if ent in order.text else order.beside.get(ent, ent)
     return Hit.made(
         {
-            "node": sight.thing(ent),
+            "node": thing,
             "score": order.worth[ent],
             "text_score": order.text.get(ent, 0.0),
             "text_rank": ranks.text.get(ent),
@@ -420,6 +515,10 @@ def _hit(sight: Sight, ent: int, order: _Order, weight: float) -> Hit:
             "seed": sight.id(seed),
             "path": tuple(map(sight.link, led.path)) if led else (),
             "weight": weight,
+            "coverage": round(share, 4),
+            "strength": "strong" if share >= COVERS or is_named else "weak",
+            "matched": words_said.words,
+            "snippet": words_said.snippet,
         }
     )
 
@@ -474,7 +573,10 @@ def fuse(rankings: Sequence[Sequence[T]], rrf: float = 60) -> dict[T, float]:
     return fused
 
 
-def _note(text: str, found: Found, note: str) -> str:
+def _note(text: str, found: Found, note: str, elsewhere: Mapping[str, int]) -> str:
+    if elsewhere:
+        listed = ", ".join(f"{many} {standing}" for standing, many in elsewhere.items())
+        note = f"{note}; what does not stand says it: {listed} (mentions shows them)"
     if found.unknown:
         return f"{note}; no word here is {' or '.join(map(repr, found.unknown))}"
     return note if found.matches or words(text) else f"{note}; {text!r} holds no word"

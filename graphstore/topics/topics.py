@@ -97,7 +97,7 @@ class Latest(Value):
     """What is to hold later, the next first."""
     more: int
     nearest: tuple[str, ...]
-    """Names like an unknown topic."""
+    """Names like an unknown topic; where there are none, keys and ids of what says a part of it."""
 
     def __str__(self) -> str:
         if self.found_by is None:
@@ -162,7 +162,7 @@ class Settled(Value):
 
 def _unknown(topic: str, nearest: Sequence[str]) -> str:
     hint = f" Nearest: {', '.join(map(repr, nearest))}." if nearest else ""
-    return f"Nothing that stands is about {topic!r}.{hint}"
+    return f"Nothing is surely about {topic!r}.{hint}"
 
 
 def _current(each: Mention) -> str:
@@ -480,5 +480,6 @@ class _Topic(TopicRows):
         return names
 
     def nearest(self) -> tuple[str, ...]:
-        """Known keys and tags that are like the requested one."""
-        return tuple(closest(topic_name(self.query), self.names()))
+        """Known keys and tags that are like the requested one; where there are none, what says a part of it."""
+        names = tuple(closest(topic_name(self.query), self.names()))
+        return names or tuple(self._index.key[ent] or self._index.names[ent] for ent in self.near)

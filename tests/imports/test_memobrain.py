@@ -425,7 +425,7 @@ def test_memorize_reads_a_file_or_standard_input_and_topics_are_asked(folder, tm
     asked = answer("latest", folder, "auth", "--strategy", "versioned_topics", "--limit", 3)
     assert ("key", "s2", "s1") == (asked["found_by"], asked["node"]["id"], asked["previous"][0]["id"])
     assert ["s1"] == [each["id"] for each in answer("topic", folder, "auth")["past"]]
-    assert "Nothing that stands is about 'auht'. Nearest: 'auth'.\n" == run("latest", folder, "auht")
+    assert "Nothing is surely about 'auht'. Nearest: 'auth'.\n" == run("latest", folder, "auht")
 
 
 def test_memorize_takes_all_messages_or_none(folder, tmp_path):

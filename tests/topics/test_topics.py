@@ -443,7 +443,7 @@ def test_what_was_erased_is_named_and_says_nothing(store, clock):
             topics.latest_on(view, "auth")
         )
         assert "auth_v1: [erased] (erased)" == str(topics.topic(view, "auth"))
-        assert "Nothing that stands is about 'customers'." == str(topics.latest_on(view, "customers"))
+        assert "Nothing is surely about 'customers'." == str(topics.latest_on(view, "customers"))
 
 
 # ---------------------------------------------------------------- finding a topic
@@ -482,7 +482,7 @@ def test_an_earlier_view_knows_no_later_names(store, clock):
     store.add_node("fact", {"says": "b"}, id="b", tags=["login"])
     store.add_node("fact", {"says": "c"}, key="logins")
 
-    assert "Nothing that stands is about 'logi'." == str(topics.latest_on(before, "logi"))
+    assert "Nothing is surely about 'logi'." == str(topics.latest_on(before, "logi"))
     assert {"login", "logins"} == set(topics.latest_on(store, "logi").nearest)
     assert None is topics.latest_on(before, "login").found_by
 
@@ -492,7 +492,7 @@ def test_an_unknown_topic_is_an_answer(stories):
 
     assert (None, None, None, ("auth",)) == (latest.found_by, latest.node, latest.decision, latest.nearest)
     assert (
-        "Nothing that stands is about 'auht'. Nearest: 'auth'."
+        "Nothing is surely about 'auht'. Nearest: 'auth'."
         == str(latest)
         == str(topics.topic(stories, "auht"))
     )
@@ -693,7 +693,7 @@ def test_only_what_bears_the_name_is_settled(store):
 
     with pytest.raises(InvalidError, match="what a search finds is not settled"):
         topics.settle(store, "auth", reason="r")
-    with pytest.raises(NotFoundError, match=r"Nothing that stands is about 'logn'\. Nearest: 'login'"):
+    with pytest.raises(NotFoundError, match=r"Nothing is surely about 'logn'\. Nearest: 'login'"):
         topics.settle(store, "logn", reason="r")
     with pytest.raises(InvalidError, match=r"several scopes: \['app', 'web'\]"):
         topics.settle(store, "login", reason="r")

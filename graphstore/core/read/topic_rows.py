@@ -8,14 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
+from graphstore.core.read.coverage import COVERS
 from graphstore.core.read.sight import Sight
-from graphstore.values.keys import version_of
+from graphstore.values.keys import slot_name, version_of
 from graphstore.values.models import UPRIGHT, Json, Node
 from graphstore.values.period import Instant
 
 FoundBy = Literal["key", "tag", "text"]
 _REPLACING = frozenset({"supersedes", "transition"})
 _SEEDS = 10
+_NEAREST = 3
 _RELEVANT = 0.5  # of the best score: results below it belong to another topic
 
 
@@ -43,6 +45,7 @@ class TopicRows:
         self.sight, self._index = sight, sight.index
         self.query, self._kind, self._scope = query, kind, scope
         self.by: FoundBy | None = None
+        self.near: list[int] = []  # what says a part of what is asked, where nothing says enough
         self.current: list[TopicRow] = []
         self.past: list[TopicRow] = []
         self.planned: list[TopicRow] = []
@@ -65,12 +68,21 @@ class TopicRows:
         )
 
     def _sought(self) -> list[int]:
-        """The nodes that a search finds at least half as good as the best."""
+        """The nodes that a search finds at least half as good as the best, and that say half of what is asked or have a key
+        that is named; where none does, the best are `near`."""
         sight, kinds = self.sight, frozenset() if self._kind is None else frozenset({self._kind})
         index = self._index
-        matches = sight.core.search.find(sight, self.query, len(index.names), kinds).matches
-        nodes = [(ent, score) for ent, score in matches if not index.is_event[ent]][:_SEEDS]
-        return [ent for ent, score in nodes if score >= _RELEVANT * nodes[0][1]]
+        found = sight.core.search.find(sight, self.query, len(index.names), kinds)
+        nodes = [(ent, score) for ent, score in found.matches if not index.is_event[ent]][:_SEEDS]
+        named = {slot_name(term.word) for term in found.question.terms}
+        covering = [
+            ent
+            for ent, score in nodes
+            if score >= _RELEVANT * nodes[0][1] and (found.coverage(ent) >= COVERS or index.key[ent] in named)
+        ]
+        if not covering:
+            self.near = [ent for ent, _ in nodes[:_NEAREST]]
+        return covering
 
     def _place(self, ents: Sequence[int], versions: frozenset[int] | None = None) -> bool:
         """Put each node where it belongs: among what stands, is past or planned. With `versions` these descriptions alone. False: none is known."""

@@ -293,6 +293,12 @@ def is_name(token: str) -> bool:
     return bool(_DIGIT.search(token) or _JOINED.search(token) or ("-" in token and token.isupper()))
 
 
+def spoken(text: str) -> Iterator[tuple[int, int, str]]:
+    """The tokens of a text where they stand in it: begin, end, and the token in compatible forms."""
+    for found in _TOKEN.finditer(text):
+        yield found.start(), found.end(), unicodedata.normalize("NFKC", found[0])
+
+
 def _tokens(text: str) -> Iterable[str]:
     return _TOKEN.findall(text if text.isascii() else unicodedata.normalize("NFKC", text))
 
