@@ -67,6 +67,8 @@ __all__ = [
     "time_limit",
 ]
 
+NODE_GROUP = 131_072
+"""Nodes that one thread scans at a time: in a smaller graph a second one has no work, and takes 20 MB for each COPY."""
 COPY_FROM = 20_000
 """Rows from which COPY is faster than LOAD FROM … CREATE."""
 # --------------------------------------------------------------------------------------- values in and values out
@@ -277,7 +279,8 @@ class Engine:
     """One open database of the engine: a file, or memory when `path` is None.
 
     One statement at a time, one writer: safe to call from several threads, which wait for each other. After a write
-    failed the engine is broken: every call raises EngineError until it is closed and opened anew.
+    failed the engine is broken: every call raises EngineError until it is closed and opened anew. `threads`: how many
+    work on a statement, 0 for as many as the machine has.
     """
 
     def __init__(
@@ -287,6 +290,7 @@ class Engine:
         driver: str = "kuzu",
         buffer_pool: int = 256 << 20,
         max_size: int = 1 << 36,
+        threads: int = 0,
     ) -> None:
         self.path = None if path is None else Path(path).resolve()
         self.driver = driver
@@ -299,7 +303,7 @@ class Engine:
         self._connection: Any = None
         self._claim()
         try:
-            self._open(buffer_pool, max_size)
+            self._open(buffer_pool, max_size, threads)
         except BaseException:
             self._release()
             raise
@@ -320,12 +324,17 @@ class Engine:
                 if _open_paths.get(self.path) is self:
                     del _open_paths[self.path]
 
-    def _open(self, buffer_pool: int, max_size: int) -> None:
+    def _open(self, buffer_pool: int, max_size: int, threads: int) -> None:
         options: dict[str, Any] = {
             "buffer_pool_size": buffer_pool,  # the default is 80 % of the machine
             "max_db_size": max_size,  # addresses reserved; with the default of 8 TiB the 16th database fails
             "auto_checkpoint": False,  # a process killed inside a checkpoint leaves a file that cannot be opened
+            "max_num_threads": threads,
         }
+        if self.path is None and self.driver == "kuzu":
+            options["compression"] = (
+                False  # looks up each text among those before it: most of the time of a COPY
+            )
         if self.driver == "ladybug":
             options["throw_on_wal_replay_failure"] = False
         try:

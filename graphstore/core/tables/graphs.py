@@ -255,14 +255,15 @@ class Graphs:
         return self._build(core, *where(), worker)
 
     def _build(self, core: Any, valid: Instant, tx: Instant, worker: Worker | None) -> ViewGraph:
-        from graphstore.core.tables.engine import Engine
+        from graphstore.core.tables.engine import NODE_GROUP, Engine
         from graphstore.core.tables.view_graph import build
         from graphstore.core.tables.workers import ProcessEngine
 
-        def engine(memory: int) -> AnyEngine:
+        def engine(memory: int, things: int) -> AnyEngine:
+            threads = 1 if things <= NODE_GROUP else 0
             if worker is None or self._workers is None:
-                return Engine(None, driver=self.driver, buffer_pool=memory)
-            return ProcessEngine(None, worker, self._workers.allowance, buffer_pool=memory)
+                return Engine(None, driver=self.driver, buffer_pool=memory, threads=threads)
+            return ProcessEngine(None, worker, self._workers.allowance, buffer_pool=memory, threads=threads)
 
         last = self._last_transaction(tx)
         tables = self.node_tables(core.epoch.world, core.raw)

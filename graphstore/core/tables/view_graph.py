@@ -72,9 +72,9 @@ def build(
     tx: Instant,
     vocabulary: Vocabulary,
     *,
-    engine: Callable[[int], AnyEngine],
+    engine: Callable[[int, int], AnyEngine],
 ) -> ViewGraph:
-    """The graph at (valid, tx), in what `engine` makes for so many bytes of memory. `raw` reads bodies, `tables` keeps what nodes say."""
+    """The graph at (valid, tx), in what `engine` makes for so many bytes of memory and so many things. `raw` reads bodies, `tables` keeps what nodes say."""
     rows: list[int] = holding(index.r_from, index.r_to, index.r_tx, index.r_end, valid, tx).to_pylist()
     if index.gone:
         rows = [row for row in rows if index.r_ent[row] not in index.gone]
@@ -94,7 +94,8 @@ def build(
         labels[ent] = _ABSENT
 
     fields = _fields(orjson.loads(f"[{','.join(each or '{}' for each in nodes['content'].to_pylist())}]"))
-    graph = ViewGraph(engine(_memory(index, rows, link_rows) + len(fields.columns) * _COLUMN), fields)
+    memory = _memory(index, rows, link_rows) + len(fields.columns) * _COLUMN
+    graph = ViewGraph(engine(memory, len(rows) + len(absent)), fields)
     driver = graph.driver
     try:
         shape = "".join(f",\n  `{name}` {kind}" for name, kind, _ in fields.columns)

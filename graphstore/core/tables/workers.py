@@ -278,11 +278,12 @@ class ProcessEngine:
         allowance: Allowance,
         *,
         buffer_pool: int = 256 << 20,
+        threads: int = 0,
     ) -> None:
         self.path, self.driver, self.allowance = path, worker.driver, allowance
         self._worker = worker
         worker.holds = self
-        worker.ask("open", path, {"driver": worker.driver, "buffer_pool": buffer_pool})
+        worker.ask("open", path, {"driver": worker.driver, "buffer_pool": buffer_pool, "threads": threads})
 
     @property
     def worker(self) -> Worker:

@@ -906,3 +906,21 @@ def test_ladybug_caches_no_plans(people: Engine) -> None:
     assert people._connection is not people._connect()
     setting = people.run("CALL current_setting('enable_cached_prepared_statement') RETURN *")
     assert str(setting[0][0]).lower() == "none"
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_as_many_threads_as_asked_for_work_on_a_statement(threads: int) -> None:
+    with Engine(None, driver=DRIVER, threads=threads) as engine:
+        assert [(str(threads),)] == engine.run("CALL current_setting('threads') RETURN *")
+
+
+@kuzu_only
+def test_equal_and_differing_texts_are_kept_without_compression() -> None:
+    ids, texts = [f"n{at:05}" for at in range(30_000)], [f"text {at % 7} " * (at % 5) for at in range(30_000)]
+    with Engine(None, driver=DRIVER) as engine:
+        engine.run("CREATE NODE TABLE Thing(id STRING PRIMARY KEY, says STRING, nothing STRING)")
+        engine.copy("Thing", pa.table({"id": ids, "says": texts, "nothing": pa.nulls(30_000, pa.string())}))
+
+        found = engine.run("MATCH (n:Thing) RETURN n.id, n.says, n.nothing ORDER BY n.id")
+
+    assert [(*pair, None) for pair in zip(ids, texts, strict=True)] == found
