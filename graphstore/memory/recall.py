@@ -175,8 +175,7 @@ def recall(
     through others. So with the other filters: of each one value must fit (`source` by its beginning), and what is said began or happened in
     [`since`, `until`) and was recorded in [`recorded_since`, `recorded_until`). `field:value` in the text is a filter too, as `tag:billing` or
     `since:2026-03-01`. With a `standing` of what does not stand (`ended`, `any`) it is asked as by `mentions`. What rooms keep twice (batches of messages, segments, summaries) is a hit only
-    when its kind is named. With `decay` the scores of all rankings are
-    multiplied by what each thing weighs at the coordinate, before they are ranked. What is near in meaning, with an embedder of the store, is a seed too,
+    when its kind is named. With `decay` the scores of all rankings are multiplied by what each thing weighs at the coordinate, before they are ranked. What is near in meaning, with an embedder of the store, is a seed too,
     its share the better of the two. `lens`: what is seen at all, and that ranking otherwise. The hits count as looked up. Raises InvalidError for a number out of range.
     """
     _refuse_bad(text, k, hops, fan_out, hop_weight, rrf, direction, decay)
