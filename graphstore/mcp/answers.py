@@ -87,10 +87,13 @@ class Thing(Value):
 
 
 class Hit(Thing):
-    """Something found. `via`: the links that lead to it from what the words found. `note`: why it is shaky, or how it disagrees; `other` is the id of what
+    """Something found. `coverage`: the share of the question that it says, `strength` whether that is enough to answer it. `via`: the links that lead to it
+    from what the words found. `note`: why it is shaky, or how it disagrees; `other` is the id of what
     has fallen below it, or of what it disagrees with."""
 
     score: float | None = None
+    coverage: float | None = None
+    strength: str | None = None
     via: str | None = None
     other: str | None = None
     note: str | None = None

@@ -273,7 +273,14 @@ def _hit(view: View, hit: recall.Hit) -> Hit:
         now = view.inspect(node.id).node
         if isinstance(now, Node) and now.number != node.number:
             node, note = now, f"{node.ref} said: {line(words_of(node), STATEMENT)}"
-    return Hit(**fields(view, node), score=round(hit.score, 6), via=way, note=note)
+    return Hit(
+        **fields(view, node),
+        score=round(hit.score, 6),
+        coverage=round(hit.coverage, 2),
+        strength=hit.strength,
+        via=way,
+        note=note,
+    )
 
 
 def _shaky(view: View, query: str, kind: str | None) -> list[Hit]:
