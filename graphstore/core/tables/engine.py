@@ -333,7 +333,7 @@ class Engine:
         }
         if self.path is None and self.driver == "kuzu":
             options["compression"] = (
-                False  # looks up each text among those before it: most of the time of a COPY
+                False  # looks each text up among those before it: half of a COPY of differing texts
             )
         if self.driver == "ladybug":
             options["throw_on_wal_replay_failure"] = False
