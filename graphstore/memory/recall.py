@@ -97,7 +97,7 @@ class Recalled(Value):
     """What a text called to mind, best first. `note` says how it was searched and which words nothing here says.
 
     `left_out`: how many more things say a little of it, less than is worth showing. `elsewhere`, where nothing that stands is a strong answer: how many things
-    that do not stand say it, by how they stand; `mentions` shows them.
+    that do not stand say it, by how they stand; `standing="any"` shows them.
     """
 
     text: str
@@ -575,7 +575,7 @@ def fuse(rankings: Sequence[Sequence[T]], rrf: float = 60) -> dict[T, float]:
 def _note(text: str, found: Found, note: str, elsewhere: Mapping[str, int]) -> str:
     if elsewhere:
         listed = ", ".join(f"{many} {standing}" for standing, many in elsewhere.items())
-        note = f"{note}; what does not stand says it: {listed} (mentions shows them)"
+        note = f"{note}; what does not stand says it: {listed} (standing=any shows them)"
     if found.unknown:
         return f"{note}; no word here is {' or '.join(map(repr, found.unknown))}"
     return note if found.matches or words(text) else f"{note}; {text!r} holds no word"

@@ -137,11 +137,12 @@ def of_recalled(found: Recalled) -> ShellAnswer:
             hit.node.kind if isinstance(hit.node, Node) else hit.node.type,
             printing.label(hit.node),
             round(hit.score, 4),
+            hit.strength,
             "; ".join(map(str, hit.path)) or None,
         )
         for rank, hit in enumerate(found, 1)
     ]
-    return ShellAnswer(Result(("rank", "id", "kind", "says", "score", "found by"), rows), found)
+    return ShellAnswer(Result(("rank", "id", "kind", "says", "score", "strength", "found by"), rows), found)
 
 
 def of_difference(found: ViewDiff) -> ShellAnswer:
