@@ -20,7 +20,7 @@ from graphstore.core.read.sight import Sight
 from graphstore.core.read.view import Reader
 from graphstore.core.read.weighing import Weights
 from graphstore.core.search.search import Found, text_of_node, words
-from graphstore.core.search.words import asked_fields
+from graphstore.core.search.words import asked_fields, remaining
 from graphstore.errors import InvalidError
 from graphstore.memory import embedders
 from graphstore.store import registry
@@ -174,7 +174,7 @@ def recall(
     (`in March`, `last week`), or its id or key. `rrf` is taken and not used. `kinds`: only hits of these node kinds or event types; the way to them may lead
     through others. So with the other filters: of each one value must fit (`source` by its beginning), and what is said began or happened in
     [`since`, `until`) and was recorded in [`recorded_since`, `recorded_until`). `field:value` in the text is a filter too, as `tag:billing` or
-    `since:2026-03-01`. With a `standing` of what does not stand (`ended`, `any`) it is asked as by `mentions`. What rooms keep twice (batches of messages, segments, summaries) is a hit only
+    `since:2026-03-01`; filters without words give what fits, the newest first. With a `standing` of what does not stand (`ended`, `any`) it is asked as by `mentions`. What rooms keep twice (batches of messages, segments, summaries) is a hit only
     when its kind is named. With `decay` the scores of all rankings are multiplied by what each thing weighs at the coordinate, before they are ranked. What is near in meaning, with an embedder of the store, is a seed too,
     its share the better of the two. `lens`: what is seen at all, and that ranking otherwise. The hits count as looked up. Raises InvalidError for a number out of range.
     """
@@ -212,6 +212,8 @@ def _standing(
         seen = lens.seen(sight)
         pool = max(k, ranking.POOL)
         found = sight.found(text, pool, weigh=weigh, seen=seen)
+        if filters != Filters() and not words(remaining(text)):
+            return _listed(sight, text, k, filters, seen)
         meant = _meant(sight, lens, k, weigh)
         followed = frozenset.union(*view.vocabulary.named(along)) or None
         near = Near(sight, followed, direction, fan_out, seen)
@@ -295,6 +297,32 @@ def _mentions(view: Reader, text: str, k: int, filters: Filters) -> Recalled:
                 if len(best) == k:
                     break
     return Recalled(text=text, hits=tuple(best.values()), note="full-text over all that was ever recorded")
+
+
+def _listed(
+    sight: Sight, text: str, k: int, filters: Filters, seen: Callable[[int], bool] | None
+) -> Recalled:
+    """The newest `k` things that stand and fit, where filters are all that is asked."""
+    index, fits = sight.index, filters.fitting(sight)
+    held: list[tuple[int, str, int]] = []
+    for ent, kind in enumerate(index.kind):
+        wanted = kind in filters.kind if filters.kind else kind not in ranking.BOOKKEEPING
+        if not wanted or (seen is not None and not seen(ent)):
+            continue
+        row = sight.find(ent)
+        if row >= 0 and (fits is None or fits(ent, row)) and sight.standing(ent) in UPRIGHT:
+            held.append((-index.r_from[row], index.names[ent], ent))
+    hits = tuple(_fitted(sight, ent) for _, _, ent in nsmallest(k, held))
+    sight.looked_up(ent for _, _, ent in nsmallest(k, held))
+    return Recalled(text=text, hits=hits, note="what fits, the newest first", left_out=max(0, len(held) - k))
+
+
+def _fitted(sight: Sight, ent: int) -> Hit:
+    thing = sight.thing(ent)
+    fields = dict.fromkeys(("score", "text_score", "spread_score", "vector_score"), 0.0)
+    ranks = dict.fromkeys(("text_rank", "spread_rank", "vector_rank"))
+    told = {"strength": "strong", "coverage": 1.0, "matched": (), "snippet": "", "weight": 1.0}
+    return Hit.made({"node": thing, "seed": thing.id, "path": (), **fields, **ranks, **told})
 
 
 def _is_worth_showing(found: Found, order: _Order, ent: int) -> bool:
@@ -480,7 +508,10 @@ def _ordered(
     ways = {ent: each for ent, each in reached.items() if fits(ent)}
     by_links = sorted(ways, key=lambda ent: (-ways[ent].activation, sight.id(ent)))
     ranks = _Ranks(_ranks_of(text), _ranks_of(by_links), _ranks_of(meaning))
-    by_words = ranking.shares(text)
+    greatest = max(text.values(), default=0.0) or 1.0
+    by_words = {
+        ent: score / greatest for ent, score in text.items()
+    }  # what decay left nothing of is found still
     beside = ranking.worth(sight, found, fits)
     worth = ranking.woven(
         (

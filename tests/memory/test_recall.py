@@ -582,3 +582,23 @@ def test_a_filter_that_is_none_is_refused(team, asked, message):
     for ask in (recall, mentions):
         with pytest.raises(InvalidError, match=message):
             ask(team, "refunds", **asked)
+
+
+def test_filters_alone_give_what_fits_the_newest_first(store):
+    for day, id in enumerate(("a", "b", "c"), 1):
+        tags = ("auth",) if id != "b" else ()
+        store.add_node("fact", {"says": id}, id=id, tags=tags, valid_from=f"2025-01-{day:02}")
+    store.add_node(
+        "fact", {"says": "over"}, id="d", tags=("auth",), valid_from="2025-01-01", valid_to="2025-02-01"
+    )
+
+    assert ["c", "a"] == [hit.node.id for hit in recall(store, "tag:auth")]
+    assert ["c", "b"] == [hit.node.id for hit in recall(store, "", 2, kinds="fact")]
+    assert 1 == recall(store, "", 2, kinds="fact").left_out
+    assert [] == [hit.node.id for hit in recall(store, "")]
+
+
+def test_what_no_filter_can_be_read_from_is_none(store):
+    store.add_node("fact", {"says": "deploys are green"}, id="a")
+
+    assert ["a"] == [hit.node.id for hit in recall(store, "deploys since:then standing:tall")]

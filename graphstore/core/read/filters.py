@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import NamedTuple, get_args
 
 from graphstore.core.read.sight import Sight
@@ -44,15 +45,17 @@ class Filters(NamedTuple):
         times: Mapping[str, TimeLike | None],
         asked: Sequence[tuple[str, str]] = (),
     ) -> Filters:
-        """The filters that a caller gives, and those of `field:value` in his question. Raises InvalidError for what is no standing, key or time."""
+        """The filters that a caller gives, and those of `field:value` in his question. Raises InvalidError for what is no standing, key or time;
+        what cannot be read so in a question is no filter."""
         sets = {name: set(ids(name, value)) for name, value in values.items()}
         instants = {name: view._time(at, name) for name, at in times.items() if at is not None}
         for field, value in asked:
             name = _FIELDS.get(field, field)
-            if name in ("since", "until"):
-                instants[name] = view._time(value, name)
-            else:
-                sets.setdefault(name, set()).add(value)
+            with suppress(InvalidError):
+                if name in ("since", "until"):
+                    instants[name] = view._time(value, name)
+                elif name != "standing" or value in STANDINGS:
+                    sets.setdefault(name, set()).add(slot_name(value) if name == "key" else value)
         sets["key"] = set(map(slot_name, sets.get("key", ())))
         for each in sets.get("standing", ()):
             if each not in STANDINGS:

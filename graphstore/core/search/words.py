@@ -280,6 +280,11 @@ def asked_fields(text: str) -> list[tuple[str, str]]:
     return [(field, value.strip('"')) for field, value in _ASKED_FIELD.findall(text)]
 
 
+def remaining(text: str) -> str:
+    """A question without its filters."""
+    return _ASKED_FIELD.sub(" ", text)
+
+
 def is_name(token: str) -> bool:
     """Whether a token looks like an id, a key, a code, a version or a path, and not like a word or a plain number.
 
