@@ -227,9 +227,10 @@ def _standing(
         if not all(fits(ent) for ent in meant):
             meant = _meant(sight, lens, k, weigh, fits)
         order = _ordered(sight, found, meant, reached, fits)
-        shown = [ent for ent in order.best if _is_worth_showing(found, order, ent)]
+        says = dict(zip(order.best, found.coverages(order.best), strict=True))
+        shown = [ent for ent in order.best if says[ent] >= FLOOR or _is_led_to(order, ent)]
         weights = {ent: 1.0 if weigh is None else weigh(ent) for ent in shown[:k]}
-        hits = tuple(_hit(sight, ent, found, order, weight) for ent, weight in weights.items())
+        hits = tuple(_hit(sight, ent, found, order, weight, says[ent]) for ent, weight in weights.items())
         sight.looked_up(weights)
         is_strong = any(hit.strength == "strong" for hit in hits)
         elsewhere = {} if is_strong else _elsewhere(sight, found, filters, seen)
@@ -325,10 +326,9 @@ def _fitted(sight: Sight, ent: int) -> Hit:
     return Hit.made({"node": thing, "seed": thing.id, "path": (), **fields, **ranks, **told})
 
 
-def _is_worth_showing(found: Found, order: _Order, ent: int) -> bool:
-    """Whether a thing says enough of the question, or something else led to it than a word that says little."""
-    led = ent in order.meaning or ent in order.ways or ent in order.gained
-    return led or found.coverage(ent) >= FLOOR
+def _is_led_to(order: _Order, ent: int) -> bool:
+    """Whether something else led to a thing than a word that says little."""
+    return ent in order.meaning or ent in order.ways or ent in order.gained
 
 
 def _elsewhere(
@@ -525,9 +525,9 @@ def _ordered(
     return _Order(best, worth, text, meaning, ways, beside.beside, beside.gains, ranks)
 
 
-def _hit(sight: Sight, ent: int, found: Found, order: _Order, weight: float) -> Hit:
+def _hit(sight: Sight, ent: int, found: Found, order: _Order, weight: float, share: float) -> Hit:
     way, ranks = order.ways.get(ent), order.ranks
-    thing, share = sight.thing(ent), found.coverage(ent)
+    thing = sight.thing(ent)
     words_said = _said_by(sight, found, thing)
     is_named = order.gained.get(ent, 0.0) >= ranking.NAMED[-1]
     led = None if ent in order.text or ent in order.meaning else way

@@ -42,7 +42,7 @@ def said(analyzer: Analyzer, terms: Sequence[Term], text: str) -> Said:
 
 
 def _says(analyzer: Analyzer, terms: Sequence[Term], token: str) -> bool:
-    forms = analyzer.of_token(token)
+    forms = analyzer.terms_of(token)
     return any(_is(term, form) for form in forms for term in terms)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import heappush, heapreplace
 from math import log
 from typing import TYPE_CHECKING, Any
@@ -115,10 +115,22 @@ class Found:
         ver = int(self._version_of[ent])
         return tuple(at for at, each in enumerate(self._asked.alive) if each is not None and _says(each, ver))
 
+    def coverages(self, ents: Sequence[int]) -> list[float]:
+        """The share of the question's weight that each of these things says, 0 to 1."""
+        import numpy as np
+
+        said = np.zeros(len(ents))
+        vers = self._version_of[np.asarray(ents, dtype=np.intp)]
+        for weight, each in zip(self.weights, self._asked.alive, strict=True):
+            if each is not None:
+                places = np.minimum(each.versions.searchsorted(vers), len(each.versions) - 1)
+                said += weight * (each.versions[places] == vers)
+        whole = sum(self.weights)
+        return list(np.minimum(said / whole, 1.0).tolist()) if whole else [0.0] * len(ents)
+
     def coverage(self, ent: int) -> float:
         """The share of the question's weight that a thing says, 0 to 1."""
-        whole = sum(self.weights)
-        return sum(self.weights[at] for at in self.says(ent)) / whole if whole else 0.0
+        return self.coverages((ent,))[0]
 
     def count(self) -> int:
         """How many things match, the best and all others."""

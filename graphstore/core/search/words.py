@@ -161,6 +161,10 @@ class Analyzer:
         """
         return list(chain.from_iterable(map(self._terms.__getitem__, _tokens(text))))
 
+    def terms_of(self, token: str) -> tuple[str, ...]:
+        """The index terms of one token of a text."""
+        return self._terms[token]
+
     def ask(self, text: str) -> Question:
         """What a text asks for. The words every question has are left out, unless nothing else is left."""
         rest, fields = text, asked_fields(text)
@@ -211,14 +215,14 @@ class Analyzer:
 
     # ------------------------------------------------------------------ terms of a token
 
-    def of_token(self, token: str) -> tuple[str, ...]:
-        """The index terms of one token."""
+    def made_of(self, token: str) -> tuple[str, ...]:
+        """The index terms of one token, not remembered."""
         if _is_paired(token):
             return tuple(_pairs(fold(token)))
         if "," in token:
             return (token.replace(",", ""),)
         if " " in token:
-            return (*chain.from_iterable(map(self.of_token, token.split())), fold(token))
+            return (*chain.from_iterable(map(self.made_of, token.split())), fold(token))
         if is_name(token):
             parts = chain.from_iterable(map(self._stems, _parts(token)))
             return (*parts, fold(token))
@@ -253,7 +257,7 @@ class _Remembered(dict[str, tuple[str, ...]]):
     def __missing__(self, token: str) -> tuple[str, ...]:
         if len(self) >= _KEPT:
             self.clear()
-        found = self[token] = self._analyzer.of_token(token)
+        found = self[token] = self._analyzer.made_of(token)
         return found
 
 
