@@ -307,7 +307,7 @@ def _listed(
     index, fits = sight.index, filters.fitting(sight)
     held: list[tuple[int, str, int]] = []
     for ent, kind in enumerate(index.kind):
-        wanted = kind in filters.kind if filters.kind else kind not in ranking.BOOKKEEPING
+        wanted = kind in filters.kind if filters.kind else not ranking.says_again(sight, ent)
         if not wanted or (seen is not None and not seen(ent)):
             continue
         row = sight.find(ent)
@@ -468,7 +468,7 @@ def _fitting(
     kind, wanted, chosen, standing = sight.kind, filters.kind, filters.fitting(sight), filters.standing
 
     def fits(ent: int) -> bool:
-        of_kind = kind(ent) in wanted if wanted else kind(ent) not in ranking.BOOKKEEPING
+        of_kind = kind(ent) in wanted if wanted else not ranking.says_again(sight, ent)
         return (
             of_kind
             and (seen is None or seen(ent))

@@ -31,8 +31,7 @@ POOL = 100
 """So many matches of the text at least are weighed."""
 LENDERS = 40
 """So many of the best lend to the turns around them."""
-BOOKKEEPING = frozenset({"message_batch", "segment", "summary"})
-"""Kinds in which rooms keep again what others say: recalled only when they are named."""
+_KEPT_AGAIN = frozenset({"message_batch", "segment", "summary"})
 TURNS = frozenset(
     {"message", "turn", "utterance", "dialog", "dialogue", "chat", "text", "audio", "image", "system"}
 )
@@ -49,6 +48,20 @@ class Worth(NamedTuple):
 
     gains: dict[int, float]
     beside: dict[int, int]
+
+
+def says_again(sight: Sight, ent: int) -> bool:
+    """Whether a thing is what a room keeps of what others say, a batch of messages, a segment of a session, a summary of what it is derived from: such
+    are recalled only when their kind is named."""
+    index, kind = sight.index, sight.index.kind[ent]
+    if kind not in _KEPT_AGAIN or index.is_event[ent]:
+        return False
+    if kind == "summary":
+        return any(index.l_kind[link] == "derived_from" for link in index.out.get(ent, ()))
+    if kind == "segment":
+        source = sight.body_of(index.rows_of[ent][-1]).get("content", {}).get("source")
+        return isinstance(source, dict) and "segment" in source
+    return True
 
 
 def shares(scores: Mapping[int, float]) -> dict[int, float]:

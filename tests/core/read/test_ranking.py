@@ -94,10 +94,16 @@ def test_ids_keys_and_codes_come_before_words(store):
 
 def test_what_rooms_keep_twice_is_found_when_its_kind_is_named(store):
     store.add_node("fact", {}, id="a", text="tea is hot")
-    store.add_node("segment", {}, id="b", text="tea tea tea")
+    store.add_node("segment", {"source": {"segment": {"entryCount": 1}}}, id="b", text="tea tea tea")
 
     assert ["a"] == names(store, "tea")
     assert ["b"] == names(store, "tea", kinds="segment") == names(store, "tea kind:segment")
+
+    store.add_node("segment", {}, id="own", text="tea of one's own")
+    store.add_node("summary", {}, id="of a user", text="tea, all in all")
+    summary = store.fold(["a"], into={"says": "tea in short"})
+    assert {"a", "own", "of a user"} == set(names(store, "tea"))
+    assert {"of a user", summary.id} == set(names(store, "tea", kinds="summary"))
 
 
 def test_a_phrase_and_an_excluded_word_hold_for_what_links_reach(store):
