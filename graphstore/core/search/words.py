@@ -115,6 +115,8 @@ _STOPS = {
     " jouw u uw hij hem zijn zij ze haar hun deze dit die dat er is was waren wordt worden werd heeft hebben had kan kunnen moet wat"
     " welke wie wanneer waar waarom hoe hoeveel veel vaak",
 }
+_PARTICLES = frozenset("in on up out off down back over".split())
+"""What is written together with the verb before it as a noun: to log in, the login."""
 _MONTHLY = frozenset({"May", "Will", "Mine"})  # names, unless they begin the question
 
 
@@ -183,6 +185,10 @@ class Analyzer:
         for token in telling or tokens:
             for term in self._asked(token):
                 terms.setdefault(term.forms, term)
+        for token, particle in pairwise(tokens):
+            if fold(particle) in _PARTICLES and (verb := terms.get(forms := self._stems(token))):
+                joined = (each for form in forms for each in self._stems(form + fold(particle)))
+                terms[forms] = verb._replace(forms=(*forms, *joined))
         names = dict.fromkeys(token for token in tokens if is_name(token))
         return Question(
             text, tuple(terms.values()), tuple(phrases), tuple(without), tuple(fields), tuple(names)

@@ -18,6 +18,7 @@ from graphstore import Event, GraphStoreError, Node
 from graphstore.core.search.search import words
 from graphstore.core.search.words import Analyzer
 from graphstore.memory.memory import Memory
+from graphstore.memory.recall import recall
 from graphstore.values.text import given_text
 from tests.conftest import Clock, day
 
@@ -547,3 +548,11 @@ def test_threads_search_while_one_writes(store):
 
     assert all(answers)
     agree(store)
+
+
+def test_a_verb_and_its_particle_find_the_noun_they_make(store):
+    store.add_node("fact", {"says": "Logins are PASETO v4 tokens"}, id="login")
+    store.add_node("fact", {"says": "Rollbacks need two reviewers"}, id="rollback")
+
+    assert ["login"] == [hit.node.id for hit in recall(store, "how do users log in?")]
+    assert ["rollback"] == [hit.node.id for hit in recall(store, "who rolled back")]
