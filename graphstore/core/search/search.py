@@ -181,10 +181,10 @@ class Search:
 
         `weigh(entity)`, from 0 to 1, is what the score of a thing is multiplied by before they are ranked.
         """
-        import numpy as np
-
         core, index = sight.core, sight.index
         standing = self.standing(sight)
+        import numpy as np  # it is loaded by now
+
         layers, lengths = self._layers(), self._all_lengths()
         known = _known_versions(index, sight.tx)
         if standing.pending:
@@ -214,10 +214,10 @@ class Search:
 
         Versions of an open transaction are not included.
         """
-        import numpy as np
-
         index = sight.index
         self._follow(sight.core)
+        import numpy as np  # it is loaded by now
+
         known_rows = min(bisect_right(index.r_tx, sight.tx), index.mark().rows)
         known = np.zeros(len(index.v_ent), dtype=bool)
         known[np.array(memoryview(index.r_ver)[:known_rows])] = True
