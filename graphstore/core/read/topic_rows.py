@@ -5,7 +5,7 @@ Names have their own lookup table, rows are compared as numbers, and only reques
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from graphstore.core.read.coverage import COVERS
@@ -69,20 +69,27 @@ class TopicRows:
 
     def _sought(self) -> list[int]:
         """The nodes that a search finds at least half as good as the best, and that say half of what is asked or have a key
-        that is named; where none does, the best are `near`."""
+        or a tag that is named; where none does, the best are `near`."""
         sight, kinds = self.sight, frozenset() if self._kind is None else frozenset({self._kind})
         index = self._index
         found = sight.core.search.find(sight, self.query, len(index.names), kinds)
         nodes = [(ent, score) for ent, score in found.matches if not index.is_event[ent]][:_SEEDS]
-        named = {slot_name(term.word) for term in found.question.terms}
+        named = self._named(term.word for term in found.question.terms)
         covering = [
             ent
             for ent, score in nodes
-            if score >= _RELEVANT * nodes[0][1] and (found.coverage(ent) >= COVERS or index.key[ent] in named)
+            if score >= _RELEVANT * nodes[0][1] and (found.coverage(ent) >= COVERS or ent in named)
         ]
         if not covering:
             self.near = [ent for ent, _ in nodes[:_NEAREST]]
         return covering
+
+    def _named(self, words: Iterable[str]) -> set[int]:
+        """The nodes whose key or tag is one of these words."""
+        core, v_ent = self.sight.core, self._index.v_ent
+        names = {slot_name(word) for word in words}
+        tagged = (v_ent[ver] for name in names for ver in core.naming.tagged(core, name))
+        return {ent for name in names for ent in core.naming.keyed(core, name)}.union(tagged)
 
     def _place(self, ents: Sequence[int], versions: frozenset[int] | None = None) -> bool:
         """Put each node where it belongs: among what stands, is past or planned. With `versions` these descriptions alone. False: none is known."""
