@@ -50,6 +50,7 @@ from graphstore.core.journal.line import (
     encode,
     generation_of,
     header,
+    spans_of,
 )
 from graphstore.core.journal.positions import (
     NOWHERE,
@@ -518,7 +519,7 @@ class Journal:
         try:
             if not end:
                 raise ValueError("it has no end")
-            _, _, spans = check(raw)
+            spans = spans_of(raw)
             if (offset - start, length) not in spans:
                 raise ValueError("it is not the line that was read there")
         except ValueError as error:

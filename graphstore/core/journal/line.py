@@ -26,6 +26,9 @@ TOUCH, COUNTS = (
     "touch",
     "accesses",
 )  # an operation whose body holds under this name how often things were looked up, by id
+_END = b'],"digest":"'  # of the bodies
+_HEAD = b'","head":'
+_HASHES = b'{"body":["'
 _CANONICAL = orjson.OPT_SORT_KEYS | orjson.OPT_UTC_Z
 
 
@@ -84,6 +87,33 @@ def encode(head: dict[str, Any], bodies: list[bytes]) -> tuple[bytes, str, list[
         at += len(body) + 1
     line = b'{"body":[%b],"digest":"%b","head":%b}\n' % (b",".join(bodies), digest.encode(), head_bytes)
     return line, digest, offsets
+
+
+def spans_of(line: bytes) -> list[tuple[int, int]]:
+    """The body spans of one line, each held against its hash and the hashes against the digest: as `check` has them, in half the time where no body is
+    forgotten or holds a list of objects.
+
+    Raises ValueError saying what is wrong with it.
+    """
+    end = line.rfind(_END)
+    digest = end + len(_END)
+    head = digest + len(GENESIS) + len(_HEAD)
+    hashes = head + len(_HASHES)
+    if (
+        line[digest + len(GENESIS) : hashes] == _HEAD + _HASHES
+        and line.startswith(BODY + b"{")
+        and line[-1:] == b"}"
+    ):
+        raw = [b"{%b}" % body for body in line[len(BODY) + 1 : end - 1].split(b"},{")]
+        stated = line[hashes : line.find(b'"]', hashes)].decode("latin-1").split('","')
+        if (
+            line[end - 1 : end] == b"}"
+            and [blake2b(body, digest_size=16).hexdigest() for body in raw] == stated
+            and digest_of(line[head:-1]).encode() == line[digest : digest + len(GENESIS)]
+        ):
+            starts = accumulate(raw, lambda at, body: at + len(body) + 1, initial=len(BODY))
+            return [(at, len(body)) for at, body in zip(starts, raw, strict=False)]
+    return check(line)[2]
 
 
 def check(line: bytes, prev: str | None = None) -> tuple[dict[str, Any], str, list[tuple[int, int]]]:
