@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from graphstore.core.folder import branch_index, forgetting, index_file, rewrite, vector_file
+from graphstore.core.index import shaky_spans
 from graphstore.core.index.gc_pause import no_collecting
 from graphstore.core.index.index import Index
 from graphstore.core.journal.branch_records import BranchRecords
@@ -404,7 +405,10 @@ class Folder:
         except EngineError:
             return
         seals = journal.seals(journal.end, self._seals)
-        index_file.write(self.path / _INDEX, index, journal.end, journal.digest, seals)
+        spans = shaky_spans.NOTHING
+        with contextlib.suppress(EngineError, DamageError):  # without them some first reads only take longer
+            spans = shaky_spans.saved(index, journal.raw)
+        index_file.write(self.path / _INDEX, index, journal.end, journal.digest, seals, spans)
         self._saved_at = index.transactions
         with contextlib.suppress(EngineError, DamageError):  # without them the next search only takes longer
             if (there := words()) is not None:

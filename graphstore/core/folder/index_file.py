@@ -16,6 +16,7 @@ from zlib import crc32
 
 import orjson
 
+from graphstore.core.index import shaky_spans
 from graphstore.core.index.gc_pause import no_collecting
 from graphstore.core.index.index import Index
 from graphstore.core.index.saved_parts import (
@@ -61,7 +62,14 @@ _PLAIN = ("last_tx", "transactions", "kinds", "promoted", "settings", "noted", "
 Blocks = dict[str, Any]  # name -> numbers or bytes
 
 
-def write(path: Path, index: Index, position: Position, digest: str, seals: Sequence[Seal]) -> None:
+def write(
+    path: Path,
+    index: Index,
+    position: Position,
+    digest: str,
+    seals: Sequence[Seal],
+    spans: shaky_spans.Saved = shaky_spans.NOTHING,
+) -> None:
     """Write the copy, atomically."""
     header: dict[str, Any] = {
         "schema": SCHEMA, "byteorder": sys.byteorder, "position": list(position), "digest": digest, "seals": [list(seal) for seal in seals],
@@ -69,8 +77,10 @@ def write(path: Path, index: Index, position: Position, digest: str, seals: Sequ
         "strands": index.branch_records.saved(), "aliases": [[*alias, ver] for alias, ver in index.aliases.items()],
         "undone_by": list(index.undone_by.items()),
         "nothing": {name: [one for one, there in getattr(index, name).items() if not there] for name in _WIDE},
+        "spans": shaky_spans.FORMAT,
     }  # fmt: skip
-    _put(path, _MAGIC, header, _blocks(index, header))
+    blocks = _blocks(index, header) | {f"spans.{name}": block for name, block in spans._asdict().items()}
+    _put(path, _MAGIC, header, blocks)
 
 
 def write_words(path: Path, header: dict[str, Any], blocks: Blocks, digest: str) -> None:
@@ -286,4 +296,7 @@ def _load(header: dict[str, Any], data: memoryview) -> Index:
     settings = parts.pop("settings")
     vars(index).update(parts)
     index.add_settings(settings)
+    if header.get("spans") == shaky_spans.FORMAT:
+        spans = shaky_spans.Saved(*(block(f"spans.{name}") for name in shaky_spans.Saved._fields))
+        shaky_spans.load(index, spans)
     return index

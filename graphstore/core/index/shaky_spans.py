@@ -2,21 +2,24 @@
 
 Of each thing that was asked for, and of what it rests on, the spans are kept in which a fall reaches it that nobody has looked at since. They are made
 from the links and rows believed now, by the rules of `Resting`, which stays the judge where the spans leave a doubt. A write drops those of what it
-touches and of what rests on that, at the next read. They hold at every tx from the last change on that they were made from.
+touches and of what falls of that reach, at the next read. They hold at every tx from the last change on that they were made from; where nothing that was
+ever recorded can have shaken a thing, at every tx. They are saved with the index: then those that are missing are made.
 
 Spans are made, and dropped, while the store's lock is held; to look at them needs none.
 """
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from heapq import heappop, heappush
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 from graphstore.core.index.columns import DESCRIBING, UNDO, UPHOLDING
 from graphstore.core.index.foundations import Fall, Raw, Resting
+from graphstore.core.index.gc_pause import no_collecting
 from graphstore.core.index.index import Index
 from graphstore.values.period import OPEN, Instant, Period
 
@@ -35,19 +38,22 @@ HUB = 256
 """A thing with more links moves what rests on it on as it is asked for, and not all at once."""
 MOST_HUBS = 8
 """What rests on more hubs is asked of the judge."""
-ENOUGH = 200
+ENOUGH = 64
 """At one read at most so many spans are made of what a thing rests on; it is asked of the judge then, and later reads go on from there."""
-AHEAD = 128
-"""At most so many things that nobody asked for are looked at beside one that was."""
+SAVED = 20_000
+"""Of at most so many things that nobody asked for spans are made when an index is saved."""
+FORMAT = 1
+"""Of saved spans; it rises with each change of what shakes what, or of what is kept."""
 YES, NO, ASK_JUDGE, NOT_KEPT = 1, 0, -1, -2
 BEFORE = -(1 << 62)  # before every instant
 AFTER = OPEN
 _SEVERAL = -2
 _REPLACING = frozenset({"supersedes", "corrects"})
+_NEVER_SO = frozenset({"retracted", "corrected"})
 
 
 class Spans(NamedTuple):
-    """Where falls reach a thing; right at every tx from `since` on."""
+    """Where falls reach a thing; right at every tx from `since` on. `BEFORE`: no fall that was ever recorded does, by any way."""
 
     since: Instant
     starts: list[Instant]
@@ -57,24 +63,36 @@ class Spans(NamedTuple):
 
 
 _OPEN_ALL = Spans(0, [BEFORE], [(BEFORE, AFTER, -1, AFTER, _SEVERAL, True)])
+_NEVER = Spans(BEFORE, [], [])
+
+
+class Saved(NamedTuple):
+    """Spans as they lie in the file of a saved index: where those of each thing begin, the numbers of all, and the hubs."""
+
+    starts: Sequence[int]
+    numbers: Sequence[int]
+    hubs: Sequence[int]
+
+
+NOTHING = Saved(array("I", [0]), array("q"), array("i"))
 
 
 class Shaken:
     """The spans of an index as it was committed last. `touched`: what changed since without a row of its own."""
 
-    def __init__(self, index: Index, raw: Raw) -> None:
+    def __init__(self, index: Index, raw: Raw | None, saved: Saved = NOTHING) -> None:
         self.touched: set[int] = set()
-        self._index, self._raw = index, raw
-        self._kept: dict[int, Spans] = {}
+        self.raw = raw
+        self._index, self._saved = index, saved
+        self._kept: dict[int, Spans | None] = {}  # None: those in the file are not right any more
         self._own: dict[int, Own] = {}
-        self._hubs: set[int] = set()  # whose changes are looked up by what rests on them,
+        self._few: set[int] = set()  # what is no hub as long as no link is added
+        self._hubs = set(saved.hubs)  # whose changes are looked up by what rests on them,
         self._moved: dict[int, int] = {}  # and in which round they changed last
         self._round = 0
         self._mark = index.mark()
         self._kinds = len(index.kinds)
         self._stamp = (index.transactions, index.last_tx)
-        self._ahead = list(index.rests)  # what to make spans of beside those asked for, from the end
-        self._step = 1
 
     def says(self, ent: int, valid: Instant, tx: Instant) -> int:
         """Whether an entity that stands at (valid, tx) is shaky: YES, NO, ASK_JUDGE, or NOT_KEPT. It needs no lock: what is kept stays right for the tx
@@ -86,7 +104,7 @@ class Shaken:
             begun = index.open_since
             if begun is not None and tx >= begun:
                 return ASK_JUDGE  # who writes reads what is not committed
-        found = self._kept.get(ent)
+        found = self._of(ent)
         if found is None or (found.hubs and self._is_stale(found)):
             return NOT_KEPT
         if tx < found.since:
@@ -101,7 +119,7 @@ class Shaken:
 
     def keeps(self, ent: int) -> bool:
         """Whether each standing of an entity as is known now is kept, so that the judge is not asked."""
-        found = self._kept.get(ent)
+        found = self._of(ent)
         return (
             found is not None
             and not self._is_stale(found)
@@ -110,31 +128,51 @@ class Shaken:
         )
 
     def look(self, ent: int) -> None:
-        """Keep the spans of a thing; and of others, twice as many each time, so that few reads find none. Not beside an open transaction."""
-        index = self._index
+        """Keep the spans of a thing. Not beside an open transaction."""
         self._follow()
-        if index.pending or self._is_kept(ent):
-            return
-        self._make(ent)
-        most = len(self._kept) + ENOUGH
-        for _ in range(min(self._step, len(self._ahead))):
-            one = self._ahead.pop()
-            if one in index.tainted and one not in self._kept and one < len(index.names):
-                self._make(one)
-                if one not in self._kept:
-                    self._ahead.append(one)
-            if len(self._kept) > most:
-                break
-        self._step = min(2 * self._step, AHEAD)
+        if not self._index.pending and not self._is_kept(ent):
+            self._make(ent)
+
+    def complete(self) -> Saved:
+        """All that is kept, as it is saved; and first some of what is not."""
+        index, left = self._index, SAVED
+        self._follow()
+        starts, numbers = array("I", [0]), array("q")
+        for ent in range(len(index.names)):
+            if ent in index.rests and ent in index.tainted:
+                while left > 0 and not self._is_kept(ent):
+                    self._make(ent)
+                    left -= 1
+                numbers.extend(self._coded(ent))
+            starts.append(len(numbers))
+        return Saved(starts, numbers, array("i", self._hubs))
+
+    def _coded(self, ent: int) -> Iterable[int]:
+        """What is kept of a thing as numbers."""
+        if not self._is_kept(ent):
+            return ()
+        since, _, spans, _, hubs = self._kept[ent] or _NEVER
+        ends = chain.from_iterable((*span[:4], span[4] << 1 | span[5]) for span in spans)
+        return (since, len(hubs), *hubs, *ends) if hubs or spans else (since,)
+
+    def _of(self, ent: int) -> Spans | None:
+        """What is kept of a thing. No lock is held: what was dropped meanwhile stays so."""
+        kept = self._kept
+        if ent in kept:
+            return kept[ent]
+        starts, numbers, _ = self._saved
+        if ent + 1 >= len(starts) or starts[ent] == starts[ent + 1]:
+            return None
+        return kept.setdefault(ent, _decoded(*numbers[starts[ent] : starts[ent + 1]]))
 
     def _is_stale(self, found: Spans) -> bool:
         """Whether a hub below has changed since."""
         return any(self._moved.get(hub, 0) > found.made for hub in found.hubs)
 
     def _is_kept(self, ent: int) -> bool:
-        found = self._kept.get(ent)
+        found = self._of(ent)
         if found is not None and found.hubs and self._is_stale(found):
-            del self._kept[ent]
+            self._kept[ent] = None
             return False
         return found is not None
 
@@ -148,10 +186,12 @@ class Shaken:
             return
         now = index.mark()
         self._round += 1
+        if now.links > mark.links:
+            self._few.clear()
         touched, self.touched = self.touched, set()
         if len(index.kinds) != self._kinds or UNDO in map(index.o_verb.__getitem__, range(mark.ops, now.ops)):
             self._forget_all()
-        elif self._kept or self._own:
+        elif self._kept or self._own or self._saved.numbers:
             touched.update(index.r_ent[mark.rows : now.rows])
             touched.update(index.r_ent[row] for row in index.closings[mark.closings : now.closings])
             links = set(index.k_link[mark.link_rows : now.link_rows])
@@ -164,7 +204,7 @@ class Shaken:
                 elif subject in index.link_ids:
                     links.add(index.link_ids[subject])
             touched.update(self._ends(links))
-            if len(touched) > len(self._kept):
+            if len(touched) > len(self._kept) + len(self._saved.starts):
                 self._forget_all()
             else:
                 self._drop(touched)
@@ -186,34 +226,50 @@ class Shaken:
                 yield index.l_tgt[link]
 
     def _forget_all(self) -> None:
+        self._saved = NOTHING
         self._kept, self._own, self._hubs, self._moved = {}, {}, set(), {}
-        self._ahead, self._step = list(self._index.rests), 1
 
     def _drop(self, touched: set[int]) -> None:
         """Drop the spans of things, and of what rests on them as far as there are any."""
         for ent in touched:
             self._own.pop(ent, None)
-            self._kept.pop(ent, None)
-        self._ahead += self._above(list(touched))
-        self._step = 1
+            if self._of(ent) is not None:
+                self._kept[ent] = None
+        self._above(list(touched))
 
-    def _above(self, dropped: list[int]) -> list[int]:
-        """Drop the spans of what rests on things that were dropped, or make a note for those above a hub."""
-        index, kept = self._index, self._kept
-        for ent in dropped:
+    def _above(self, dropped: list[int], *, hub: bool = False) -> None:
+        """Drop the spans of what falls of some things reach, or make a note for those above a hub. `hub`: it is found out to be one, and all that rest on it
+        have to know."""
+        index, kept, direct = self._index, self._kept, len(dropped)
+        for at, ent in enumerate(dropped):
             if ent in self._hubs:
                 self._moved[ent] = self._round
             elif ent in index.based:
-                dropped += [one for one in index.dependants(ent) if kept.pop(one, None) is not None]
-        return dropped
+                for one, counts in self._resting_on(ent):
+                    reached = "shaky" in counts or (at < direct and (hub or self._may_fall(ent, counts)))
+                    if reached and self._of(one) is not None:
+                        kept[one] = None
+                        dropped.append(one)
 
-    def _declare(self, grounds: list[Ground]) -> None:
-        """Take in the hubs among what a thing rests on. What was made before knows nothing of them, and is dropped."""
+    def _resting_on(self, base: int) -> Iterator[tuple[int, frozenset[str]]]:
+        """What ever rested on a thing, and the falls that count."""
+        index, falling, kinds = self._index, self._index.resting, self._index.l_kind
+        for link in index.into.get(base, ()):
+            if kinds[link] in falling and kinds[link] not in UPHOLDING:
+                yield index.l_src[link], falling[kinds[link]]
+        for link in index.out.get(base, ()):
+            if kinds[link] in UPHOLDING:
+                yield index.l_tgt[link], falling[kinds[link]]
+
+    def _is_hub(self, base: int) -> bool:
+        """Whether a thing has many links. What was made before one was known to be a hub knows nothing of it, and is dropped."""
         index = self._index
-        for base in {ground[0] for ground in grounds} - self._hubs:
-            if len(index.into.get(base, ())) + len(index.out.get(base, ())) > HUB:
-                self._above([base])
-                self._hubs.add(base)
+        if len(index.into.get(base, ())) + len(index.out.get(base, ())) <= HUB:
+            self._few.add(base)
+        elif base not in self._hubs:
+            self._above([base], hub=True)
+            self._hubs.add(base)
+        return base in self._hubs
 
     # ------------------------------------------------------------------ making spans
 
@@ -229,21 +285,13 @@ class Shaken:
     def _made(self, ent: int) -> dict[int, Spans]:
         index = self._index
         fresh: dict[int, Spans] = {}
-        way: list[tuple[int, list[Ground], int, Iterator[Ground]]] = []
-        open_still: set[int] = set()
-
-        def enter(one: int) -> None:
-            grounds, since = self._grounds(one)
-            self._declare(grounds)
-            open_still.add(one)
-            way.append((one, grounds, since, iter(grounds)))
-
-        enter(ent)
+        way: list[tuple[int, Iterator[tuple[int, int, frozenset[str]]]]] = [(ent, iter(index.grounds(ent)))]
+        open_still = {ent}
         while way:
             if len(fresh) >= ENOUGH:
                 return fresh if not self._in_rings(fresh, open_still) else {ent: _OPEN_ALL}
-            one, grounds, since, left = way[-1]
-            for base, _, counts in left:
+            one, left = way[-1]
+            for _, base, counts in left:
                 if (
                     "shaky" in counts
                     and base in index.tainted
@@ -251,10 +299,11 @@ class Shaken:
                     and base not in open_still
                     and not self._is_kept(base)
                 ):
-                    enter(base)
+                    open_still.add(base)
+                    way.append((base, iter(index.grounds(base))))
                     break
             else:
-                fresh[one] = self._spans(one, grounds, since, fresh)
+                fresh[one] = self._spans(one, fresh)
                 open_still.discard(one)
                 way.pop()
         return fresh
@@ -264,20 +313,46 @@ class Shaken:
         grounds = self._index.grounds
         return any(base in open_still for one in fresh for _, base, _ in grounds(one))
 
-    def _grounds(self, ent: int) -> tuple[list[Ground], Instant]:
-        """What a thing rests on by links believed now, as far as it may have fallen; and when any link of that sort changed last."""
+    def _grounds(self, ent: int, fresh: dict[int, Spans]) -> tuple[list[Ground], Instant, set[int]]:
+        """What a thing rests on by links believed now, as far as a fall of it may count; when any link changed last by which it ever rested on that;
+        and the hubs among all that it ever rested on."""
         index = self._index
+        tainted, fell = index.tainted, index.fell
         found: list[Ground] = []
-        since = 0
-        for link in index.of_kinds(index.out, ent, _REPLACING):
-            if index.l_kind[link] in _REPLACING:
-                since = max(since, self._link_changed(link))
+        hubs: set[int] = set()
+        since = BEFORE
         for link, base, counts in index.grounds(ent):
-            since = max(since, self._link_changed(link))
-            if (base in index.tainted or base in index.fell) and not index.replaces(ent, base, index.last_tx):
-                rows = index.rows_of_link[link]
-                found += [(base, row, counts) for row in rows if index.k_end[row] >= OPEN]
-        return found, since
+            if base not in self._few and self._is_hub(base):
+                hubs.add(base)
+            shaken = "shaky" in counts and base in tainted
+            if shaken:
+                below = self._of(base) or fresh.get(base)
+                if below is not None:
+                    hubs |= below.hubs
+                    shaken = below.since > BEFORE
+            if shaken or (base in fell and self._may_fall(base, counts)):
+                since = max(since, self._link_changed(link))
+                if not index.replaces(ent, base, index.last_tx):
+                    rows = index.rows_of_link[link]
+                    found += [(base, row, counts) for row in rows if index.k_end[row] >= OPEN]
+        return found, since, hubs
+
+    def _may_fall(self, base: int, counts: frozenset[str]) -> bool:
+        """Whether anything ever became of a thing, as was known at any tx, that counts; of some it is not looked at how it ended."""
+        index = self._index
+        if "ended" in counts or base in index.gone or index.undone_by:
+            return True
+        if ("revised" in counts and base in index.turns) or (
+            "superseded" in counts and base in index.successors
+        ):
+            return True
+        if counts.isdisjoint(_NEVER_SO):
+            return False
+        closed = [index.r_close[row] for row in index.rows_of[base]]
+        if index.is_event[base]:
+            return any(op >= 0 for op in closed)
+        closed += [gap[3] for gap in index.gaps.get(base, ())]
+        return any(index.is_retraction(op, base) for op in closed)
 
     def _link_changed(self, link: int) -> Instant:
         index = self._index
@@ -288,21 +363,24 @@ class Shaken:
         ends = (index.k_end[row] for row in rows)
         return max((*(index.k_tx[row] for row in rows), *(end for end in ends if end < OPEN)), default=0)
 
-    def _spans(self, ent: int, grounds: list[Ground], since: Instant, fresh: dict[int, Spans]) -> Spans:
+    def _spans(self, ent: int, fresh: dict[int, Spans]) -> Spans:
         """The spans of a thing from what it rests on; what is on the way here itself leaves all open."""
         index = self._index
         if len(index.now_of[ent]) > DEEP:
             return _OPEN_ALL
+        grounds, since, hubs = self._grounds(ent, fresh)
+        if len(hubs) > MOST_HUBS:
+            return _OPEN_ALL
+        if since == BEFORE:
+            return Spans(BEFORE, [], [], self._round, frozenset(hubs)) if hubs else _NEVER
         event = bool(index.is_event[ent])
-        upright, changed = self._upright(ent)
-        since = max(since, changed)
-        replaced = {
-            index.l_tgt[link]
-            for link in (index.of_kinds(index.out, ent, _REPLACING) if grounds else ())
-            if index.l_kind[link] in _REPLACING and index.believed_link(link, index.last_tx)
-        }
+        replaced: set[int] = set()
+        for link in index.of_kinds(index.out, ent, _REPLACING):
+            if index.l_kind[link] in _REPLACING:
+                since = max(since, self._link_changed(link))
+                if index.believed_link(link, index.last_tx):
+                    replaced.add(index.l_tgt[link])
         found: list[Span] = []
-        hubs = {base for base, _, _ in grounds if base in self._hubs}
         for base, row, counts in grounds:
             start, stop = index.k_from[row], index.k_to[row]
             if base in index.fell:
@@ -315,20 +393,20 @@ class Shaken:
                         part = max(begins, start), min(ends, stop)
                         found += self._counted(ent, base, row, counts, part, falls)
             if "shaky" in counts and base in index.tainted:
-                below = self._kept.get(base) or fresh.get(base)
+                below = self._of(base) or fresh.get(base)
                 if below is None:  # they rest on each other
                     found.append((start, stop, -1, AFTER, _SEVERAL, True))
                     continue
                 since = max(since, below.since)
-                hubs |= below.hubs
                 for begins, ends, least, most, root, ended in below.spans:
                     if begins < stop and start < ends:
                         if (ended and event) or (replaced and (root in replaced or root == _SEVERAL)):
                             least = -1
                         found.append((max(begins, start), min(ends, stop), least, most, root, ended))
-        if len(hubs) > MOST_HUBS:
-            return _OPEN_ALL
-        spans = _over(found, upright) if found else []
+        spans: list[Span] = []
+        if found:
+            upright, changed = self._upright(ent)
+            since, spans = max(since, changed), _over(found, upright)
         return Spans(since, [span[0] for span in spans], spans, self._round, frozenset(hubs))
 
     def _counted(
@@ -389,7 +467,8 @@ class Shaken:
 
     def _at(self, valid: Instant) -> Resting:
         """The judge at an instant, as is known now."""
-        return Resting(self._index, valid, self._index.last_tx, self._raw)
+        assert self.raw is not None
+        return Resting(self._index, valid, self._index.last_tx, self.raw)
 
     def _cuts(self, ent: int) -> tuple[list[Instant], Instant]:
         """Where the standing of a thing may change in valid time, and when it changed last."""
@@ -450,6 +529,14 @@ class Shaken:
         return self._index.o_tx[op] if op >= 0 else 0
 
 
+def _decoded(since: Instant, hubs: int = 0, *flat: int) -> Spans:
+    parts = zip(*[iter(flat[hubs:])] * 5, strict=True)
+    spans = [
+        (start, stop, least, most, root >> 1, bool(root & 1)) for start, stop, least, most, root in parts
+    ]
+    return Spans(since, [span[0] for span in spans], spans, 0, frozenset(flat[:hubs]))
+
+
 def _over(found: list[Span], upright: list[tuple[Instant, Instant, int]]) -> list[Span]:
     """The last falls that reach a thing over each span in which it stands, of those that nobody has looked at since."""
     found.sort()
@@ -497,10 +584,27 @@ def _coarser(spans: list[Span]) -> list[Span]:
     return found
 
 
-def look(index: Index, raw: Raw, ent: int) -> Shaken:
-    """The spans kept of an index, those of an entity too where they can be made. The store's lock is held."""
+def _kept_by(index: Index, raw: Raw) -> Shaken:
     found: Shaken | None = index._shaken
     if found is None:
         found = index._shaken = Shaken(index, raw)
+    found.raw = raw
+    return found
+
+
+def look(index: Index, raw: Raw, ent: int) -> Shaken:
+    """The spans kept of an index, those of an entity too where they can be made. The store's lock is held."""
+    found = _kept_by(index, raw)
     found.look(ent)
     return found
+
+
+def saved(index: Index, raw: Raw) -> Saved:
+    """The spans of an index without an open transaction, to be saved with it. The store's lock is held."""
+    with no_collecting():
+        return _kept_by(index, raw).complete()
+
+
+def load(index: Index, spans: Saved) -> None:
+    """Take the spans that were saved with an index."""
+    index._shaken = Shaken(index, None, spans)

@@ -13,6 +13,7 @@ import graphstore
 from graphstore import GraphStore
 from graphstore.core.folder import index_file
 from graphstore.core.folder.folder import Folder, differing
+from graphstore.core.index import shaky_spans
 from graphstore.core.index.columns import Columns
 from graphstore.core.index.index import Index
 from graphstore.core.journal.journal import Journal
@@ -96,7 +97,9 @@ def test_an_index_saved_again_is_the_same_file(path: Path, tmp_path: Path) -> No
     for name in list(index.ids)[::3]:
         index.now_of[index.ids[name]], index.out.get(index.ids[name])
     for name, one in (("again", index), ("anew", replayed(path))):
-        index_file.write(tmp_path / name, one, copy.position, copy.digest, copy.seals)
+        spans = shaky_spans.saved(one, journal.raw)
+        assert spans.numbers
+        index_file.write(tmp_path / name, one, copy.position, copy.digest, copy.seals, spans)
         assert (path / "index.bin").read_bytes() == (tmp_path / name).read_bytes()
     journal.close()
 

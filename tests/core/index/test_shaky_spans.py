@@ -5,14 +5,16 @@ from __future__ import annotations
 import random
 import threading
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
 import graphstore
 from graphstore import GraphStore
 from graphstore.core.index.foundations import Resting
-from graphstore.core.index.shaky_spans import NO, YES, look
+from graphstore.core.index.shaky_spans import NO, NOT_KEPT, YES, look
 from graphstore.errors import GraphStoreError
+from graphstore.values.period import instant
 from tests.conftest import Clock
 
 pytestmark = pytest.mark.in_process("spans are compared inside the index")
@@ -141,6 +143,80 @@ def test_what_is_kept_is_what_the_judge_says(
             if turn % 5 == 4 or chance.random() < 0.2:
                 found += compared(store, chance)
     assert found["shaky"] and found["stands"]
+
+
+@pytest.mark.parametrize(("hub", "saved"), [(256, 20_000), (3, 20_000), (256, 3)])
+@pytest.mark.parametrize("seed", range(8))
+def test_what_was_saved_is_what_the_judge_says(
+    seed: int, hub: int, saved: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("graphstore.core.index.shaky_spans.HUB", hub)
+    monkeypatch.setattr("graphstore.core.index.shaky_spans.SAVED", saved)
+    clock, found = Clock("2026-02-01"), Counter[str]()
+    chance = random.Random(seed)
+    story: Story | None = None
+    for _ in range(6):
+        with graphstore.open(tmp_path / "memory.gs", clock=clock, durability="interval") as store:
+            if story is None:
+                story = Story(store, clock, seed)
+            story.store = store
+            for _ in range(chance.randrange(25)):
+                found += compared(store, chance)
+                for _ in range(chance.randrange(4)):
+                    story.turn()
+    assert found["shaky"] and found["stands"]
+
+
+def test_a_process_that_opens_a_saved_store_makes_no_spans(tmp_path: Path) -> None:
+    clock = Clock("2026-02-01")
+    with graphstore.open(tmp_path / "memory.gs", clock=clock) as store:
+        story = Story(store, clock, 1)
+        for _ in range(120):
+            story.turn(forgets=False)
+    with graphstore.open(tmp_path / "memory.gs", clock=clock) as store:
+        index = store._core.index
+        within = [ent for ent in index.rests if ent in index.tainted]
+        assert within
+        assert all(index._shaken.says(ent, index.last_tx, index.last_tx) != NOT_KEPT for ent in within)
+
+
+def test_what_no_fall_ever_reached_needs_no_judge_at_an_older_tx(clock: Clock) -> None:
+    with graphstore.open(":memory:", clock=clock) as store:
+        for id in ("cause", "effect", "beyond"):
+            store.add_node("fact", {}, id=id, valid_from="2026-01-01")
+        store.link("effect", "caused_by", "cause")
+        store.link("beyond", "derived_from", "effect")
+        before = store.changes()[-1].tx
+        clock.move(days=1)
+        store.revise("cause", {"repaired": True})
+        store.end("cause", at="2026-12-31")
+        core, tx = store._core, instant(before)
+        for id in ("effect", "beyond"):
+            assert look(core.index, core.raw, core.index.ids[id]).says(core.index.ids[id], tx, tx) == NO
+        store.add_node("fact", {}, id="apart")
+        look(core.index, core.raw, core.index.ids["apart"])
+        store.retract("cause", reason="it was not so")
+        assert store.node("effect").standing == store.node("beyond").standing == "shaky"
+        assert store.as_of(tx=before).node("beyond").standing == "stands"
+
+
+def test_a_write_drops_only_what_it_may_have_shaken(clock: Clock) -> None:
+    with graphstore.open(":memory:", clock=clock) as store:
+        for id in ("cause", "effect", "ground", "roof", "sky"):
+            store.add_node("fact", {"n": 0}, id=id, valid_from="2026-01-01")
+        store.link("effect", "caused_by", "cause")
+        store.link("roof", "derived_from", "ground")
+        store.link("sky", "derived_from", "roof")
+        for id in ("cause", "ground"):
+            store.revise(id, {"n": 1})
+        index, raw, ids = store._core.index, store._core.raw, store._core.index.ids
+        for id in ("effect", "sky"):
+            look(index, raw, ids[id])
+        store.revise("cause", {"n": 2})
+        store.revise("ground", {"n": 2})
+        shaken = look(index, raw, ids["cause"])
+        says = {id: shaken.says(ids[id], index.last_tx, index.last_tx) for id in ("effect", "roof", "sky")}
+    assert says == {"effect": NO, "roof": NOT_KEPT, "sky": NOT_KEPT}
 
 
 @pytest.mark.parametrize("seed", range(3))
