@@ -677,6 +677,7 @@ _NOT_COMPARED = frozenset(
         "rests",
         "based",
         "fell",
+        "refuted",
         "tainted",
         "prints",
         "printed",

@@ -39,7 +39,7 @@ from graphstore.core.journal.journal import Seal
 from graphstore.core.journal.line import SCHEMA
 from graphstore.core.journal.positions import Position
 
-_MAGIC = b"graphstore index 11\n"
+_MAGIC = b"graphstore index 12\n"
 _WORDS = b"graphstore words 1\n"
 _ALIGNED = 8
 _MAP_FIXED = 0x10
@@ -55,7 +55,7 @@ _OF_THINGS = ("versions_of", "rows_of", "now_of")  # lists of lists of numbers
 _OF_LINKS = ("rows_of_link", "claims_of")
 _BY_THING = ("out", "into", "successors", "corrected", "even", "seen_of")  # dictionaries of such lists
 _WIDE = {"gaps": 4, "turns": 4, "ghosts": 4, "link_ghosts": 4, "taken": 3}  # of lists of tuples
-_PAIRS = ("fell", "tainted", "gone")  # dictionaries of numbers
+_PAIRS = ("fell", "refuted", "tainted", "gone")  # dictionaries of numbers
 _SETS = ("rests", "based", "unread")
 _PLAIN = ("last_tx", "transactions", "kinds", "promoted", "settings", "noted", "retaken")
 

@@ -22,12 +22,13 @@ from graphstore.core.index.operations_by_id import Mentions
 from graphstore.core.index.saved_parts import owned
 from graphstore.core.journal.branch_records import BranchRecords
 from graphstore.values.period import OPEN, Instant, Period, instant, without_all
-from graphstore.values.vocabulary import KINDS
+from graphstore.values.vocabulary import KINDS, NEVER_SO
 
 Said = tuple[Instant, Instant, int]  # valid from, valid to, version
 Gap = tuple[Instant, Instant, Instant, int]  # tx, valid from, valid to, operation
 DESCRIBING = frozenset({"revise", "amend"})  # verbs that close rows only to describe their time anew
 UNDO = "undo"  # the verb; its subject is the transaction it takes back
+RETRACTING = frozenset({"retract", "correct", UNDO})  # verbs that say that it never was so
 SYMMETRIC = frozenset(name for name, kind in KINDS.items() if kind.symmetric)
 UPHOLDING = frozenset(name for name, kind in KINDS.items() if kind.upholds)
 RESTS: Mapping[str, frozenset[str]] = {name: kind.rests for name, kind in KINDS.items() if kind.rests}
@@ -127,6 +128,9 @@ class Columns:
         """What the rows do not show by themselves."""
         # entity -> when it may have fallen first, and when something it may rest on had: never too late, and kept by a rollback
         self.fell: dict[int, Instant] = {}
+        self.refuted: dict[
+            int, Instant
+        ] = {}  # fallen so that it never was so, which shakes by more kinds of link
         self.tainted: dict[int, Instant] = {}
         # entity -> (tx, from, to, operation that removed it)
         self.gaps: dict[int, list[Gap]] = {}
@@ -252,8 +256,9 @@ class Columns:
         ent = self.r_ent[row]
         self.r_end[row] = tx
         self.r_close[row] = op
-        if self.o_verb[op] not in DESCRIBING:
-            self.falls(ent, tx)
+        verb = self.o_verb[op]
+        if verb not in DESCRIBING:
+            self.falls(ent, tx, refuted=verb in RETRACTING)
         self.changed[ent] = tx
         self.closings.append(row)
         now = self.now_of[ent]
@@ -415,7 +420,10 @@ class Columns:
         if verb == "confirm":  # by name: a line lists its operations before its new entities
             self.confirmed.setdefault(subject, []).append(op)
         elif verb == UNDO:
-            self.undone_by.setdefault(instant(subject), []).append(op)
+            undone = instant(subject)
+            self.undone_by.setdefault(undone, []).append(op)
+            for ent in range(bisect_left(self.born, undone), bisect_right(self.born, undone)):
+                self.falls(ent, self.o_tx[op], refuted=True)
 
     def believed_op(self, op: int, tx: Instant) -> bool:
         """Whether an operation counts at `tx`: it was recorded, and its transaction is not taken back there."""
@@ -444,14 +452,18 @@ class Columns:
 
     # ------------------------------------------------------------------ what may have fallen
 
-    def falls(self, ent: int, tx: Instant) -> None:
-        """Note that an entity may have fallen at `tx`, over some valid time, and so what rests on it may be shaken."""
+    def falls(self, ent: int, tx: Instant, *, refuted: bool = False) -> None:
+        """Note that an entity may have fallen at `tx`, over some valid time, and so what rests on it may be shaken. `refuted`: as what never was so."""
         if self._shaken is not None:
             self._shaken.touched.add(ent)
-        if self.fell.get(ent, OPEN) > tx:
+        first = self.fell.get(ent, OPEN) > tx
+        if first:
             self.fell[ent] = tx
-            if ent in self.based:
-                self._taint(self.dependants(ent), tx)
+        if (refuted or self.is_event[ent]) and self.refuted.get(ent, OPEN) > tx:
+            self.refuted[ent] = tx
+            first = refuted = True
+        if first and ent in self.based:
+            self._taint([one for one, counts in self.resting_on(ent) if refuted or counts - NEVER_SO], tx)
 
     def rest(self, link: int, tx: Instant) -> None:
         """Note a row of a link: it supersedes its target, or makes one end rest on the other."""
@@ -462,7 +474,12 @@ class Columns:
             ent, base = self.l_src[link], self.l_tgt[link]
             if kind in UPHOLDING:
                 ent, base = base, ent
-            if base in self.fell or base in self.tainted:
+            counts = self.resting[kind]
+            if (
+                base in self.refuted
+                or (base in self.fell and counts - NEVER_SO)
+                or (base in self.tainted and "shaky" in counts)
+            ):
                 self._taint([ent], tx)
 
     def _taint(self, ents: list[int], tx: Instant) -> None:
@@ -474,17 +491,21 @@ class Columns:
                 if self._shaken is not None:
                     self._shaken.touched.add(ent)
                 if ent in self.based:
-                    todo += self.dependants(ent)
+                    todo += [one for one, counts in self.resting_on(ent) if "shaky" in counts]
 
-    def dependants(self, base: int) -> list[int]:
-        """What ever rested on an entity."""
+    def resting_on(self, base: int) -> list[tuple[int, frozenset[str]]]:
+        """What ever rested on an entity, each with the falls of that which count."""
         resting, kinds = self.resting, self.l_kind
         found = [
-            self.l_src[link]
+            (self.l_src[link], resting[kinds[link]])
             for link in self.into.get(base, ())
             if kinds[link] in resting and kinds[link] not in UPHOLDING
         ]
-        return found + [self.l_tgt[link] for link in self.out.get(base, ()) if kinds[link] in UPHOLDING]
+        return found + [
+            (self.l_tgt[link], resting[kinds[link]])
+            for link in self.out.get(base, ())
+            if kinds[link] in UPHOLDING
+        ]
 
     # ------------------------------------------------------------------ what was said last
 
@@ -542,7 +563,7 @@ class Columns:
         """Mark an entity as evicted or erased, at every coordinate. -1: one that only a branch knows."""
         if ent >= 0:
             self.gone[ent] = op
-            self.falls(ent, self.o_tx[op])
+            self.falls(ent, self.o_tx[op], refuted=True)
         self.left = self.left or []
 
     def link_changed(self, link: int) -> None:

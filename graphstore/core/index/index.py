@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
-from graphstore.core.index.columns import DESCRIBING, UNDO, UPHOLDING, Mark
+from graphstore.core.index.columns import DESCRIBING, RETRACTING, UNDO, UPHOLDING, Mark
 from graphstore.core.index.hulls import Blocks, ByKind, Hull, Runs
 from graphstore.core.index.replay import Followed
 from graphstore.core.index.rollback import cut_back
@@ -20,7 +20,6 @@ from graphstore.values.period import OPEN, Instant, Period, instant, without_all
 
 OF_EVENTS = frozenset({"derived_from"})  # the kinds by which an event rests on something
 _FEW = 48
-RETRACTING = frozenset({"retract", "correct", UNDO})  # verbs that say that it never was so
 
 
 class Index(Followed):

@@ -6,7 +6,7 @@ from bisect import insort
 from datetime import datetime
 from typing import Any
 
-from graphstore.core.index.columns import DESCRIBING, UNDO, Columns, Mark
+from graphstore.core.index.columns import DESCRIBING, RETRACTING, UNDO, Columns, Mark
 from graphstore.core.journal.line import FORGETTING
 from graphstore.values.period import OPEN, Instant, instant, recorded
 
@@ -204,7 +204,7 @@ def _changes(index: Followed, head: Head, places: Places, tx: Instant, first_op:
         index.add_turn(ids[name], (tx, recorded(start), _stop(stop), first_op + op))
     for name, start, stop, op in head.get("gaps", ()):
         index.gaps.setdefault(ids[name], []).append((tx, recorded(start), _stop(stop), first_op + op))
-        index.falls(ids[name], tx)
+        index.falls(ids[name], tx, refuted=index.o_verb[first_op + op] in RETRACTING)
 
 
 def _links(index: Followed, head: Head, places: Places, tx: Instant, first_op: int) -> None:

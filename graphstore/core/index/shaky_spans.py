@@ -49,7 +49,6 @@ BEFORE = -(1 << 62)  # before every instant
 AFTER = OPEN
 _SEVERAL = -2
 _REPLACING = frozenset({"supersedes", "corrects"})
-_NEVER_SO = frozenset({"retracted", "corrected"})
 
 
 class Spans(NamedTuple):
@@ -245,21 +244,11 @@ class Shaken:
             if ent in self._hubs:
                 self._moved[ent] = self._round
             elif ent in index.based:
-                for one, counts in self._resting_on(ent):
+                for one, counts in index.resting_on(ent):
                     reached = "shaky" in counts or (at < direct and (hub or self._may_fall(ent, counts)))
                     if reached and self._of(one) is not None:
                         kept[one] = None
                         dropped.append(one)
-
-    def _resting_on(self, base: int) -> Iterator[tuple[int, frozenset[str]]]:
-        """What ever rested on a thing, and the falls that count."""
-        index, falling, kinds = self._index, self._index.resting, self._index.l_kind
-        for link in index.into.get(base, ()):
-            if kinds[link] in falling and kinds[link] not in UPHOLDING:
-                yield index.l_src[link], falling[kinds[link]]
-        for link in index.out.get(base, ()):
-            if kinds[link] in UPHOLDING:
-                yield index.l_tgt[link], falling[kinds[link]]
 
     def _is_hub(self, base: int) -> bool:
         """Whether a thing has many links. What was made before one was known to be a hub knows nothing of it, and is dropped."""
@@ -338,21 +327,14 @@ class Shaken:
         return found, since, hubs
 
     def _may_fall(self, base: int, counts: frozenset[str]) -> bool:
-        """Whether anything ever became of a thing, as was known at any tx, that counts; of some it is not looked at how it ended."""
+        """Whether anything ever became of a thing that fell, as was known at any tx, that may count."""
         index = self._index
-        if "ended" in counts or base in index.gone or index.undone_by:
-            return True
-        if ("revised" in counts and base in index.turns) or (
-            "superseded" in counts and base in index.successors
-        ):
-            return True
-        if counts.isdisjoint(_NEVER_SO):
-            return False
-        closed = [index.r_close[row] for row in index.rows_of[base]]
-        if index.is_event[base]:
-            return any(op >= 0 for op in closed)
-        closed += [gap[3] for gap in index.gaps.get(base, ())]
-        return any(index.is_retraction(op, base) for op in closed)
+        return (
+            "ended" in counts
+            or base in index.refuted
+            or ("revised" in counts and base in index.turns)
+            or ("superseded" in counts and base in index.successors)
+        )
 
     def _link_changed(self, link: int) -> Instant:
         index = self._index
