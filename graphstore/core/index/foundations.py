@@ -66,6 +66,9 @@ class Resting:
         self._standings: dict[int, str] = {}
         self._shaky: dict[int, bool] = {}
         self._own: dict[int, list[Fall]] = {}  # what became of each thing, whatever rests on it
+        self._passed: set[int] = (
+            set()
+        )  # what some fall does not shake that an older one may, by the same ways
         self._all: set[int] | None = None  # everything shaky here, once that is known
         self._looks = 0
 
@@ -184,7 +187,6 @@ class Resting:
             for ent, (_, fallen, path) in sorted(ways.items(), key=lambda way: way[1][0]):
                 yield fallen, ent, path
             return
-        passed: set[int] = set()  # things that a fall passed by, because they replace its root
         level: list[tuple[_Fallen, int, int, Path]] = [
             (fallen, ent, row, ()) for fallen in group for ent, row in fallen.first
         ]
@@ -194,8 +196,6 @@ class Resting:
                 if ent in seen:
                     continue
                 if not self._shakes(fallen, ent):
-                    if self.standing(ent) == "stands":
-                        passed.add(ent)
                     continue
                 seen.add(ent)
                 path = (row, rest)
@@ -203,11 +203,11 @@ class Resting:
                 if ent in self.index.based:
                     following += [(fallen, one, by, path) for one, by in self._onward(ent)]
             level = following
-        if passed:
+        if not self._passed <= seen:
             yield from self._around(group, seen)
 
     def _around(self, group: list[_Fallen], seen: set[int]) -> Iterator[tuple[_Fallen, int, Path]]:
-        """What the falls of a group shake by ways that lead through things another of them shook first."""
+        """What the falls of a group shake by ways that lead through things that another fall shook first, which passed by what lies beyond."""
         for fallen in group:
             for ent, (_, path) in self._spread_one(fallen).items():
                 if ent not in seen:
@@ -241,9 +241,11 @@ class Resting:
         """Whether a fall at the end of a way shakes a thing on it."""
         if self.standing(ent) != "stands" or self.looked(ent) >= fallen.fall.op:
             return False
-        if fallen.fall.word == "ended" and self.index.is_event[ent]:
-            return False  # what happened, happened
-        return not self.index.replaces(ent, fallen.root, self.tx)
+        happened = fallen.fall.word == "ended" and self.index.is_event[ent]
+        if happened or self.index.replaces(ent, fallen.root, self.tx):
+            self._passed.add(ent)
+            return False
+        return True
 
     def _onward(self, ent: int) -> Iterator[tuple[int, int]]:
         """What an entity shakes by being shaky, and the link rows that record it."""

@@ -714,3 +714,31 @@ def test_what_happened_is_not_shaken_by_the_end_of_what_it_came_from(store: Grap
     assert ["shaky", "stands"] == standings(store, "between", "event")
     store.retract("base", reason="never")
     assert ["shaky", "shaky"] == standings(store, "between", "event")
+
+
+def test_an_older_fall_shakes_what_a_later_one_passes_by(store: GraphStore, clock: Clock) -> None:
+    for id in ("ground", "old", "middle", "new"):
+        store.add_node("fact", {"n": 0}, id=id, valid_from="2026-01-01")
+    store.link("middle", "derived_from", "ground", valid_from="2026-01-01")
+    store.link("middle", "derived_from", "old", valid_from="2026-01-01")
+    store.link("new", "derived_from", "middle", valid_from="2026-01-01")
+    clock.move(days=1)
+    store.retract("ground", reason="wrong")
+    clock.move(days=1)
+    store.supersede("old", by="new")
+    assert store.node("new").standing == "shaky"
+    assert [(one.node.id, one.root.id) for one in store.shaky()] == [("middle", "old"), ("new", "ground")]
+
+
+def test_an_older_fall_shakes_an_event_behind_what_ended_later(store: GraphStore, clock: Clock) -> None:
+    for id in ("ground", "other", "middle"):
+        store.add_node("fact", {"n": 0}, id=id, valid_from="2026-01-01")
+    store.record_event("error", "boom", id="event", occurred_at="2026-01-01")
+    for source, target in (("middle", "ground"), ("middle", "other"), ("event", "middle")):
+        store.link(source, "derived_from", target, valid_from="2026-01-01")
+    clock.move(days=1)
+    store.retract("ground", reason="wrong")
+    clock.move(days=1)
+    store.end("other", at="2026-01-02")
+    assert store.event("event").standing == "shaky"
+    assert [(one.node.id, one.root.id) for one in store.shaky()] == [("middle", "other"), ("event", "ground")]
