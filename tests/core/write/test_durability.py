@@ -88,7 +88,8 @@ def holds(path: Path, told: dict[str, list]) -> None:
 def trial(path: Path, seed: int, *fails: str) -> dict[str, list]:
     chance = random.Random(seed)
     with pytest.MonkeyPatch.context() as patched, graphstore.open(path) as store:
-        disk = Disk(patched, fdatasync={chance.randrange(1, 30)}, **dict.fromkeys(fails, "all"))
+        # a sync serves each thread once at most, so there are as many as each of them writes, at least
+        disk = Disk(patched, fdatasync={chance.randrange(1, EACH + 1)}, **dict.fromkeys(fails, "all"))
         disk.armed = True
         told = written(store)
         if not fails:
