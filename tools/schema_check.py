@@ -4,7 +4,7 @@
     make schema ARGS="--seconds 600 --seed 42"
 
 No answer may be 500, have a status the document does not name, or differ from what it declares. The server is a process of its own on this machine
-alone, and its store is new, with some data.
+alone, and its store is new, with some data. Transactions are left out: one that is held keeps all other writes waiting.
 """
 
 from __future__ import annotations
@@ -70,6 +70,7 @@ def fuzzed(url: str, token: str, seconds: int, seed: int, out: Path) -> int:
         tool, "run", f"{url}/openapi.json", "--header", f"Authorization: Bearer {token}", "--checks", CHECKS,
         "--phases", "coverage,fuzzing", "--max-time", str(seconds), "--seed", str(seed), "--warnings", "off",
         "--suppress-health-check", "all", "--request-timeout", "65", "--no-shrink", "--continue-on-failure",
+        "--exclude-path-regex", "^/transaction",
     ]  # fmt: skip
     with open(out, "w") as sink:
         done = subprocess.run(command, stdout=sink, stderr=subprocess.STDOUT, cwd=out.parent, check=False)

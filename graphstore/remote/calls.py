@@ -28,6 +28,7 @@ from graphstore.core.tables.guard import refuse_limits
 from graphstore.core.tables.result import Result
 from graphstore.errors import EngineError, GraphStoreError, InvalidError
 from graphstore.remote import codec, parameter_types
+from graphstore.remote.answer_types import Components
 from graphstore.store import registry
 from graphstore.store.store import Branch, GraphStore, Store
 from graphstore.values.inputs import brief, json_read
@@ -178,7 +179,7 @@ class Call:
     @cached_property
     def schemas(self) -> Mapping[str, parameter_types.Schema]:
         """The types of the parameters as JSON Schema, by name."""
-        named: dict[str, parameter_types.Schema] = {name: {"type": "object"} for name in MODELS}
+        named: dict[str, parameter_types.Schema] = dict.fromkeys(MODELS, parameter_types.OBJECT)
         named |= {name: {"enum": sorted(words)} for name, words in FUNCTIONS.items()}
         found = {
             name: parameter_types.of(each, self.hints[name], self.sorts.get(name, ""), named)
@@ -202,6 +203,13 @@ class Call:
         """The function that makes the answer of its JSON."""
         return codec.reading(self._resolved({"return": self.signature.return_annotation})["return"])
 
+    def answer(self, components: Components) -> parameter_types.Schema:
+        """The type of the answer as JSON Schema; records are added to the components."""
+        name = self.returns.partition("[")[0].rpartition(".")[2]
+        if name in _ANSWERED_APART:
+            return components.named(name)
+        return components.of(self._resolved({"return": self.signature.return_annotation})["return"])
+
     def _resolved(self, written: dict[str, Any]) -> dict[str, Any]:
         names = _UNIMPORTED | vars(import_module(self.function.__module__))
         if "return" in written and self.name in _ANSWERED_IN:
@@ -217,6 +225,8 @@ class Call:
 
 _ANSWERED_IN = {"imports.import_git": "graphstore.imports.git"}
 """The module that has the type of an answer, where the module of the call does not import it."""
+_ANSWERED_APART = frozenset({"Table", "MultiDiGraph"})
+"""The types of answers whose libraries are imported when one is made."""
 _UNIMPORTED = {
     "Branch": Branch,
     "GraphStore": GraphStore,

@@ -149,7 +149,7 @@ def _one_of(options: tuple[Any, ...]) -> Read | None:
         assert only is not None
         return lambda raw: None if raw is None else only(raw)
     named, listed = (
-        {frozenset(_hints(one)): reading(one) for one in classes if _has_fields(one)}
+        {frozenset(fields_of(one)): reading(one) for one in classes if _has_fields(one)}
         for classes in (
             rest,
             [arg for option in rest if get_origin(option) is list for arg in get_args(option)],
@@ -193,7 +193,8 @@ def _has_fields(cls: Any) -> bool:
 
 
 @cache
-def _hints(cls: Any) -> dict[str, Any]:
+def fields_of(cls: Any) -> dict[str, Any]:
+    """The types of what a record holds, by name."""
     hints = get_type_hints(cls)
     if issubclass(cls, Value):
         return {name: hints[name] for name in cls.model_fields}
@@ -221,7 +222,7 @@ def _of_model(cls: type[Value]) -> Read:
     def read(raw: dict[str, Any]) -> Any:
         nonlocal plan
         if plan is None:
-            plan = [(name, found) for name, hint in _hints(cls).items() if (found := reading(hint))]
+            plan = [(name, found) for name, hint in fields_of(cls).items() if (found := reading(hint))]
         for name, of in plan:
             if (value := raw[name]) is not None:
                 raw[name] = of(value)
@@ -232,7 +233,7 @@ def _of_model(cls: type[Value]) -> Read:
 
 def _of_dataclass(cls: Any) -> Read:
     def read(raw: dict[str, Any]) -> Any:
-        hints = _hints(cls)
+        hints = fields_of(cls)
         return cls(
             **{name: of(value) if (of := reading(hints[name])) else value for name, value in raw.items()}
         )

@@ -20,6 +20,7 @@ Check = Callable[[str, Any], None]
 """Raises InvalidError for a value that is not of the type, naming the argument, the value and what is allowed."""
 
 _SECONDS = 86_400 * 999_999_999  # the longest that a timedelta holds
+OBJECT: Schema = {"type": "object", "additionalProperties": {}}
 _FLAT: dict[Any, Schema] = {
     Any: {},
     str: {"type": "string"},
@@ -34,8 +35,8 @@ _FLAT: dict[Any, Schema] = {
     os.PathLike: {"type": "string"},
     Node: {"type": "string"},
     Event: {"type": "string"},
-    Recorded: {"type": "object"},
-    Change: {"type": "object"},
+    Recorded: OBJECT,
+    Change: OBJECT,
     bytes: {"type": "object", "properties": {"base64": {"type": "string"}}, "required": ["base64"], "additionalProperties": False},
 }  # fmt: skip
 _DATA: Schema = {"type": "string", "description": "The bytes in base64."}
@@ -81,7 +82,7 @@ _NAMED: dict[str, Schema] = {
 def of(each: inspect.Parameter, hint: Any, sort: str, named: Mapping[str, Schema]) -> Schema:
     """The schema of a parameter. `sort`: what `calls` says of it; `named`: the schemas of models and functions, by the name of the type."""
     if each.kind is each.VAR_KEYWORD:
-        return {"type": "object"}
+        return OBJECT
     found = _of_event(hint) if sort in ("event", "messages") else _of(hint, {**_NAMED, **named})
     if each.kind is each.VAR_POSITIONAL:
         return {"type": "array", "items": found}
@@ -92,22 +93,22 @@ def of(each: inspect.Parameter, hint: Any, sort: str, named: Mapping[str, Schema
 
 def with_files(schema: Schema) -> Schema:
     """The schema of a path, or of a file that is sent in its place."""
-    return _one_of([schema, FILES])
+    return one_of([schema, FILES])
 
 
 def optional(schema: Schema) -> Schema:
     """The schema of what may be null as well."""
-    return _one_of([schema, _FLAT[NoneType]])
+    return one_of([schema, _FLAT[NoneType]])
 
 
 def _of_event(hint: Any) -> Schema:
     """Of a message: an id or text, an object, a pair of texts; or of several."""
-    one: Schema = {"anyOf": [{"type": "string"}, {"type": "object"}]}
+    one: Schema = {"anyOf": [{"type": "string"}, OBJECT]}
     if not any(get_origin(each) is Iterable for each in _members(hint)):
         return one
     pair = {"type": "array", "items": {"type": "string"}, "minItems": 2, "maxItems": 2}
     many: Schema = {"type": "array", "items": {"anyOf": [*one["anyOf"], pair]}}
-    return _one_of([many, _FLAT[NoneType]]) if NoneType in _members(hint) else many
+    return one_of([many, _FLAT[NoneType]]) if NoneType in _members(hint) else many
 
 
 def _of(hint: Any, names: Mapping[str, Schema]) -> Schema:
@@ -115,13 +116,11 @@ def _of(hint: Any, names: Mapping[str, Schema]) -> Schema:
     if origin is Literal:
         return {"enum": list(args)}
     if origin in (Union, UnionType):
-        return _one_of([_of(one, names) for one in args if get_origin(one) is not Callable])
+        return one_of([_of(one, names) for one in args if get_origin(one) is not Callable])
     if origin in (Mapping, dict):
-        values = _of(args[1], names)
-        return {"type": "object", **({"additionalProperties": values} if values else {})}
+        return {"type": "object", "additionalProperties": _of(args[1], names)}
     if origin in (Iterable, list, tuple, Sequence):
-        items = _of(args[0], names)
-        return {"type": "array", **({"items": items} if items else {})}
+        return {"type": "array", "items": _of(args[0], names)}
     plain = origin or hint
     if plain in _FLAT:
         return _FLAT[plain]
@@ -134,7 +133,8 @@ def _members(hint: Any) -> tuple[Any, ...]:
     return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
 
 
-def _one_of(each: Iterable[Schema]) -> Schema:
+def one_of(each: Iterable[Schema]) -> Schema:
+    """The schema of what is of any of several."""
     found: list[Schema] = []
     for one in each:
         found += [part for part in one.get("anyOf", [one]) if part not in found]

@@ -241,7 +241,8 @@ class Door:
         if method == "POST":
             return await self._posted(call, scoped, asked, headers, scope, receive)
         if method in ("GET", "HEAD") and call.scope == "read":
-            args = calls.from_query(call, list(asked.others))
+            asked = asked.given_to(call.parameters)
+            args = calls.from_query(call, asked.others)
             self._files.check(call, args, scoped, get=True)
             return await self._calling().read(call, args, asked, kind_of(headers.get(b"accept", b"")))
         raise Refused(405, f"{method} {scope['path']}: ask by POST, with the arguments as a JSON object.")
@@ -410,7 +411,7 @@ class Door:
         asked = apart(scope["query_string"])
         if b"text/event-stream" not in headers.get(b"accept", b""):
             call = calls.CALLS["changes"]
-            args = calls.from_query(call, list(asked.others))
+            args = calls.from_query(call, asked.others)
             return await self._calling().read(call, args, asked, kind_of(headers.get(b"accept", b"")))
         unknown = dict(asked.others).keys() - {"since"}
         if unknown:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import graphstore
+from graphstore.remote.answer_types import Components
 from graphstore.remote.calls import Call
+from graphstore.remote.codec import ARROW
+from graphstore.remote.parameter_types import OBJECT
+
+Schema = dict[str, Any]
 
 _APART = {
     "valid": "As it was in the world then. Default: now.",
@@ -16,12 +21,31 @@ _APART = {
     "branch": "On this branch. Default: the trunk.",
     "transaction": "Within this transaction.",
 }
+_OF_WRITES = ("branch", "author", "transaction")
+_OF_READS = ("branch", "transaction", "seconds")
+_AT_A_COORDINATE = (*_APART, "seconds")
+_TEXT = {"type": "string"}
+_PARAMETERS: dict[str, Schema] = {
+    **{name: {"name": name, "in": "query", "description": words, "schema": _TEXT} for name, words in _APART.items()},
+    "author": {"name": "author", "in": "query", "description": "Who writes.", "schema": _TEXT},
+    "seconds": {"name": "seconds", "in": "query", "description": "So long a query may run.", "schema": {"type": "number"}},
+    "request": {
+        "name": "Graphstore-Request", "in": "header", "schema": _TEXT,
+        "description": "The id of this request. One that is sent again with the id it had is not done again: it has the answer that the first had.",
+    },
+    "if-match": {
+        "name": "If-Match", "in": "header", "schema": _TEXT,
+        "description": "The number of the version that is to be there now, in quotes; else nothing is written.",
+    },
+}  # fmt: skip
 _ERROR = {
     "type": "object",
+    "description": "Why a request was refused, and what to do.",
     "properties": {
-        "error": {"type": "string"},
-        "message": {"type": "string"},
+        "error": {"type": "string", "description": "The class of the error."},
+        "message": _TEXT,
         "outcome": {
+            "type": "string",
             "enum": ["kept", "not kept", "unknown"],
             "description": "Of an EngineError of a write. Unknown: ask `changes` for its tx.",
         },
@@ -48,61 +72,89 @@ _STATUS = {
     503: "too much is waiting, the disk refuses, or the writer cannot be followed",
     504: "it took too long",
 }
+_JSON = "application/json"
 _REFUSALS = {
-    str(status): {"description": meaning, "content": {"application/json": {"schema": _ERROR}}}
-    for status, meaning in _STATUS.items()
+    name: {
+        "description": "Refused. "
+        + "; ".join(f"{status}: {words}" for status, words in _STATUS.items() if str(status)[0] == name[0]),
+        "content": {_JSON: {"schema": {"$ref": "#/components/schemas/Error"}}},
+    }
+    for name in ("4XX", "5XX")
+}
+_REFUSED = {name: {"$ref": f"#/components/responses/{name}"} for name in _REFUSALS}
+_OF_TABLES = frozenset({"Result", "pyarrow.Table"})
+_BEGUN = {
+    "type": "object",
+    "properties": {"transaction": _TEXT, "tx": {"type": "string", "format": "date-time"}},
+    "required": ["transaction", "tx"],
+}
+_HEALTH = {
+    "type": "object",
+    "properties": dict.fromkeys(("status", "name", "version"), _TEXT),
+    "required": ["status", "name", "version"],
 }
 
 
-def described(calls: Mapping[str, Call], path_of: Callable[[Call], str]) -> dict[str, Any]:
-    """The OpenAPI document of the calls, a path for each."""
+def described(calls: Mapping[str, Call], path_of: Callable[[Call], str]) -> Schema:
+    """The OpenAPI document of the calls, a path for each, and of what is no call by name."""
+    components = Components()
+    paths = {path_of(call): _of_call(call, components) for call in calls.values()}
     return {
         "openapi": "3.1.0",
         "info": {
             "title": "graphstore",
             "description": graphstore.__doc__ or "",
             "version": graphstore.__version__,
+            "license": {"name": "MIT", "identifier": "MIT"},
         },
-        "paths": {
-            path_of(call): {
-                method: _operation(call, method)
-                for method in (("post", "get") if call.scope == "read" else ("post",))
-            }
-            for call in calls.values()
+        "servers": [{"url": "/"}],
+        "paths": {**paths, **_others()},
+        "components": {
+            "schemas": {"Error": _ERROR, **components.schemas},
+            "parameters": _PARAMETERS,
+            "responses": _REFUSALS,
+            "securitySchemes": {"token": _TOKEN},
         },
-        "components": {"securitySchemes": {"token": _TOKEN}},
-    }
-
-
-def _operation(call: Call, method: str) -> dict[str, Any]:
-    names = [*_APART, *(("author",) if call.scope == "write" else ())]
-    parameters = [
-        _in_query(name, {"type": "string", "description": ""}, _APART.get(name, "The author."), False)
-        for name in names
-    ]
-    operation: dict[str, Any] = {
-        "tags": [call.name.rpartition(".")[0] or call.on],
-        "summary": _first_sentence(call.doc),
-        "description": call.doc,
-        "operationId": f"{method}_{call.name.replace('.', '_')}",
-        "responses": {
-            "200": {
-                "description": f"`{call.returns}`, as JSON",
-                "content": {"application/json": {"schema": {}}},
-            }
-        }
-        | _REFUSALS,
-        "parameters": parameters,
         "security": [{"token": []}],
     }
-    if call.scope == "read" and call.files:
-        operation["responses"]["200"]["content"] |= {"application/*": {"schema": {}}}
+
+
+def _of_call(call: Call, components: Components) -> Schema:
+    answer = _answer(call, components)
+    found = {"post": _operation(call, "post", answer)}
+    if call.scope == "read":
+        found["get"] = _operation(call, "get", answer)
+    return found
+
+
+def _answer(call: Call, components: Components) -> Schema:
+    content: Schema = {_JSON: {"schema": call.answer(components)}}
+    if call.returns in _OF_TABLES:
+        content[ARROW] = {}
+    if call.scope == "read" and call.files:  # the file itself, where no path says where to write it
+        content = {_JSON: {"schema": {}}, "application/*": {"schema": {}}}
+    return {"description": f"`{call.returns}`, as JSON", "content": content}
+
+
+def _operation(call: Call, method: str, answer: Schema) -> Schema:
+    names = _OF_WRITES if call.scope == "write" else _AT_A_COORDINATE if call.on == "view" else _OF_READS
+    parameters = [_named(name) for name in names if method == "post" or name not in call.parameters]
+    operation: Schema = {
+        "tags": [call.name.rpartition(".")[0] or call.on],
+        "summary": _first_sentence(call.doc),
+        "operationId": f"{method}_{call.name.replace('.', '_')}",
+        "responses": {"200": answer} | _REFUSED,
+        "parameters": parameters,
+    }
     if method == "get":
-        parameters += [
-            _in_query(name, _schema(call, name), "", name in call.needed) for name in call.parameters
-        ]
+        parameters += [_in_query(call, name) for name in call.parameters]
         return operation
-    body: dict[str, Any] = {
+    operation["description"] = call.doc
+    if call.scope == "write":
+        parameters.append(_named("request"))
+    if "if_number" in call.parameters:
+        parameters.append(_named("if-match"))
+    body: Schema = {
         "type": "object",
         "properties": {name: _schema(call, name) for name in call.parameters},
         "additionalProperties": call.any is not None,
@@ -110,16 +162,105 @@ def _operation(call: Call, method: str) -> dict[str, Any]:
     needed = [name for name in call.parameters if name in call.needed]
     if needed:
         body["required"] = needed
-    operation["requestBody"] = {"required": bool(needed), "content": {"application/json": {"schema": body}}}
+    operation["requestBody"] = {"required": bool(needed), "content": {_JSON: {"schema": body}}}
     return operation
 
 
-def _in_query(name: str, schema: dict[str, Any], words: str, needed: bool) -> dict[str, Any]:
+def _named(name: str) -> Schema:
+    return {"$ref": f"#/components/parameters/{name}"}
+
+
+def _others() -> Schema:
+    """What is no call by name: the life of the server, many calls at once, transactions, dumps."""
+    calls = {
+        "type": "array",
+        "description": 'Each a name and its arguments: `["add_node", {"kind": "fact"}]`.',
+        "items": {
+            "type": "array",
+            "items": {"anyOf": [_TEXT, OBJECT]},
+            "minItems": 2,
+            "maxItems": 2,
+        },
+    }
+    told = {"author": _TEXT, "reason": _TEXT}
+    ids = {
+        "name": "answers",
+        "in": "query",
+        "description": "Only the ids of what was written.",
+        "schema": {"type": "string", "enum": ["ids"]},
+    }
+    of_transaction = {"name": "transaction", "in": "path", "required": True, "schema": _TEXT}
+    begin = {
+        "type": "object",
+        "properties": {**told, "read_only": {"type": "boolean"}},
+        "additionalProperties": False,
+    }
+    batch = {
+        "type": "object",
+        "properties": {"calls": calls, **told},
+        "required": ["calls"],
+        "additionalProperties": False,
+    }
+    writes = [_named(name) for name in (*_OF_WRITES, "request")]
+    nothing = _of_json({"type": "null"}, "null")
+    return {
+        "/health": {"get": _other("Whether the server is well.", "health", _of_json(_HEALTH, "It is."), security=[])},
+        "/metrics": {"get": _other("Counts and times in the text form of Prometheus.", "metrics", _of_kind("text/plain"))},
+        "/export": {"get": _other("A dump of the whole journal, one line of JSON for each transaction.", "export", _of_kind("application/jsonl"))},
+        "/batch": {
+            "post": _other(
+                "Many calls in one transaction, all or nothing.", "batch", _of_json({"type": "array", "items": {}}, "The answer of each."),
+                parameters=[*writes, ids], body=batch,
+            )
+        },
+        "/transaction": {
+            "post": _other(
+                "Begin a transaction, or with `read_only` one coordinate for many reads. Its name stands in the query of what belongs to it.",
+                "transaction", _of_json(_BEGUN, "Its name, and its tx."), parameters=[_named("branch"), _named("author")], body=begin,
+            )
+        },
+        **{
+            f"/transaction/{{transaction}}/{word}": {
+                "post": _other(summary, word, nothing, parameters=[of_transaction, _named("branch"), _named("author"), _named("request")])
+            }
+            for word, summary in (("commit", "Keep a transaction."), ("abort", "Drop a transaction."))
+        },
+    }  # fmt: skip
+
+
+def _other(
+    summary: str, name: str, answer: Schema, *, parameters: Sequence[Schema] = (), body: Schema | None = None, **more: Any
+) -> Schema:  # fmt: skip
+    operation = {
+        "tags": ["server"],
+        "summary": summary,
+        "operationId": name,
+        "responses": {"200": answer} | _REFUSED,
+        **more,
+    }
+    if parameters:
+        operation["parameters"] = list(parameters)
+    if body is not None:
+        operation["requestBody"] = {"required": True, "content": {_JSON: {"schema": body}}}
+    return operation
+
+
+def _of_json(schema: Schema, words: str) -> Schema:
+    return {"description": words, "content": {_JSON: {"schema": schema}}}
+
+
+def _of_kind(kind: str) -> Schema:
+    return {"description": kind, "content": {kind: {"schema": _TEXT}}}
+
+
+def _in_query(call: Call, name: str) -> Schema:
     """A parameter of a query; what is no text, number or list of them stands there as JSON. There is no null: it is left out."""
+    schema = _schema(call, name)
+    words = schema.pop("description")
     plain = _without_null(schema)
-    found = {"name": name, "in": "query", "required": needed, "description": words or schema["description"]}
+    found = {"name": name, "in": "query", "required": name in call.needed, "description": words}
     if plain.get("type") == "object":
-        return {**found, "content": {"application/json": {"schema": plain}}}
+        return {**found, "content": {_JSON: {"schema": plain}}}
     return {**found, "schema": plain}
 
 

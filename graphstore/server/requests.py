@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import json
 import re
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, MutableMapping
 from functools import lru_cache
 from math import isfinite
 from time import monotonic
@@ -99,6 +99,13 @@ class Apart(NamedTuple):
         if self.others:
             raise InvalidError.choice("parameter", self.others[0][0], names)
         return self
+
+    def given_to(self, parameters: Collection[str]) -> Apart:
+        """With what a call has parameters of its own for among the others."""
+        own = {
+            name: value for name, value in self._asdict().items() if name in parameters and value is not None
+        }
+        return self._replace(**dict.fromkeys(own), others=(*self.others, *own.items())) if own else self
 
 
 _NOTHING_APART = Apart()

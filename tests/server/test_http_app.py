@@ -752,19 +752,6 @@ def test_metrics_count_requests_and_groups(disk_store, wire):
         assert line in text.splitlines(), line
 
 
-def test_openapi_shows_every_call_with_its_parameters_and_words(wire):
-    shown = wire.get("/openapi.json")["paths"]
-
-    paths = {"/" + call.name.replace(".", "/") for call in contract.CALLS.values()}
-    assert set() == paths - shown.keys()
-    for call in contract.CALLS.values():
-        post = shown["/" + call.name.replace(".", "/")]["post"]
-        body = post["requestBody"]["content"]["application/json"]["schema"]
-        assert call.parameters.keys() == body["properties"].keys(), call.name
-        assert call.doc == post["description"], call.name
-    assert "get" not in shown["/add_node"]
-
-
 def test_what_stands_apart_in_a_query_is_read_once():
     assert apart(b"") == apart(b"")
     assert ("2026-01-01", "idea", (("kinds", "a"), ("kinds", "b"))) == (
