@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
 EXACT = b"application/vnd.graphstore.exact+json"
 ARROW = b"application/vnd.apache.arrow.stream"
+EVENTS = b"application/cloudevents-batch+json"
+KINDS = (b"application/json", EXACT, ARROW)
+"""The kinds of answers to calls, the first where a client says nothing."""
 # Small, each a transaction of its own, and nothing beside a line of the journal: they share a sync.
 GROUPED = frozenset(
     {
@@ -472,20 +475,12 @@ def encoder(kind: bytes) -> Callable[[Any], bytes]:
     return _ENCODERS[kind]
 
 
-def kind_of(accept: bytes) -> bytes:
-    """The kind of answer a client wants: JSON unless it says otherwise."""
-    for kind in (EXACT, ARROW):
-        if kind in accept:
-            return kind
-    return b"application/json"
-
-
 def _arrow(value: Any) -> bytes:
     import pyarrow
 
     table = value.to_arrow() if hasattr(value, "to_arrow") else value
     if not isinstance(table, pyarrow.Table):
-        raise InvalidError("this answer is no table. Ask for it as JSON.")
+        raise Refused(406, "this answer is no table. Ask for it as JSON.")
     sink = pyarrow.BufferOutputStream()
     with pyarrow.ipc.new_stream(sink, table.schema) as stream:
         stream.write_table(table)
@@ -494,6 +489,7 @@ def _arrow(value: Any) -> bytes:
 
 _ENCODERS: dict[bytes, Callable[[Any], bytes]] = {
     b"application/json": contract.encode,
+    EVENTS: contract.encode,
     EXACT: partial(contract.encode, exact=True),
     ARROW: _arrow,
 }

@@ -25,7 +25,7 @@ def page(schema: dict[str, Any]) -> bytes:
     """The page of an OpenAPI document. It names nothing outside itself but `/openapi.json`."""
     groups: defaultdict[str, list[tuple[str, dict[str, Any]]]] = defaultdict(list)
     for path, methods in schema["paths"].items():
-        operation = methods["post"]
+        operation = methods.get("post") or methods["get"]
         groups[operation["tags"][0]].append((path, methods))
     order = sorted(groups, key=lambda name: (name not in ("view", "store", "branch"), name))
     parts = [
@@ -44,9 +44,9 @@ def page(schema: dict[str, Any]) -> bytes:
 
 
 def _call(path: str, methods: dict[str, Any]) -> str:
-    operation = methods["post"]
+    operation = methods.get("post") or methods["get"]
     scope = "read" if "get" in methods else "write"
-    body = operation["requestBody"]["content"]["application/json"]["schema"]
+    body = _body(operation)
     needed = body.get("required", ())
     rows = "".join(
         f"<tr><td><code>{escape(name)}</code>{'' if name in needed else ' (may be left out)'}<td>{_kind(each)}"
@@ -57,6 +57,14 @@ def _call(path: str, methods: dict[str, Any]) -> str:
         f"<details><summary><code>{escape(path)}</code> <span class={scope}>{scope}</span> {escape(operation.get('summary', ''))}</summary>"
         f"<pre>{escape(operation.get('description', ''))}</pre><table>{rows}</table><p>Gives {_marked(gives)}.</details>"
     )
+
+
+def _body(operation: dict[str, Any]) -> dict[str, Any]:
+    """The schema of what is sent; of what is sent nothing one without properties."""
+    if "requestBody" not in operation:
+        return {"properties": {}}
+    found: dict[str, Any] = operation["requestBody"]["content"]["application/json"]["schema"]
+    return found
 
 
 def _kind(schema: dict[str, Any]) -> str:

@@ -19,6 +19,8 @@ from typing import Any
 
 import orjson
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse
 from starlette.routing import Route
@@ -28,10 +30,11 @@ from graphstore.core.folder.access_tokens import Tokens
 from graphstore.errors import GraphStoreError, InvalidError, NotFoundError
 from graphstore.remote import calls
 from graphstore.remote.calls import Call
+from graphstore.server import http_rules as rules
 from graphstore.server.agents import PATH as AGENTS
 from graphstore.server.agents import Agents
 from graphstore.server.call_files import CallFiles
-from graphstore.server.dispatch import ARROW, Calling, Limits, encoder, kind_of, pinned_at, prepared
+from graphstore.server.dispatch import ARROW, EVENTS, KINDS, Calling, Limits, encoder, pinned_at, prepared
 from graphstore.server.docs_page import page
 from graphstore.server.group_commit import Patience
 from graphstore.server.metrics import KIND as METRICS
@@ -63,7 +66,9 @@ _log = logging.getLogger("graphstore")
 _HEARTBEAT = 15.0  # seconds after which a stream with no news sends a sign of life
 _LOOK = 1.0  # seconds after which a stream looks by itself: not everything is written by way of the server
 _OPEN = frozenset({"/health", "/docs", "/openapi.json"})  # they show nothing of the store
-_UNREAD = frozenset({401, 403, 404, 405, 413, 504})  # may come before the body of a request has been read
+_UNREAD = frozenset(
+    {401, 403, 404, 405, 406, 413, 415, 504}
+)  # may come before the body of a request has been read
 _PAGE = {
     "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
     "x-content-type-options": "nosniff",
@@ -73,6 +78,7 @@ _CHUNK = 1 << 18
 _AT_ONCE = (
     500  # changes that a stream reads and keeps until they have gone out; others read and write between
 )
+_CLOUD_EVENTS = "cloud_events.cloud_events"
 _TABLES = ("nodes", "versions", "events", "links")
 
 
@@ -172,14 +178,23 @@ class Door:
         try:
             headers: Headers = dict(scope["headers"])
             try:
-                scoped = self._let_in(path, headers)
-                if scoped:
-                    self.heads.know(scope.get("client"))
+                origin = self._gate.check(headers)
+                if origin is not None:
+                    send = rules.shared(send, origin)
+                if scope["method"] == "OPTIONS" and path != AGENTS:
+                    found = rules.options(self._allowed(path, call), headers, origin)
+                else:
+                    scoped = self._let_in(path, headers)
+                    if scoped:
+                        self.heads.know(scope.get("client"))
             except Refused:
                 if b"content-length" in headers or b"transfer-encoding" in headers:
                     await leave_unread(receive)
                 raise
-            found = await self._answer(call, scoped, headers, scope, receive, send)
+            if found is None:
+                found = await self._answer(call, scoped, headers, scope, receive, send)
+            if found is not None and rules.is_packed(found, headers):
+                found = await self._packed(found)
             status = 200 if found is None else found.status
         except (Refused, GraphStoreError) as error:
             found = _refusal(error)
@@ -199,7 +214,6 @@ class Door:
 
     def _let_in(self, path: str, headers: Headers) -> str:
         """What the caller may do: `read` or `write`; empty where the path is open to all."""
-        self._gate.check(headers)
         if self.calling is None or self.stopping.is_set():
             raise Refused(503, "the server is stopping.", after=2)
         if self._tokens is None:
@@ -220,46 +234,76 @@ class Door:
     async def _answer(
         self, call: Call | None, scoped: str, headers: Headers, scope: Scope, receive: Receive, send: Send
     ) -> Response | None:
-        method: str = scope["method"]
-        other = self._others.get((method, scope["path"]))
+        method, path = scope["method"], scope["path"]
+        other = self._others.get(("GET" if method == "HEAD" else method, path))
         if other is not None:
             return await other(scoped, headers, scope, receive, send)
-        if call is None:
-            if scope["path"].startswith("/transaction/") and method == "POST":
-                apart(scope["query_string"]).only("branch", "author")
-                return await self._end_of(scope["path"], scoped, headers, receive)
-            if scope["path"] == AGENTS and self.agents is not None:
-                await self.agents.answer(scoped, self.stopping, scope, receive, send)
-            elif scope["path"] in _OPEN:
-                await self.inner(scope, receive, send)
-            else:
-                raise Refused(404, str(NotFoundError.nearest("call", scope["path"], lambda: self._calls)))
+        if path == AGENTS and self.agents is not None:
+            await self.agents.answer(scoped, self.stopping, scope, receive, send)
             return None
+        allowed = self._allowed(path, call)
+        if method not in allowed:
+            raise rules.other_method(method, path, allowed)
+        if call is None:
+            if path in _OPEN:
+                await self.inner(scope, receive, send)
+                return None
+            apart(scope["query_string"]).only("branch", "author")
+            return await self._end_of(path, scoped, headers, receive)
         if call.scope == "write":
             _want_write(scoped, call.name)
         asked = apart(scope["query_string"])
         if method == "POST":
             return await self._posted(call, scoped, asked, headers, scope, receive)
-        if method in ("GET", "HEAD") and call.scope == "read":
-            asked = asked.given_to(call.parameters)
-            args = calls.from_query(call, asked.others)
-            self._files.check(call, args, scoped, get=True)
-            return await self._calling().read(call, args, asked, kind_of(headers.get(b"accept", b"")))
-        raise Refused(405, f"{method} {scope['path']}: ask by POST, with the arguments as a JSON object.")
+        asked = asked.given_to(call.parameters)
+        args = self._of_server(call, calls.from_query(call, asked.others))
+        self._files.check(call, args, scoped, get=True)
+        found = await self._calling().read(call, args, asked, _kind(call, headers))
+        return rules.unchanged(rules.kept(found, asked, self._store._last_tx), headers)
+
+    def _allowed(self, path: str, call: Call | None) -> tuple[str, ...]:
+        """The methods of a path. Raises Refused (404)."""
+        if call is not None:
+            return ("GET", "HEAD", "POST", "OPTIONS") if call.scope == "read" else ("POST", "OPTIONS")
+        method = next((method for method, known in self._others if known == path), None)
+        if path in _OPEN or method == "GET":
+            return ("GET", "HEAD", "OPTIONS")
+        if method == "POST" or path.startswith("/transaction/"):
+            return ("POST", "OPTIONS")
+        raise Refused(404, str(NotFoundError.nearest("call", path, lambda: self._calls)))
+
+    async def _packed(self, found: Response) -> Response:
+        """An answer, compressed; a large one by a reader."""
+        if len(found.body) < rules.LARGE or self.calling is None:
+            return rules.packed(found)
+        return await self.calling.aside(partial(rules.packed, found))  # type: ignore[no-any-return]
+
+    def _of_server(self, call: Call, args: dict[str, Any]) -> dict[str, Any]:
+        """The arguments of a call with what only the server knows better: events for others come from no path of this machine."""
+        if call.name == _CLOUD_EVENTS and args.get("source") is None:
+            return {**args, "source": self._urn()}
+        return args
+
+    def _urn(self) -> str:
+        """The name of the store for others: since its first transaction, wherever it lies."""
+        first = self._store._first_tx
+        return "urn:graphstore:" + ("new" if first is None else iso(first))
 
     async def _posted(
         self, call: Call, scoped: str, asked: Apart, headers: Headers, scope: Scope, receive: Receive
     ) -> Response:
         calling, limits = self._calling(), self._limits
-        kind = kind_of(headers.get(b"accept", b""))
+        kind = _kind(call, headers)
         if call.name == "bulk_load" and ARROW in headers.get(b"content-type", b""):
             body = await self._calling().bodies.read(headers, receive, limits.load)
             args = await calling.aside(partial(_tables, body, asked))
             asked = asked._replace(others=()).only(*_OF_WRITES)
         else:
+            rules.read_as_json(headers)
             body = await self._calling().bodies.read(headers, receive, limits.body)
             asked.only(*(_OF_WRITES if call.scope == "write" else Apart._fields))
             args = await calling.parsed(body, lambda body: calls.prepare(call, arguments(body)))
+            args = self._of_server(call, args)
         if b"if-match" in headers:
             args = _expecting(call, args, headers[b"if-match"])
         if call.files:
@@ -319,11 +363,12 @@ class Door:
             )
         ids = bool(asked.others)
         asked = asked._replace(others=()).only("branch", "author", "transaction")
+        rules.read_as_json(headers)
         raw = await calling.bodies.read(headers, receive, self._limits.body)
         body = await calling.parsed(raw, _batch_of)
         for _, call, args in body["calls"]:
             self._files.check(call, args, scoped)
-        kind = kind_of(headers.get(b"accept", b""))
+        kind = rules.accepted(headers.get(b"accept"), KINDS)
         request = _request(scope["path"], headers)
         if request is None:
             return await calling.batch(body, asked, ids=ids, kind=kind)
@@ -333,6 +378,7 @@ class Door:
         self, scoped: str, headers: Headers, scope: Scope, receive: Receive, _: Send
     ) -> Response:
         calling, asked = self._calling(), apart(scope["query_string"]).only("branch", "author")
+        rules.read_as_json(headers)
         body = arguments(await calling.bodies.read(headers, receive, self._limits.body))
         if body.get("read_only") is True:
             if len(body) > 1:
@@ -372,8 +418,10 @@ class Door:
 
     async def _export(
         self, scoped: str, headers: Headers, scope: Scope, receive: Receive, send: Send
-    ) -> None:
+    ) -> Response | None:
         calling, limits = self._calling(), self._limits
+        if scope["method"] == "HEAD":
+            return Response(200, b"", (), b"application/jsonl")
         if self._exports[scoped] >= limits.exports:
             raise Refused(
                 429, f"{limits.exports} exports by this token are under way. Wait for one to end.", after=10
@@ -392,6 +440,7 @@ class Door:
                 await self._send_file(dump, b"application/jsonl", self._paced(scope, send))
         finally:
             self._exports[scoped] -= 1
+        return None
 
     async def _send_file(self, file: Path, kind: bytes, send: Send) -> None:
         """A file as an answer; it takes as long as its client reads, up to a limit. Raises ClientGone."""
@@ -412,7 +461,10 @@ class Door:
         if b"text/event-stream" not in headers.get(b"accept", b""):
             call = calls.CALLS["changes"]
             args = calls.from_query(call, asked.others)
-            return await self._calling().read(call, args, asked, kind_of(headers.get(b"accept", b"")))
+            found = await self._calling().read(call, args, asked, _kind(call, headers))
+            return rules.unchanged(rules.kept(found, asked, self._store._last_tx), headers)
+        if scope["method"] == "HEAD":
+            return Response(200, b"", (), b"text/event-stream; charset=utf-8")
         unknown = dict(asked.others).keys() - {"since"}
         if unknown:
             raise InvalidError.choice("argument", min(unknown), ("since",))
@@ -511,7 +563,8 @@ def app(
     def docs(_: Request) -> HTMLResponse:
         return HTMLResponse(page(document()), headers=_PAGE)
 
-    inner = Starlette(routes=[Route("/openapi.json", openapi), Route("/docs", docs)], lifespan=life)
+    routes = [Route("/openapi.json", openapi), Route("/docs", docs)]
+    inner = Starlette(routes=routes, middleware=[Middleware(GZipMiddleware)], lifespan=life)
     door = Door(
         inner,
         store,
@@ -528,6 +581,17 @@ def app(
 def path_of(call: Call) -> str:
     """Where a call is asked for: `/node`, `/topics/latest_on`."""
     return "/" + call.name.replace(".", "/")
+
+
+def _kind(call: Call, headers: Headers) -> bytes:
+    """The kind of answer that a client wants. Raises Refused (406); not where the answer may be a file."""
+    kinds = (EVENTS, *KINDS) if call.name == _CLOUD_EVENTS else KINDS
+    try:
+        return rules.accepted(headers.get(b"accept"), kinds)
+    except Refused:
+        if call.scope == "read" and call.files:
+            return KINDS[0]
+        raise
 
 
 def _expecting(call: Call, args: dict[str, Any], match: bytes) -> dict[str, Any]:

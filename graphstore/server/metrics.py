@@ -13,6 +13,36 @@ KIND = b"text/plain; version=0.0.4; charset=utf-8"
 _BOUNDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
 
+_HELP = {
+    "requests_total": "Requests answered, by call and status.",
+    "request_seconds": "How long requests took.",
+    "group_writes": "Writes that were committed together.",
+    "group_seconds_total": "Time that commits took.",
+    "groups_failed_total": "Commits that failed.",
+    "writes_waiting": "Writes that wait for the writer.",
+    "reads_under_way": "Reads under way, or waiting for a thread.",
+    "requests_under_way": "Requests that are not answered yet.",
+    "connections": "Open connections.",
+    "connections_without_token": "Open connections that have shown no token yet.",
+    "streams": "Open streams of changes.",
+    "exports": "Dumps under way.",
+    "transaction_open": "Whether a transaction is open.",
+    "tables_thrown_away": "Graph tables that were thrown away because the engine failed in them.",
+    "store_nodes": "Nodes of the store.",
+    "store_events": "Events of the store.",
+    "store_versions": "Versions of the store.",
+    "store_links": "Links of the store.",
+    "store_transactions": "Transactions of the store.",
+    "store_journal_bytes": "Size of the journal.",
+    "cache_bytes": "Memory that graphs and tables for queries keep.",
+    "cache_allowed_bytes": "Memory that graphs and tables for queries may keep.",
+    "workers_memory_bytes": "Memory of the processes that run queries.",
+    "server_memory_bytes": "Memory of the server.",
+    "ticks_total": "Tasks done at a tick, by name.",
+    "tick_errors_total": "Tasks of a tick that failed, by name.",
+}
+
+
 class Metrics:
     """Requests by call and status, how long they took, and what else is counted by name. Of the event loop's thread alone."""
 
@@ -34,32 +64,37 @@ class Metrics:
 
     def text(self, groups: Groups, gauges: Mapping[str, float]) -> bytes:
         """All of it, with the gauges of the moment by name."""
-        lines = ["# TYPE graphstore_requests_total counter"]
+        lines = _head("requests_total", "counter")
         for (call, status), count in sorted(self._requests.items()):
             lines.append(f'graphstore_requests_total{{call="{call}",status="{status}"}} {count}')
-        lines.append("# TYPE graphstore_request_seconds histogram")
+        lines += _head("request_seconds", "histogram")
         for call, took in sorted(self._took.items()):
             labels = f'call="{call}"'
             lines += _histogram("graphstore_request_seconds", labels, _BOUNDS, took, self._seconds[call])
-        lines.append("# TYPE graphstore_group_writes histogram")
+        lines += _head("group_writes", "histogram")
         sizes = [2**power for power in range(len(groups.sizes) - 1)]
         lines += _histogram("graphstore_group_writes", "", sizes, groups.sizes, groups.turns)
-        lines += _one("graphstore_group_seconds_total", "counter", groups.seconds)
-        lines += _one("graphstore_groups_failed_total", "counter", groups.failed)
+        lines += _one("group_seconds_total", "counter", groups.seconds)
+        lines += _one("groups_failed_total", "counter", groups.failed)
         typed: set[str] = set()
         for (what, of), count in sorted(self._counts.items()):
             name = f"graphstore_{what}_total"
             if name not in typed:
                 typed.add(name)
-                lines.append(f"# TYPE {name} counter")
+                lines += _head(f"{what}_total", "counter")
             lines.append(f'{name}{{of="{of}"}} {count}' if of else f"{name} {count}")
         for name, value in sorted(gauges.items()):
-            lines += _one(f"graphstore_{name}", "gauge", value)
+            lines += _one(name, "gauge", value)
         return ("\n".join(lines) + "\n").encode()
 
 
+def _head(name: str, kind: str) -> list[str]:
+    return [f"# HELP graphstore_{name} {_HELP[name]}", f"# TYPE graphstore_{name} {kind}"]
+
+
 def _one(name: str, kind: str, value: float) -> list[str]:
-    return [f"# TYPE {name} {kind}", f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}"]
+    shown = f"{value:g}" if isinstance(value, float) else str(value)
+    return [*_head(name, kind), f"graphstore_{name} {shown}"]
 
 
 def _histogram(

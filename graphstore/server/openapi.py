@@ -65,14 +65,16 @@ _STATUS = {
     404: "nothing by that id, or nothing there at that coordinate",
     405: "not by this method",
     409: "right in itself, but it contradicts what the store holds",
+    406: "no kind of answer that the client accepts",
     413: "more than the server takes",
+    415: "a body of a kind that is not read here",
     422: "the input itself is wrong",
     423: "another process writes the store",
     429: "more than this token may ask at once",
     503: "too much is waiting, the disk refuses, or the writer cannot be followed",
     504: "it took too long",
 }
-_JSON = "application/json"
+_JSON, _EVENTS = "application/json", "application/cloudevents-batch+json"
 _REFUSALS = {
     name: {
         "description": "Refused. "
@@ -129,6 +131,8 @@ def _of_call(call: Call, components: Components) -> Schema:
 
 def _answer(call: Call, components: Components) -> Schema:
     content: Schema = {_JSON: {"schema": call.answer(components)}}
+    if call.name == "cloud_events.cloud_events":
+        content[_EVENTS] = content[_JSON]
     if call.returns in _OF_TABLES:
         content[ARROW] = {}
     if call.scope == "read" and call.files:  # the file itself, where no path says where to write it

@@ -44,13 +44,20 @@ class Response(NamedTuple):
 class Refused(Exception):
     """A request that never comes to the store."""
 
-    def __init__(self, status: int, message: str, *, after: int | None = None) -> None:
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        *,
+        after: int | None = None,
+        headers: tuple[tuple[bytes, bytes], ...] = (),
+    ) -> None:
         super().__init__(message)
-        self.status, self.after = status, after
+        self.status, self.after, self.headers = status, after, headers
 
     def answer(self) -> Response:
         """It as an answer; `after` says in how many seconds another try makes sense."""
-        headers: tuple[tuple[bytes, bytes], ...] = ()
+        headers = self.headers
         if self.after is not None:
             headers = ((b"retry-after", str(self.after).encode()),)
         if self.status == 401:
@@ -64,8 +71,10 @@ _WORDS = {
     403: "Forbidden",
     404: "NotFoundError",
     405: "Forbidden",
+    406: "NotAcceptable",
     408: "TooLate",
     413: "TooLarge",
+    415: "NotAcceptable",
     429: "Busy",
     431: "TooLarge",
     503: "Busy",
@@ -156,16 +165,16 @@ class Gate:
         self._origins = {origin.encode().lower().rstrip(b"/") for origin in origins}
         self._known: set[bytes] = set()
 
-    def check(self, headers: Headers) -> None:
-        """Raises Refused (403)."""
+    def check(self, headers: Headers) -> bytes | None:
+        """The origin of a page that was named; None for one of this server, and for what is no page. Raises Refused (403)."""
         host = headers.get(b"host", b"")
         if host not in self._known:
             self._admit(host)
         origin = headers.get(b"origin")
-        if origin is None or origin.lower() in self._origins:
-            return
-        if origin in (b"http://" + host, b"https://" + host):
-            return
+        if origin is None or origin in (b"http://" + host, b"https://" + host):
+            return None
+        if origin.lower() in self._origins:
+            return origin
         raise Refused(
             403, f"origin {origin.decode('latin-1')!r} may not ask here. Name it with --allow-origin."
         )
@@ -449,13 +458,10 @@ async def answer(send: Send, found: Response) -> None:
     """Send an answer."""
     status, headers, kind = found.status, found.headers, found.kind
     body: bytes | memoryview = found.body
-    await send(
-        {
-            "type": "http.response.start",
-            "status": status,
-            "headers": [(b"content-type", kind), (b"content-length", b"%d" % len(body)), *headers],
-        }
+    of_body = (
+        [] if status in (204, 304) else [(b"content-type", kind), (b"content-length", b"%d" % len(body))]
     )
+    await send({"type": "http.response.start", "status": status, "headers": [*of_body, *headers]})
     while len(body) > _PIECE:
         piece, body = body[:_PIECE], memoryview(body)[_PIECE:]
         await send({"type": "http.response.body", "body": bytes(piece), "more_body": True})

@@ -158,7 +158,6 @@ def config(made: Any) -> uvicorn.Config:
         access_log=False,
         log_level="warning",
         server_header=False,
-        date_header=False,
         proxy_headers=False,
         timeout_keep_alive=_KEEP_ALIVE,
         timeout_graceful_shutdown=_LAST,

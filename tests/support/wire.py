@@ -28,7 +28,8 @@ class Wire:
         response = self._connection.getresponse()
         data = response.read()
         found = {name.lower(): value for name, value in response.getheaders()}
-        value = orjson.loads(data) if data and found.get("content-type") == "application/json" else data
+        plain = found.get("content-type") == "application/json" and "content-encoding" not in found
+        value = orjson.loads(data) if data and plain else data
         return response.status, value, found
 
     def post(self, path: str, body: Any = None, **headers: str) -> Any:

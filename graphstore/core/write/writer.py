@@ -196,6 +196,11 @@ class Writer(Reader):
             )
 
     @property
+    def _first_tx(self) -> Instant | None:
+        """The instant of the first transaction that is still known; None where there is none."""
+        return next(iter(self._core.index.o_tx), None)
+
+    @property
     def _last_tx(self) -> Instant:
         """The instant of the last transaction, on the trunk or on any branch."""
         return self._core.index.last_tx

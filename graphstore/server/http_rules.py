@@ -1,0 +1,163 @@
+"""What HTTP asks of any answer: which methods a path has, kinds that both sides know, pages of other origins, what may be kept, and compression."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from collections.abc import Mapping, MutableMapping, Sequence
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Any
+
+from graphstore.server.dispatch import EVENTS
+from graphstore.server.requests import JSON, Apart, Headers, Refused, Response, Send
+from graphstore.values.period import Instant, instant
+
+FORM = b"application/x-www-form-urlencoded"  # what curl says of any text that it is given
+LARGE = 1 << 17  # bytes whose compression would keep others waiting
+_SMALL = 1 << 10  # bytes that are not worth it
+_PACKED = (b"application/json", b"text/", b"application/jsonl", b"application/vnd.graphstore", EVENTS)
+_HOUR = b"private, max-age=3600, immutable"
+_DAY = re.compile(r"\d{4}-\d\d")
+_ASKED = b"Authorization, Content-Type, If-Match, If-None-Match, Graphstore-Request, Last-Event-ID"
+_SHOWN = b"ETag, Retry-After, Graphstore-Valid, Graphstore-Tx, Graphstore-Answer"
+
+
+def other_method(method: str, path: str, allowed: Sequence[str]) -> Refused:
+    """The refusal of a method that a path does not have."""
+    words = (
+        f"{method} {path}: ask by {' or '.join(one for one in allowed if one not in ('HEAD', 'OPTIONS'))}."
+    )
+    return Refused(405, words, headers=((b"allow", ", ".join(allowed).encode()),))
+
+
+def options(allowed: Sequence[str], headers: Headers, origin: bytes | None) -> Response:
+    """The answer to OPTIONS: the methods of a path; and for the page of another origin, what it may send."""
+    methods = ", ".join(allowed).encode()
+    found: tuple[tuple[bytes, bytes], ...] = ((b"allow", methods),)
+    if origin is not None and b"access-control-request-method" in headers:
+        found += (
+            (b"access-control-allow-methods", methods),
+            (b"access-control-allow-headers", _ASKED),
+            (b"access-control-max-age", b"600"),
+        )
+        if headers.get(b"access-control-request-private-network") == b"true":
+            found += ((b"access-control-allow-private-network", b"true"),)
+    return Response(204, b"", found)
+
+
+def shared(send: Send, origin: bytes) -> Send:
+    """Sends answers so that the page of another origin may read them."""
+    more = [
+        (b"access-control-allow-origin", origin),
+        (b"access-control-expose-headers", _SHOWN),
+        (b"vary", b"origin"),
+    ]
+
+    async def sent(message: MutableMapping[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            message = {**message, "headers": [*message["headers"], *more]}
+        await send(message)
+
+    return sent
+
+
+# ---- kinds ------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=256)
+def accepted(accept: bytes | None, offered: tuple[bytes, ...]) -> bytes:
+    """Of the kinds that are offered, the best first, the one that a client prefers. Raises Refused (406)."""
+    if not accept:
+        return offered[0]
+    asked = _qualities(accept)
+    best = max(offered, key=lambda kind: _quality(kind, asked))
+    if _quality(best, asked) > 0:
+        return best
+    kinds = b", ".join(offered).decode()
+    raise Refused(
+        406, f"Accept {accept.decode('latin-1')!r} admits no kind of this answer. There is: {kinds}."
+    )
+
+
+def _qualities(accept: bytes) -> dict[bytes, float]:
+    found = {}
+    for part in accept.lower().split(b","):
+        kind, *parameters = (piece.strip() for piece in part.split(b";"))
+        quality = next((one[2:] for one in parameters if one.startswith(b"q=")), b"1")
+        try:
+            found[kind] = float(quality)
+        except ValueError:
+            found[kind] = 1.0
+    return found
+
+
+def _quality(kind: bytes, asked: Mapping[bytes, float]) -> float:
+    kind = kind.partition(b";")[0]
+    for name in (kind, kind.partition(b"/")[0] + b"/*", b"*/*"):
+        if name in asked:
+            return asked[name]
+    return 0.0
+
+
+def read_as_json(headers: Headers) -> None:
+    """Raises Refused (415) for a body that says it is something other than JSON. curl calls what it sends a form, unless it is told."""
+    kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+    if kind and kind not in (JSON, FORM) and not kind.endswith(b"+json"):
+        raise Refused(
+            415,
+            f"a body of {kind.decode('latin-1')!r} cannot be read here. Send Content-Type: application/json.",
+            headers=((b"accept", JSON),),
+        )
+
+
+# ---- what may be kept -------------------------------------------------------------------------
+
+
+def kept(found: Response, asked: Apart, last: Instant) -> Response:
+    """An answer with how long it may be kept. What is asked at a coordinate on both clocks that no write can reach any more (`last`: the last tx there is)
+    is the same for ever but for what is erased: so it may be kept for an hour, and asked for again by its ETag."""
+    if not _is_settled(found, asked, last):
+        return found._replace(headers=(*found.headers, (b"cache-control", b"no-store")))
+    tag = b'W/"%b"' % blake2b(found.kind + found.body, digest_size=12).hexdigest().encode()
+    return found._replace(
+        headers=(*found.headers, (b"cache-control", _HOUR), (b"etag", tag), (b"vary", b"accept"))
+    )
+
+
+def _is_settled(found: Response, asked: Apart, last: Instant) -> bool:
+    if found.status != 200 or asked.branch is not None or asked.transaction is not None:
+        return False
+    if asked.as_of is None and not (_DAY.match(asked.valid or "") and _DAY.match(asked.tx or "")):
+        return False
+    tx = dict(found.headers).get(b"graphstore-tx")
+    return tx is not None and instant(tx.decode()) <= last
+
+
+def unchanged(found: Response, headers: Headers) -> Response:
+    """304 where the client has the answer already."""
+    known = headers.get(b"if-none-match")
+    tag = dict(found.headers).get(b"etag")
+    if known is None or tag is None:
+        return found
+    bare = tag.removeprefix(b"W/")
+    if known.strip() == b"*" or bare in (one.strip().removeprefix(b"W/") for one in known.split(b",")):
+        return found._replace(status=304, body=b"")
+    return found
+
+
+# ---- compression ------------------------------------------------------------------------------
+
+
+def is_packed(found: Response, headers: Headers) -> bool:
+    """Whether an answer is to be compressed: it is large enough, of a kind that gets smaller, and the client reads gzip."""
+    accepts = headers.get(b"accept-encoding")
+    if accepts is None or len(found.body) < _SMALL or not found.kind.startswith(_PACKED):
+        return False
+    return _quality(b"gzip", _qualities(accepts)) > 0 or _qualities(accepts).get(b"*", 0.0) > 0
+
+
+def packed(found: Response) -> Response:
+    """An answer, compressed."""
+    more = ((b"content-encoding", b"gzip"), (b"vary", b"accept-encoding"))
+    return found._replace(body=gzip.compress(found.body, 5, mtime=0), headers=(*found.headers, *more))
