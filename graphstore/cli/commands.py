@@ -649,7 +649,7 @@ _LISTED = (
     Command("diff", TIME, "What changed between two versions, field by field.", "diff"),
     Command("timeline", TIME, "Messages, newest first, a page at a time.", "timeline.messages", _timeline, _messages, check=_check_cursor, words={
         "since": Word("From then on: a time, or 2h, 7d, 4w ago.", "TIME"), "limit": _LAST,
-        "authorized": Word("Only those that were, or were not.", flag="--authorized/--unauthorized"),
+        "authorized": Word("Only those that were, or were not.", flag="--authorized/--unauthorized"), "text": Word("Only what says these words.", "WORDS"),
         "cursor": Word("Go on after the page that ended with it.")}),
     Command("events", TIME, "What happened lately, and what keeps coming back.", "events.history_report", show=_tell("report"), words={
         "since": _SINCE, "timezone": Word("Of the hours and days in the report.", "ZONE"), "limit": _LAST, "related_to": Word("Only what is linked with it.", "ID", type="id")}),

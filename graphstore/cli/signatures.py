@@ -67,7 +67,7 @@ SIGNATURES: dict[str, tuple[str, str, str]] = {
     "stats": ("read", "store", ""),
     "supersede": ("write", "store", "old! more --by! reason valid_from:time if_number:int created_by"),
     "sweep": ("write", "store", "since:time"),
-    "timeline.messages": ("read", "view", "sender trace thread type classification since:time until:time authorized:side limit:int=50 cursor"),
+    "timeline.messages": ("read", "view", "sender trace thread type classification since:time until:time authorized:side text limit:int=50 cursor"),
     "timeline.record_message": ("write", "store", "type! text sender sender_name thread trace_id span_id parent_span_id classification authorized:bool=True media_path media_hash occurred_at:time id related_to:many metadata:json"),
     "timeline.trace": ("read", "view", "trace_id!"),
     "topics.latest_on": ("read", "view", "topic! strategy=latest_wins kind scope limit:int=20"),

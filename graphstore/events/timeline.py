@@ -18,8 +18,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
+from graphstore.core.read.filters import Filters
 from graphstore.core.read.sight import Sight
 from graphstore.core.read.view import Reader
+from graphstore.core.search.search import words
+from graphstore.core.search.words import asked_fields
 from graphstore.core.write.writer import Writer
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.show.scenes import Bar, Scene
@@ -159,12 +162,13 @@ def messages(
     since: TimeLike | None = None,
     until: TimeLike | None = None,
     authorized: bool | None = None,
+    text: str | None = None,
     limit: int | None = 50,
     cursor: str | None = None,
 ) -> Page:
     """The messages that have happened by the view's coordinate, newest first, at most `limit` (None: all). Filters are ANDed.
 
-    `since` and `until`: it happened in [since, until). The `cursor` of a page goes on after it, at the coordinate of the first page: what is
+    `text`: only those that say each of its words, in any form, as `recall` finds them: a phrase in quotes, `-word`, and `field:value` too. `since` and `until`: it happened in [since, until). The `cursor` of a page goes on after it, at the coordinate of the first page: what is
     recorded meanwhile is in no later page. A store answers at that coordinate itself, a view must be at it. Raises InvalidError for a filter
     that is none, and for a cursor of another question or view.
     """
@@ -184,19 +188,35 @@ def messages(
                 f"authorized {authorized!r} is neither true nor false. Give True, False, or None for both."
             )
         wanted["authorized"] = authorized
+    if text is not None and not words(text_of("text", text)):
+        raise InvalidError(f"text {text!r} has no word. Give what the messages are to say, or leave it out.")
     begin = -OPEN if since is None else view._time(since, "since")
     end = OPEN if until is None else view._time(until, "until")
     most = None if limit is None else at_least_one("limit", limit, " or None for no limit")
-    filters = _digest([wanted, begin, end])
+    filters = _digest([wanted, begin, end, *([] if text is None else [text])])
     here, before = _going_on(view, cursor, filters)
     with here.reading() as sight:
-        found = sight.messages(wanted, begin, end, before)
+        among = None if text is None else _saying(here, sight, text)
+        found = sight.messages(wanted, begin, end, before, among)
         rows = list(islice(found, None if most is None else most + 1))
         shown = rows[:most]
         events = tuple(sight.shown_event(row) for row in shown)
         more = len(rows) > len(shown)
         last = (sight.since(shown[-1]), events[-1].id) if more else None
     return Page(events=events, cursor=None if last is None else _cursor(sight.valid, sight.tx, last, filters))
+
+
+def _saying(view: Reader, sight: Sight, text: str) -> set[int]:
+    """What says all of a text and fits the filters in it."""
+    filters = Filters.of(view, {}, {}, asked_fields(text))
+    found = sight.found(text, 1)
+    ents = found.saying(sight.index)
+    fits, kind = filters.fitting(sight), sight.index.kind
+    return {
+        ent
+        for ent in ents
+        if (not filters.kind or kind[ent] in filters.kind) and (fits is None or fits(ent, sight.find(ent)))
+    }
 
 
 def _digest(filters: Any) -> str:

@@ -90,22 +90,21 @@ class Graph:
         cursor: Cursor = None,
     ) -> Timeline:
         """What happened or was recorded over time, newest first. `about` a node: its versions and the events linked with it; a topic:
-        every statement about it, past, current and planned. With `thread` or `sender`: messages. With none of them: all events."""
+        every statement about it, past, current and planned. With `thread` or `sender`: messages, with `about` those that say its words. With none: all events."""
         asked = {"about": about, "thread": thread, "sender": sender, "since": since, "until": until}
         question = self._desk.question("timeline", asked, valid, tx, budget_tokens, cursor)
         view = question.view
-        if about is not None and (thread or sender):
-            raise InvalidError("about= and thread= or sender= ask for different timelines. Give one of them.")
         begin = None if since is None else moment(view._time(since, "since"))
         end = None if until is None else moment(view._time(until, "until"))
         found: Iterable[Entry | Event]
-        if about is not None:
-            of, found = _about(view, about)
-        elif thread or sender:
-            of = " and ".join(
-                f"{name} {value}" for name, value in (("thread", thread), ("sender", sender)) if value
+        if thread or sender:
+            named = (("thread", thread), ("sender", sender), ("words", about))
+            of = " and ".join(f"{name} {value}" for name, value in named if value)
+            found = messages.messages(
+                view, thread=thread, sender=sender, text=about, since=begin, until=end, limit=None
             )
-            found = messages.messages(view, thread=thread, sender=sender, since=begin, until=end, limit=None)
+        elif about is not None:
+            of, found = _about(view, about)
         else:
             of, found = "all events", view.events(since=begin, until=end)
         timed = [

@@ -441,3 +441,84 @@ def test_pages_are_what_a_scan_of_every_event_finds(steps: list[Any], filters: d
                 page = messages(view, limit=2, cursor=page.cursor, **filters)
                 seen += page.events
             assert scanned(view, filters) == seen
+
+
+# ---- by what they say -------------------------------------------------------------------------
+
+
+@pytest.fixture
+def chat(store: GraphStore, clock: Clock) -> GraphStore:
+    told = [
+        "We deploy the login page on Friday",
+        "Logins fail since the deployment",
+        "The rate limiter is fine",
+        "login page deployed again, error ERR-404 is gone",
+    ]
+    for number, text in enumerate(told):
+        sender = "ana" if number % 2 else "bob"
+        record_message(store, "TEXT", text, sender=sender, occurred_at=after(number), id=f"m{number}")
+    store.add_node("fact", {"says": "the login page is no message"}, id="fact")
+    clock.move(hours=1)
+    return store
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("login", ["m3", "m1", "m0"]),
+        ("deploying logins", ["m3", "m1", "m0"]),
+        ("login page", ["m3", "m0"]),
+        ('"login page"', ["m3", "m0"]),
+        ('"page login"', []),
+        ("login -page", ["m1"]),
+        ("-login", ["m2"]),
+        ("err-404", ["m3"]),
+        ("login nonsense", []),
+        ("the login page", ["m3", "m0"]),
+        (f"login since:{after(1).isoformat()}", ["m3", "m1"]),
+    ],
+)
+def test_messages_that_say_all_words_of_a_text_are_found(
+    chat: GraphStore, text: str, found: list[str]
+) -> None:
+    assert found == [event.id for event in messages(chat, text=text)]
+    by_ana = [event.id for event in messages(chat, sender="ana", text=text)]
+    assert [id for id in found if id in ("m1", "m3")] == by_ana
+
+
+def test_what_says_a_text_is_read_page_by_page_at_any_coordinate(chat: GraphStore) -> None:
+    first = messages(chat, text="login", limit=2)
+    assert ["m3", "m1"] == [event.id for event in first]
+    with pytest.raises(InvalidError, match="other filters"):
+        messages(chat, text="page", limit=2, cursor=first.cursor)
+    chat.retract("m0", reason="never said")
+    assert ["m0"] == [event.id for event in messages(chat, text="login", limit=2, cursor=first.cursor)]
+    assert ["m3", "m1"] == [event.id for event in messages(chat, text="login")]
+    then = chat.as_of(valid=after(1))
+    assert ["m1"] == [event.id for event in messages(then, text="login")]
+    assert [] == list(messages(chat.as_of(tx="2020-01-01"), text="login"))
+
+
+@pytest.mark.parametrize("text", ["", "  ", "?!"])
+def test_a_text_without_words_is_refused(chat: GraphStore, text: str) -> None:
+    with pytest.raises(InvalidError, match="text"):
+        messages(chat, text=text)
+
+
+def test_few_and_many_that_say_a_text_are_found_alike(store: GraphStore, clock: Clock) -> None:
+    with store.transaction():
+        for number in range(200):
+            text = f"number {number}" + (" seldom" if number % 50 == 0 else " often")
+            record_message(
+                store, "TEXT", text, thread=f"t{number % 3}", occurred_at=after(number), id=f"m{number:03}"
+            )
+            if number == 150:
+                assert ["m150", "m100", "m050", "m000"] == [
+                    event.id for event in messages(store.as_of(valid=after(500)), text="seldom")
+                ]
+    clock.move(hours=1)
+    for word, step in (("seldom", 50), ("number", 1)):
+        ids = [f"m{number:03}" for number in range(0, 200, step)][::-1]
+        assert ids == [event.id for event in messages(store, text=word, limit=None)]
+        mine = [id for id in ids if int(id[1:]) % 3 == 1]
+        assert mine == [event.id for event in messages(store, text=word, thread="t1", limit=None)]

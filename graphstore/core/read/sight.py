@@ -184,10 +184,15 @@ class Sight(Rows):
     # ------------------------------------------------------------------ lookups beside the index
 
     def messages(
-        self, wanted: Mapping[str, Any], since: Instant, until: Instant, before: tuple[Instant, str] | None
+        self,
+        wanted: Mapping[str, Any],
+        since: Instant,
+        until: Instant,
+        before: tuple[Instant, str] | None,
+        among: set[int] | None = None,
     ) -> Iterator[int]:
         """The rows of messages that stand here, as `Postings.messages` finds them."""
-        return self.core.postings.messages(self, wanted, since, until, before)
+        return self.core.postings.messages(self, wanted, since, until, before, among)
 
     def around(self, row: int, most: int) -> list[int]:
         """The messages of a thread around one, itself included, as `Postings.around` finds them."""

@@ -29,6 +29,7 @@ FIELDS = ("trace", "sender", "thread", "type", "classification", "authorized")
 _BATCH = 4_096
 _FIRST = 256  # rows checked at once, then four times as many
 _MANY = 4_096  # rows that are checked in columns
+_FEW = 8  # of so many messages one: then each is looked at by itself
 _Place = tuple[Instant, str]
 _Test = tuple["array[int]", int]  # a column, and the number in it; 0: any number but that
 
@@ -60,18 +61,26 @@ class Postings:
         since: Instant,
         until: Instant,
         before: _Place | None = None,
+        among: set[int] | None = None,
     ) -> Iterator[int]:
-        """The rows of messages that stand here, happened in [since, until) and have these values; newest first, from below `before` on."""
+        """The rows of messages that stand here, happened in [since, until) and have these values; newest first, from below `before` on. `among`: only of
+        these entities."""
         index = sight.index
         self._follow(sight.core)
         until = min(until, sight.valid + 1)
-        committed = self._committed(index, wanted, since, until, before)
+        if among is not None and len(among) * _FEW < len(self._messages):
+            committed = self._of(index, among, wanted, since, until, before)
+        else:
+            committed = self._committed(index, wanted, since, until, before)
         pending = self._pending(sight.core, wanted, since, until, before)
         place = _placing(index)
         rows = merge(committed, pending, key=place, reverse=True) if pending else committed
         known_rows = bisect_right(index.r_tx, sight.tx)
         for row in rows:
-            if row < known_rows and index.find(index.r_ent[row], sight.valid, sight.tx) == row:
+            ent = index.r_ent[row]
+            if among is not None and ent not in among:
+                continue
+            if row < known_rows and index.find(ent, sight.valid, sight.tx) == row:
                 yield row
 
     def around(self, sight: At, row: int, most: int) -> list[int]:
@@ -142,6 +151,33 @@ class Postings:
             rows = shortest[max(low, high - step) : high][::-1]
             high, step = high - len(rows), step * 4 if step < _MANY else len(shortest)
             yield from _passing_many(rows, tests) if len(rows) > _MANY else _passing(rows, tests)
+
+    def _of(
+        self,
+        index: Index,
+        ents: set[int],
+        wanted: Mapping[str, Any],
+        since: Instant,
+        until: Instant,
+        before: _Place | None,
+    ) -> Iterator[int]:
+        """The same of few entities, each looked at."""
+        tests = [
+            (self._columns[field], self._numbers[field].get(value, 0)) for field, value in wanted.items()
+        ]
+        authorized, place = self._columns["authorized"], _placing(index)
+        rows = [
+            row
+            for ent in ents
+            if index.is_event[ent]
+            for row in index.rows_of[ent]
+            if row < self._rows
+            and authorized[row]
+            and since <= index.r_from[row] < until
+            and (before is None or place(row) < before)
+            and all(number and column[row] == number for column, number in tests)
+        ]
+        return iter(sorted(rows, key=place, reverse=True))
 
     def _pending(
         self, core: Source, wanted: Mapping[str, Any], since: Instant, until: Instant, before: _Place | None

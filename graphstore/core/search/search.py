@@ -132,6 +132,22 @@ class Found:
         """The share of the question's weight that a thing says, 0 to 1."""
         return self.coverages((ent,))[0]
 
+    def saying(self, index: Index) -> set[int]:
+        """The things that say all of the question: each of its words in any form, its phrases, and nothing that it excludes."""
+        import numpy as np
+
+        wanted = [
+            posting.versions if posting is not None else ()
+            for term, posting in zip(self.question.terms, self._asked.alive, strict=True)
+            if term.weight >= 1
+        ]
+        wanted.sort(key=len)
+        vers = np.asarray(wanted[0] if wanted else self._version_of[self._version_of >= 0], dtype=np.int64)
+        for each in wanted[1:]:
+            vers = np.intersect1d(vers, each, assume_unique=True)
+        found = {index.v_ent[ver] for ver in vers.tolist()}
+        return found if self.admits is None else set(filter(self.admits, found))
+
     def count(self) -> int:
         """How many things match, the best and all others."""
         return sum(1 for _ in self._candidates())
