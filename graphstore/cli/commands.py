@@ -79,9 +79,10 @@ def _search(asked: Asked) -> Any:
         asked.values["decay"] = Decay(half_life=asked.values["decay"])
     if not memory:
         return asked.call()
-    if asked.values.keys() - {"text", "k", "hops"}:
+    if apart := asked.values.keys() & {"kinds", "key", "scope"}:
+        flag = {"kinds": "kind"}.get(min(apart), min(apart))
         raise typer.BadParameter(
-            "--layer, --user and --embedder ask memory, which holds chunks alone; they take no --kind, no other filter and no --decay."
+            f"--layer, --user and --embedder ask memory, which holds chunks alone, in scopes of its own; they take no --{flag}."
         )
     from graphstore.memory.memory import Memory
 

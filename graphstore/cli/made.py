@@ -287,7 +287,8 @@ class Asked:
 def function(command: Command) -> Callable[..., None]:
     """The command as a function that typer reads."""
 
-    def run(store: Path, as_json: bool, author: str | None = None, **arguments: Any) -> None:
+    def run(store: Path, as_json: bool, **arguments: Any) -> None:
+        author = arguments.pop("author", None) if command.is_write else None
         at = {axis: arguments.pop(axis, None) for axis in ("valid", "tx")} if command.is_at else {}
         values = command.values(arguments)
         if command.check is not None:

@@ -61,7 +61,7 @@ from graphstore.values.text import line
 _CELL = 2_000  # characters of a text in a row
 _SAMPLE = 50
 _ABOUT = 200
-Since = Annotated[str | None, Field(description="A window such as 1h, 7d, 2w back from `valid`, a date or an instant.")]  # fmt: skip
+Since = Annotated[str | None, Field(description="A window such as 1h, 7d, 2w back from `valid`, or a date.")]  # fmt: skip
 
 
 class Graph:
@@ -76,21 +76,19 @@ class Graph:
     def timeline(
         self,
         about: Annotated[
-            str | None, Field(description="A node's or event's id, or a topic: a key, a tag, or any words.")
+            str | None, Field(description="An id, or a topic: a key, a tag, or any words.")
         ] = None,
         thread: Annotated[str | None, Field(description="The messages of this thread.")] = None,
         sender: Annotated[str | None, Field(description="The messages of this sender.")] = None,
         since: Since = None,
-        until: Annotated[
-            str | None, Field(description="Only what began before then: a date or an instant.")
-        ] = None,
+        until: Annotated[str | None, Field(description="Only what began before: a date.")] = None,
         valid: Valid = None,
         tx: Tx = None,
         budget_tokens: Budget = BUDGET,
         cursor: Cursor = None,
     ) -> Timeline:
         """What happened or was recorded over time, newest first. `about` a node: its versions and the events linked with it; a topic:
-        every statement about it, past, current and planned. With `thread` or `sender`: messages, with `about` those that say its words. With none: all events."""
+        every statement about it, past, current and planned. With `thread` or `sender`: messages, those that say the words of `about`. With none: all events."""
         asked = {"about": about, "thread": thread, "sender": sender, "since": since, "until": until}
         question = self._desk.question("timeline", asked, valid, tx, budget_tokens, cursor)
         view = question.view

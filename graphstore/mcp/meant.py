@@ -18,10 +18,6 @@ from graphstore.values.text import given_text, line
 _FITTING = 5
 _RELEVANT = 0.5  # of the best score; a worse match is no candidate
 _ENDINGS = ("ing", "es", "ed", "s")
-_FILLING = frozenset(
-    "a an the of to in on at by for from with about and or is are was were be been am do does did has have had "
-    "what which who whom whose when where why how that this these those there i we you he she they our your their my".split()
-)
 
 
 class Meant(NamedTuple):
@@ -45,7 +41,7 @@ def meant(view: View, id_or_text: str, unknown: Callable[[NotFoundError], NotFou
         if refusal is not error:
             raise refusal from None
     asked = _stems(id_or_text)
-    hits = list(recall.mentions(view, _inflected(content_words(id_or_text)), _FITTING))
+    hits = list(recall.mentions(view, id_or_text, _FITTING))
     if not hits:
         raise refusal
     near = [
@@ -63,12 +59,6 @@ def _first(fitting: Sequence[Supersession]) -> Supersession | None:
     later = {step.node.id for each in fitting for step in each.chain if step.node and step.how != "revised"}
     begins = [each for each in fitting if each.subject.id not in later]
     return begins[0] if len(begins) == 1 else None
-
-
-def content_words(text: str) -> str:
-    """A text without the function words of English; the whole text where it has no others."""
-    kept = [word for word in text.split() if word.strip(".,;:?!'\"()").lower() not in _FILLING]
-    return " ".join(kept) or text
 
 
 def ref(node: Node | Event) -> str:
@@ -92,13 +82,6 @@ def _stem(word: str) -> str:
 
 def _stems(text: str) -> frozenset[str]:
     return frozenset(map(_stem, search_words(text)))
-
-
-def _inflected(text: str) -> str:
-    """A text with each of its words in other forms too, since search knows words only as they are written."""
-    asked = search_words(text)
-    forms = (_stem(word) + ending for word in asked if len(word) > 3 for ending in ("", *_ENDINGS))
-    return " ".join(dict.fromkeys((*asked, *forms)))
 
 
 # ---------------------------------------------------------------- steps

@@ -9,8 +9,11 @@ import orjson
 from pydantic import Field
 
 from graphstore.context.sections import estimate
+from graphstore.core.read.filters import Filters
 from graphstore.core.read.view import View
 from graphstore.core.search.search import words
+from graphstore.core.search.words import asked_fields, remaining
+from graphstore.errors import InvalidError
 from graphstore.mcp.answers import (
     STATEMENT,
     Found,
@@ -32,7 +35,6 @@ from graphstore.mcp.answers import (
 from graphstore.mcp.desk import BUDGET, Budget, Cursor, Desk, Part, Tx, Valid, parts, whole_ids
 from graphstore.mcp.meant import (
     ambiguous,
-    content_words,
     meant,
     nearest,
     ref,
@@ -42,6 +44,7 @@ from graphstore.mcp.meant import (
     why,
 )
 from graphstore.memory import recall
+from graphstore.values.decay import Decay
 from graphstore.values.models import Chain, Event, Json, Link, Node
 from graphstore.values.models import words as words_of
 from graphstore.values.text import because, given_text, line
@@ -53,7 +56,7 @@ _PIECE = 1_500  # characters of a content in pieces
 _EVENT = ("description", "type", "status", "count", "first_seen", "last_seen", "source", "origin", "agent", "metadata", "sender",
           "thread", "classification", "trace_id", "span_id", "parent_span_id", "media_path")  # fmt: skip
 
-Id = Annotated[str, Field(description="An id, of one that was made here a unique beginning (6 characters or more), or id-v2 for its version 2.")]  # fmt: skip
+Id = Annotated[str, Field(description="An id, of one that was made here a unique beginning (6 characters), or id-v2 for its version 2.")]  # fmt: skip
 Standing = Literal["stands", "any", "shaky", "contested"]
 
 
@@ -71,17 +74,20 @@ class Reads:
             str,
             Field(
                 description="Some words; tag:x, key:, scope:, author:, source:, since:2026-03-01 and until: among them filter. "
-                "With standing shaky or contested it may be empty: all."
+                "It may be empty with shaky or contested."
             ),
         ],
-        kind: Annotated[str | None, Field(description="Only this kind of node or type of event.")] = None,
+        kind: Annotated[str | None, Field(description="A kind of node or type of event.")] = None,
         standing: Annotated[
             Standing,
             Field(
-                description="stands: what holds (default). any: also what was superseded, retracted, ended or is still to come. "
-                "shaky: what rests on something that has fallen. contested: what contradicts something else that stands."
+                description="stands: what holds (default). any: also what was superseded, retracted, ended or is to come. "
+                "shaky: what rests on something fallen. contested: what contradicts something that stands."
             ),
         ] = "stands",
+        decay: Annotated[
+            float | None, Field(gt=0, description="Half-life in days: the old counts less.")
+        ] = None,
         limit: Annotated[int, Field(ge=1, le=200, description="At most so many.")] = 20,
         valid: Valid = None,
         tx: Tx = None,
@@ -90,7 +96,9 @@ class Reads:
     ) -> Found:
         """Find things by words, best first: ids, statements, how they stand. Begin here when you have no id. Links from what the words
         find are followed too; `via` then says how."""
-        asked = {"query": query, "kind": kind, "standing": standing, "limit": limit}
+        asked = {"query": query, "kind": kind, "standing": standing, "decay": decay, "limit": limit}
+        if decay is not None and standing != "stands":
+            raise InvalidError("decay weighs what stands. Leave it out, or standing.")
         question = self._desk.question("search", asked, valid, tx, budget_tokens, cursor)
         kinds = () if kind is None else (kind,)
         if standing == "shaky":
@@ -101,8 +109,11 @@ class Reads:
         elif standing == "contested":
             hits, note = _contested(question.view, query, kind, limit)
         else:
-            ask = recall.recall if standing == "stands" else recall.mentions
-            found = ask(question.view, content_words(query), limit, kinds=kinds)
+            if standing == "any":
+                found = recall.mentions(question.view, query, limit, kinds=kinds)
+            else:
+                fading = None if decay is None else Decay(half_life=decay)
+                found = recall.recall(question.view, query, limit, kinds=kinds, decay=fading)
             hits, note = [_hit(question.view, hit) for hit in found], line(found.note, STATEMENT)
         return question.page(Found, parts("hits", hits[:limit]), note=note)
 
@@ -279,13 +290,19 @@ def _hit(view: View, hit: recall.Hit) -> Hit:
         coverage=round(hit.coverage, 2),
         strength=hit.strength,
         via=way,
-        note=note,
+        note=note or _snippet(node, hit),
     )
+
+
+def _snippet(node: Node | Event, hit: recall.Hit) -> str | None:
+    """The part of a text that the words found, where the statement is cut off before it."""
+    words = hit.snippet.strip("… ")
+    return None if not words or words in line(words_of(node), STATEMENT) else f"says: {hit.snippet}"
 
 
 def _shaky(view: View, query: str, kind: str | None) -> list[Hit]:
     found = [Hit(**fields(view, each.node), other=each.root.id, note=str(each)) for each in view.shaky()]
-    return _about(found, query, kind)
+    return _about(view, found, query, kind)
 
 
 def _contested(view: View, query: str, kind: str | None, limit: int) -> tuple[list[Hit], str]:
@@ -303,17 +320,19 @@ def _contested(view: View, query: str, kind: str | None, limit: int) -> tuple[li
         found.append(
             Hit(**fields(view, each.source), other=other.id, note=f"{how} {other.id}: {other.statement}{why}")
         )
-    return _about(found, query, kind), note
+    return _about(view, found, query, kind), note
 
 
-def _about(hits: Iterable[Hit], query: str, kind: str | None) -> list[Hit]:
-    """Those of a kind whose statement or note has one of the words; all when there are none."""
-    asked = set(words(query))
+def _about(view: View, hits: Iterable[Hit], query: str, kind: str | None) -> list[Hit]:
+    """Those of a kind that fit the filters of a query and whose statement or note has one of its words; all when there are none."""
+    asked = set(words(remaining(query)))
+    admits = Filters.of(view, {}, {}, asked_fields(query)).admitting(view)
     return [
         hit
         for hit in hits
         if (kind is None or hit.kind == kind)
         and (not asked or asked & set(words(f"{hit.id} {hit.statement} {hit.note}")))
+        and admits(hit.id)
     ]
 
 

@@ -25,6 +25,7 @@ from graphstore.store import registry
 from graphstore.store.store import Store
 from graphstore.values import layers as tables
 from graphstore.values import sameness
+from graphstore.values.decay import Decay
 from graphstore.values.inputs import at_least_one, ids, json_object, optional_text, tags_of, text_of
 from graphstore.values.keys import slot_name
 from graphstore.values.layers import CHUNK, Layer
@@ -349,15 +350,27 @@ class Memory:
         thread: str | None = None,
         valid: TimeLike | None = None,
         tx: TimeLike | None = None,
+        tag: Iterable[str] | str = (),
+        author: Iterable[str] | str = (),
+        source: Iterable[str] | str = (),
+        standing: Iterable[str] | str = (),
+        since: TimeLike | None = None,
+        until: TimeLike | None = None,
+        recorded_since: TimeLike | None = None,
+        recorded_until: TimeLike | None = None,
+        decay: Decay | None = None,
         hops: int = 2,
     ) -> Recollection:
         """The `k` chunks that a text calls to mind among those that stand at (valid, tx), each defaulting to now.
 
         `layers`: only of these. `user`, `thread`: only theirs, and what belongs to no user (no thread). What is left out is no seed and no way either.
-        Raises InvalidError for an unknown layer or a number out of range.
+        The other filters and `decay` are those of the room `recall`. Raises InvalidError for an unknown layer or a number out of range.
         """
         view: Reader = self._store if valid is None and tx is None else self._store.as_of(valid=valid, tx=tx)
-        return recollect(view, text, k, layers=layers, user=user, thread=thread, hops=hops, memory=self)
+        return recollect(
+            view, text, k, layers=layers, user=user, thread=thread, tag=tag, author=author, source=source, standing=standing, since=since, until=until,
+            recorded_since=recorded_since, recorded_until=recorded_until, decay=decay, hops=hops, memory=self,
+        )  # fmt: skip
 
     # ------------------------------------------------------------------ counting
 
@@ -387,6 +400,15 @@ def recollect(
     layers: Iterable[str] | str | None = None,
     user: str | None = None,
     thread: str | None = None,
+    tag: Iterable[str] | str = (),
+    author: Iterable[str] | str = (),
+    source: Iterable[str] | str = (),
+    standing: Iterable[str] | str = (),
+    since: TimeLike | None = None,
+    until: TimeLike | None = None,
+    recorded_since: TimeLike | None = None,
+    recorded_until: TimeLike | None = None,
+    decay: Decay | None = None,
     hops: int = 2,
     memory: Memory | None = None,
 ) -> Recollection:
@@ -396,9 +418,12 @@ def recollect(
     text_of("text", text, empty=True)
     asked = Question(meanings, text) if meanings else embedders.asked(view, text)
     lens = _Lens(_scopes(there, layers, user), optional_text("thread", thread), asked)
-    found = recall(view, text, k, kinds=CHUNK, hops=hops, lens=lens)
+    found = recall(
+        view, text, k, kinds=CHUNK, tag=tag, author=author, source=source, standing=standing, since=since, until=until,
+        recorded_since=recorded_since, recorded_until=recorded_until, decay=decay, hops=hops, lens=lens,
+    )  # fmt: skip
     hits = tuple(_hit(there, hit) for hit in found.hits)
-    return Recollection(text=found.text, hits=hits, note=found.note)
+    return Recollection.made({**found.__dict__, "hits": hits})
 
 
 class _Lens:

@@ -35,6 +35,8 @@ __all__ = ["Hit", "Lens", "Reached", "Recalled", "fuse", "mentions", "recall", "
 MOST_HOPS = 4
 """Paths grow tenfold with each hop."""
 DIRECTIONS = ("out", "in", "both")
+OTHER_SCOPES = "other scopes"
+"""In `Recalled.elsewhere`: what stands in scopes that were not asked."""
 _LINE = 96
 _LOOKED_AT = 50  # things that do not stand, when nothing that stands answers
 
@@ -97,7 +99,7 @@ class Recalled(Value):
     """What a text called to mind, best first. `note` says how it was searched and which words nothing here says.
 
     `left_out`: how many more things say a little of it, less than is worth showing. `elsewhere`, where nothing that stands is a strong answer: how many things
-    that do not stand say it, by how they stand; `standing="any"` shows them.
+    that do not stand say it, by how they stand; `standing="any"` shows them. Where a scope was asked also how many say it in `other scopes`.
     """
 
     text: str
@@ -186,7 +188,7 @@ def recall(
         asked_fields(text),
     )  # fmt: skip
     if filters.of_the_past:
-        return _mentions(view, text, k, filters)
+        return _mentions(view, text, k, filters, lens)
     lens = lens or embedders.asked(view, text)
     return _standing(
         view, text, k, filters, hops, fan_out, hop_weight, along, direction, decay, lens
@@ -280,8 +282,9 @@ def mentions(
     return _mentions(view, text, k, filters)
 
 
-def _mentions(view: Reader, text: str, k: int, filters: Filters) -> Recalled:
+def _mentions(view: Reader, text: str, k: int, filters: Filters, lens: Lens | None = None) -> Recalled:
     with view.reading() as sight:
+        seen = None if lens is None else lens.seen(sight)
         fits, standing = filters.fitting(sight), filters.standing - {ANY}
         found = sight.found(text, 1)  # for what its words weigh here
         best: dict[int, Hit] = {}
@@ -289,7 +292,7 @@ def _mentions(view: Reader, text: str, k: int, filters: Filters) -> Recalled:
         for ent, number, score in sight.found_ever(text, filters.kind):
             if ent in best or (fits is not None and not fits(ent, sight.last_row(ent, number))):
                 continue
-            if standing and ent in passed:
+            if (standing and ent in passed) or (seen is not None and not seen(ent)):
                 continue
             passed.add(ent)
             hit = _mention(sight, found, ent, number, score, len(best) + 1)
@@ -334,18 +337,24 @@ def _is_led_to(order: _Order, ent: int) -> bool:
 def _elsewhere(
     sight: Sight, found: Found, filters: Filters, seen: Callable[[int], bool] | None
 ) -> dict[str, int]:
-    """How many things that do not stand here say the question, by how they stand; of very many, among those that say it best."""
-    passed, fits = set[int](), filters.fitting(sight)
+    """How many things that do not stand here say the question, by how they stand, and how many stand in scopes that were not asked; of very many, among
+    those that say it best."""
+    passed, fits = set[int](), filters._replace(scope=frozenset()).fitting(sight)
     many: dict[str, int] = {}
     for ent, number, _ in sight.found_ever(found.question.text, filters.kind):
-        if ent in passed or sight.standing(ent) in UPRIGHT or (seen is not None and not seen(ent)):
+        there, stands = (
+            not filters.scope or sight.index.scope[ent] in filters.scope,
+            sight.standing(ent) in UPRIGHT,
+        )
+        if ent in passed or stands == there or (seen is not None and not seen(ent)):
             continue
         if fits is not None and not fits(ent, sight.last_row(ent, number)):
             continue
         passed.add(ent)
         thing = sight.thing(ent) if sight.is_event(ent) else sight.described(ent, number)
         if _share_said(sight, found, thing) >= COVERS:
-            many[thing.standing] = many.get(thing.standing, 0) + 1
+            how = thing.standing if there else OTHER_SCOPES
+            many[how] = many.get(how, 0) + 1
         if len(passed) == _LOOKED_AT:
             break
     return many
@@ -604,9 +613,13 @@ def fuse(rankings: Sequence[Sequence[T]], rrf: float = 60) -> dict[T, float]:
 
 
 def _note(text: str, found: Found, note: str, elsewhere: Mapping[str, int]) -> str:
-    if elsewhere:
-        listed = ", ".join(f"{many} {standing}" for standing, many in elsewhere.items())
+    listed = ", ".join(
+        f"{many} {standing}" for standing, many in elsewhere.items() if standing != OTHER_SCOPES
+    )
+    if listed:
         note = f"{note}; what does not stand says it: {listed} (standing=any shows them)"
+    if OTHER_SCOPES in elsewhere:
+        note = f"{note}; {elsewhere[OTHER_SCOPES]} in other scopes say it (without scope= they are shown)"
     if found.unknown:
         return f"{note}; no word here is {' or '.join(map(repr, found.unknown))}"
     return note if found.matches or words(text) else f"{note}; {text!r} holds no word"

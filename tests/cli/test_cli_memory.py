@@ -37,6 +37,8 @@ def test_recall_asks_memory_by_layer_and_user(path):
     assert ["tool"] == [hit["layer"] for hit in answer("recall", path, "car", "--user", "bob")["hits"]]
     assert "full-text only" in run("recall", path, "car", "--layer", "soul")
     assert "unknown layer 'souls'" in refused("recall", path, "car", "--layer", "souls")
+    assert [] == answer("recall", path, "car", "--layer", "soul", "--author", "nobody")["hits"]
+    assert [] == answer("recall", path, "car", "--author", "nobody")["hits"]
     assert "take no --kind" in refused("recall", path, "car", "--layer", "soul", "--kind", "fact", code=2)
 
 

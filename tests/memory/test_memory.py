@@ -9,6 +9,7 @@ import pytest
 import graphstore
 from graphstore import ConflictError, InvalidError
 from graphstore.memory import Memory
+from graphstore.values.decay import Decay
 from graphstore.values.layers import BUILT_IN, Layer
 from tests.conftest import day
 
@@ -270,3 +271,43 @@ def test_the_cap_is_kept_in_the_store(store):
     assert 7 == Memory(store, cap=7).cap == Memory(store).cap
     with pytest.raises(InvalidError, match="cap 0"):
         Memory(store, cap=0)
+
+
+# ---------------------------------------------------------------- filters
+
+
+def test_memory_is_filtered_as_recall_is(store, clock):
+    memory = Memory(store)
+    memory.remember("the car is red", layer="tool", user="ana", source="file:a.md", tags=["cars"])
+    clock.move(days=2)
+    chunk = memory.remember("the car is blue", layer="tool", user="ana", source="mail:7")
+    memory.remember("the car is green", layer="tool", user="bob", source="mail:8")
+
+    def said(**filters):
+        return [
+            hit.node.text or hit.node.content.get("text")
+            for hit in memory.recall("car", user="ana", **filters)
+        ]
+
+    assert ["the car is red"] == said(tag="cars")
+    assert ["the car is blue"] == said(since=day("2026-01-03"), source=chunk.source)
+    assert {"the car is red", "the car is blue"} == set(said(standing="any"))
+    assert {"the car is red", "the car is blue"} == set(said(decay=Decay(half_life=1)))
+
+
+def test_no_filter_shows_what_is_of_another_user(store):
+    memory = Memory(store)
+    memory.remember("the car is red", layer="tool", user="ana")
+    memory.remember("the car is green", layer="tool", user="bob")
+
+    for question in (
+        "car",
+        "car standing:any",
+        "standing:any",
+        "car standing:ended",
+        "kind:chunk",
+        "kind:chunk standing:any",
+    ):
+        found = memory.recall(question, user="ana")
+        assert "green" not in str(found), question
+        assert "green" not in str(memory.recall(question, user="nobody")), question

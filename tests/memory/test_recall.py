@@ -602,3 +602,20 @@ def test_what_no_filter_can_be_read_from_is_none(store):
     store.add_node("fact", {"says": "deploys are green"}, id="a")
 
     assert ["a"] == [hit.node.id for hit in recall(store, "deploys since:then standing:tall")]
+
+
+# ---------------------------------------------------------------- in other scopes, and for a user alone
+
+
+def test_what_stands_in_other_scopes_is_counted_where_nothing_here_answers(store):
+    store.add_node("fact", {"says": "lunch is at noon"}, id="ours", scope="team/a")
+    for number in range(2):
+        store.add_node("fact", {"says": f"logins are tokens {number}"}, id=f"theirs-{number}", scope="team/b")
+    store.add_node("fact", {"says": "logins are cookies"}, id="old", scope="team/b")
+    store.retract("old", reason="no")
+    found = recall(store, "logins", scope="team/a")
+
+    assert ([], {"other scopes": 2}) == (names(found), found.elsewhere)
+    assert "2 in other scopes say it (without scope= they are shown)" in found.note
+    assert {} == recall(store, "lunch", scope="team/a").elsewhere
+    assert {"theirs-0", "theirs-1"} == set(names(recall(store, "logins")))

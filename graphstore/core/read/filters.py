@@ -62,6 +62,17 @@ class Filters(NamedTuple):
                 raise InvalidError.choice("standing", each, STANDINGS)
         return cls(**{name: frozenset(value) for name, value in sets.items()}, **instants)  # type: ignore[arg-type]
 
+    def admitting(self, view: Reader) -> Callable[[str], bool]:
+        """Whether a thing that stands at a view's coordinate, by its id, is of the kinds that are wanted and fits."""
+
+        def admits(name: str) -> bool:
+            with view.reading() as sight:
+                ent, fits = sight.index.ids[name], self.fitting(sight)
+                is_kind = not self.kind or sight.index.kind[ent] in self.kind
+                return is_kind and (fits is None or fits(ent, sight.find(ent)))
+
+        return admits
+
     @property
     def of_the_past(self) -> bool:
         """Whether things are wanted that do not stand."""
