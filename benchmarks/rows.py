@@ -380,11 +380,11 @@ GROUPS: dict[str, Group] = {
     "memory": memory,
     "branches": branches,
     "decay": decayed,
-    "search": searched,
     "open": opening,
+    "search": searched,
 }
 ROOMS = ("timeline", "topics", "sessions", "memory", "branches", "decay", "search")
-"""The groups about one room each: run when they are named."""
+"""The groups about one room each: run when they are named. `search` closes the arena's stores, as `open` does: it comes last."""
 LARGE = ("node", "hops", "chains", "arrow", "query", "load", "writes", "open")
 HUGE = ("node", "hops", "load", "open")
 """The groups of a million versions, and of more: what must stay flat, and what must not grow out of hand."""
