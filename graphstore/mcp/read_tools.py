@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Annotated, Literal
 
 import orjson
@@ -301,39 +301,42 @@ def _snippet(node: Node | Event, hit: recall.Hit) -> str | None:
 
 
 def _shaky(view: View, query: str, kind: str | None) -> list[Hit]:
-    found = [Hit(**fields(view, each.node), other=each.root.id, note=str(each)) for each in view.shaky()]
-    return _about(view, found, query, kind)
+    admits = _admitting(view, query, kind)
+    found = (each for each in view.shaky() if admits(each.node))
+    return _about(
+        (Hit(**fields(view, each.node), other=each.root.id, note=str(each)) for each in found), query
+    )
 
 
 def _contested(view: View, query: str, kind: str | None, limit: int) -> tuple[list[Hit], str]:
     """What contradicts something; of very much that may, the newest is looked through."""
     note = "what contradicts something else that stands"
-    most = limit if kind is None and not words(query) else _LOOKED_THROUGH
+    most = limit if kind is None and not query.strip() else _LOOKED_THROUGH
     contradictions = view.contradictions(limit=most + 1)
     if len(contradictions) > most:
         note += f"; there is more than these {most}" if most == limit else f", of the first {most} there are"
-    found = []
+    found, admits = [], _admitting(view, query, kind)
     for each in contradictions[:most]:
+        if not admits(each.source):
+            continue
         how = "contradicts" if each.link else f"says otherwise ({each.about}) than"
         why = because(each.link.reason if each.link else None)
         other = thing(view, each.target)
         found.append(
             Hit(**fields(view, each.source), other=other.id, note=f"{how} {other.id}: {other.statement}{why}")
         )
-    return _about(view, found, query, kind), note
+    return _about(found, query), note
 
 
-def _about(view: View, hits: Iterable[Hit], query: str, kind: str | None) -> list[Hit]:
-    """Those of a kind that fit the filters of a query and whose statement or note has one of its words; all when there are none."""
+def _admitting(view: View, query: str, kind: str | None) -> Callable[[Node | Event], bool]:
+    """Whether a thing is of a kind and fits the filters of a query."""
+    return Filters.of(view, {"kind": () if kind is None else kind}, {}, asked_fields(query)).admits
+
+
+def _about(hits: Iterable[Hit], query: str) -> list[Hit]:
+    """Those whose statement or note has one of the words of a query; all when there are none."""
     asked = set(words(remaining(query)))
-    admits = Filters.of(view, {}, {}, asked_fields(query)).admitting(view)
-    return [
-        hit
-        for hit in hits
-        if (kind is None or hit.kind == kind)
-        and (not asked or asked & set(words(f"{hit.id} {hit.statement} {hit.note}")))
-        and admits(hit.id)
-    ]
+    return [hit for hit in hits if not asked or asked & set(words(f"{hit.id} {hit.statement} {hit.note}"))]
 
 
 # ---------------------------------------------------------------- one thing

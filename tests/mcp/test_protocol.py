@@ -147,6 +147,28 @@ def test_a_search_is_filtered_by_its_words(ana):
     assert [] == ana.ask("search", query="logins author:nobody")["hits"]
 
 
+NONE_FITS = ("author:nobody", "tag:nothing", "kind:nothing", "since:2099-01-01", "until:1999-01-01")
+
+
+def test_what_is_shaky_is_filtered_by_words_of_the_query(ana):
+    found = ana.ask("search", query="", standing="shaky")["hits"]
+    kinds = " ".join({f"kind:{hit['kind']}" for hit in found})
+
+    assert found
+    assert found == ana.ask("search", query=kinds, standing="shaky")["hits"]
+    for query in NONE_FITS:
+        assert [] == ana.ask("search", query=query, standing="shaky")["hits"], query
+
+
+def test_search_weighs_what_is_old_less_when_asked(ana):
+    plain = ana.ask("search", query="session table")["hits"]
+    fading = ana.ask("search", query="session table", decay=1)["hits"]
+
+    assert {hit["id"] for hit in plain} == {hit["id"] for hit in fading}
+    assert max(hit["score"] for hit in fading) <= max(hit["score"] for hit in plain)
+    assert "Leave it out, or standing" in ana.refused("search", query="x", decay=1, standing="any")
+
+
 def test_search_tells_what_is_shaky_and_why(ana):
     found = ana.ask("search", query="", standing="shaky")["hits"]
 
@@ -160,6 +182,9 @@ def test_search_tells_what_contradicts_each_other(ana):
 
     (found,) = ana.ask("search", query="", standing="contested")["hits"]
     assert {"cold", "warm"} == {found["id"], found["other"]}
+    assert [found] == ana.ask("search", query=f"kind:{found['kind']}", standing="contested")["hits"]
+    for query in NONE_FITS:
+        assert [] == ana.ask("search", query=query, standing="contested")["hits"], query
 
 
 def test_search_with_any_standing_says_which_version_said_so(ana):

@@ -11,8 +11,8 @@ from graphstore.core.read.view import Reader
 from graphstore.errors import InvalidError
 from graphstore.values.inputs import ids
 from graphstore.values.keys import slot_name
-from graphstore.values.models import UPRIGHT, Standing
-from graphstore.values.period import OPEN, Instant, TimeLike
+from graphstore.values.models import UPRIGHT, Event, Node, Standing
+from graphstore.values.period import OPEN, Instant, TimeLike, instant
 
 __all__ = ["ANY", "Filters"]
 
@@ -62,16 +62,22 @@ class Filters(NamedTuple):
                 raise InvalidError.choice("standing", each, STANDINGS)
         return cls(**{name: frozenset(value) for name, value in sets.items()}, **instants)  # type: ignore[arg-type]
 
-    def admitting(self, view: Reader) -> Callable[[str], bool]:
-        """Whether a thing that stands at a view's coordinate, by its id, is of the kinds that are wanted and fits."""
-
-        def admits(name: str) -> bool:
-            with view.reading() as sight:
-                ent, fits = sight.index.ids[name], self.fitting(sight)
-                is_kind = not self.kind or sight.index.kind[ent] in self.kind
-                return is_kind and (fits is None or fits(ent, sight.find(ent)))
-
-        return admits
+    def admits(self, thing: Node | Event) -> bool:
+        """Whether a thing that was read fits. Standing is not looked at."""
+        if isinstance(thing, Event):
+            kind, begins, scope = thing.type, thing.occurred_at, ""
+        else:
+            kind, begins, scope = thing.kind, thing.valid_from, thing.scope
+        return (
+            (not self.kind or kind in self.kind)
+            and (not self.key or (isinstance(thing, Node) and thing.key in self.key))
+            and (not self.scope or scope in self.scope)
+            and (not self.author or thing.author in self.author)
+            and (not self.tag or (isinstance(thing, Node) and not self.tag.isdisjoint(thing.tags)))
+            and (not self.source or (thing.source or "").startswith(tuple(self.source)))
+            and self.since <= instant(begins) < self.until
+            and self.recorded_since <= instant(thing.recorded_at) < self.recorded_until
+        )
 
     @property
     def of_the_past(self) -> bool:
