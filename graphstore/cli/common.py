@@ -5,6 +5,7 @@ As in every module of the command line, nothing heavy is imported before a comma
 
 import inspect
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -119,6 +120,20 @@ def _opened(path: Path, author: str | None, read_only: bool, create: bool) -> "G
         return served
     driver: Any = os.environ.get("GRAPHSTORE_DRIVER", "kuzu")
     return graphstore.open(path, read_only=read_only, create=create, author=author, driver=driver)
+
+
+@contextmanager
+def ends_when_told() -> Iterator[None]:
+    """A request to end (SIGTERM) ends the block as a command that is done: what was opened in it is closed, and the exit code is 0."""
+
+    def end(*_: object) -> None:
+        raise SystemExit(0)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def place_of(store: Path) -> str:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from graphstore.cli import common
+from graphstore.cli import common, server_settings
 from graphstore.cli.common import CHOSEN, Embed, Store, Tx, Valid, function, open_store
 
 
@@ -19,41 +19,89 @@ class Profile(StrEnum):
     memory = "memory"
 
 
+class Level(StrEnum):
+    """From which weight on lines are written."""
+
+    debug = "debug"
+    info = "info"
+    warning = "warning"
+    error = "error"
+
+
+class Form(StrEnum):
+    """How lines are written."""
+
+    text = "text"
+    json = "json"
+
+
 Host = Annotated[
     str,
     typer.Option(
-        "--host", metavar="ADDRESS", help="Where to listen. By default this machine alone is let in."
+        "--host",
+        envvar="GRAPHSTORE_HOST",
+        metavar="ADDRESS",
+        help="Where to listen. By default this machine alone is let in.",
     ),
 ]
-Port = Annotated[int, typer.Option("--port", help="0: any that is free.")]
+Port = Annotated[int, typer.Option("--port", envvar="GRAPHSTORE_PORT", help="0: any that is free.")]
 Hosts = Annotated[
     list[str] | None,
-    typer.Option("--allow-host", metavar="NAME", help="A name this server goes by (may be repeated)."),
+    typer.Option(
+        "--allow-host",
+        envvar="GRAPHSTORE_ALLOW_HOST",
+        metavar="NAME",
+        help="A name this server goes by (may be repeated).",
+    ),
 ]
 Origins = Annotated[
     list[str] | None,
-    typer.Option("--allow-origin", metavar="URL", help="A web page that may ask (may be repeated)."),
+    typer.Option(
+        "--allow-origin",
+        envvar="GRAPHSTORE_ALLOW_ORIGIN",
+        metavar="URL",
+        help="A web page that may ask (may be repeated).",
+    ),
 ]
 ReadOnly = Annotated[
-    bool, typer.Option("--read-only", help="Only follow the store; another process may be writing it.")
+    bool,
+    typer.Option(
+        "--read-only",
+        envvar="GRAPHSTORE_READ_ONLY",
+        help="Only follow the store; another process may be writing it.",
+    ),
 ]
 NoTicks = Annotated[
-    bool, typer.Option("--no-ticks", help="Without the daily lifecycle, the observer and what else is due.")
+    bool,
+    typer.Option(
+        "--no-ticks",
+        envvar="GRAPHSTORE_NO_TICKS",
+        help="Without the daily lifecycle, the observer and what else is due.",
+    ),
 ]
 Syncs = Annotated[
     list[str] | None,
     typer.Option(
-        "--sync", metavar="MODULE:FUNCTION", help="Gives a service to keep in step with (may be repeated)."
+        "--sync",
+        envvar="GRAPHSTORE_SYNC",
+        metavar="MODULE:FUNCTION",
+        help="Gives a service to keep in step with (may be repeated).",
     ),
 ]
 Souls = Annotated[
     list[Path] | None,
-    typer.Option("--soul", metavar="FOLDER", help="Index the files an agent lives by (may be repeated)."),
+    typer.Option(
+        "--soul",
+        envvar="GRAPHSTORE_SOUL",
+        metavar="FOLDER",
+        help="Index the files an agent lives by (may be repeated).",
+    ),
 ]
 Files = Annotated[
     Path | None,
     typer.Option(
         "--files",
+        envvar="GRAPHSTORE_FILES",
         metavar="FOLDER",
         exists=True,
         file_okay=False,
@@ -64,6 +112,7 @@ TransactionSeconds = Annotated[
     float,
     typer.Option(
         "--transaction-seconds",
+        envvar="GRAPHSTORE_TRANSACTION_SECONDS",
         min=0.1,
         help="How long a transaction that a client holds open may wait for its next call. Others wait for it.",
     ),
@@ -72,15 +121,38 @@ Cache = Annotated[
     int,
     typer.Option(
         "--cache",
+        envvar="GRAPHSTORE_CACHE",
         metavar="MB",
         min=1,
         help="What graphs and tables for Cypher may keep in memory. The one used last stays, whatever its size.",
     ),
 ]
+LogLevel = Annotated[
+    Level,
+    typer.Option("--log-level", envvar="GRAPHSTORE_LOG_LEVEL", help="info: a line for each request too."),
+]
+LogFormat = Annotated[
+    Form, typer.Option("--log-format", envvar="GRAPHSTORE_LOG_FORMAT", help="Of the lines on standard error.")
+]
+Config = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        envvar="GRAPHSTORE_CONFIG",
+        metavar="FILE",
+        is_eager=True,
+        callback=server_settings.from_file,
+        help="A file in TOML: its table [serve] has what is not given here nor in the environment.",
+    ),
+]
+PrintConfig = Annotated[
+    bool, typer.Option("--print-config", help="Print every option with where it is from, and end.")
+]
 ShowToken = Annotated[bool, typer.Option("--show-token", help="Print the tokens, and end.")]
 
 
 def serve(
+    ctx: typer.Context,
     store: Store,
     host: Host = "127.0.0.1",
     port: Port = 7464,
@@ -94,9 +166,17 @@ def serve(
     files: Files = None,
     transaction_seconds: TransactionSeconds = 10.0,
     cache: Cache = 1024,
+    log_level: LogLevel = Level.warning,
+    log_format: LogFormat = Form.text,
+    config: Config = None,
+    print_config: PrintConfig = False,
     show_token: ShowToken = False,
 ) -> None:
     """Serve a store over HTTP: many processes read and write it. Its tokens are made when it is served first, in its folder."""
+    if print_config:
+        for line in server_settings.shown(ctx):
+            typer.echo(line)
+        return
     if show_token:
         from graphstore.core.folder.access_tokens import shown
 
@@ -134,6 +214,7 @@ def serve(
         read_only=read_only,
         prepared=prepared,
         report=common.say,
+        lines=(log_level.value, log_format.value),
         driver=os.environ.get("GRAPHSTORE_DRIVER", "kuzu"),
     )
 
@@ -239,7 +320,7 @@ def shell(
     terminal = not command and sys.stdin.isatty() and sys.stdout.isatty()
     branch = CHOSEN.get()
     CHOSEN.set(None)  # the shell turns to it, and back
-    with open_store(store, read_only=True) as opened:
+    with common.ends_when_told(), open_store(store, read_only=True) as opened:
         asked = Shell(opened, store.name, Output(terminal, shown, timing=terminal))
         asked.turn_to(branch)
         asked.valid, asked.tx = valid, tx

@@ -186,13 +186,19 @@ def _log_plainly() -> None:
 
 @contextmanager
 def _stopping() -> Iterator[None]:
-    """A request to end is as Ctrl-C: the store is closed on the way out."""
+    """A request to end ends the block, in which the store is closed on the way out, as Ctrl-C does; it is no failure."""
+    asked = False
 
     def stop(*_: object) -> None:
+        nonlocal asked
+        asked = True
         raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGTERM, stop)
     try:
         yield
+    except KeyboardInterrupt:
+        if not asked:
+            raise
     finally:
         signal.signal(signal.SIGTERM, before)

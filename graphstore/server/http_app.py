@@ -22,7 +22,7 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse
 from starlette.routing import Route
 
 import graphstore
@@ -31,6 +31,7 @@ from graphstore.errors import GraphStoreError, InvalidError, NotFoundError
 from graphstore.remote import calls
 from graphstore.remote.calls import Call
 from graphstore.server import http_rules as rules
+from graphstore.server import logs
 from graphstore.server.agents import PATH as AGENTS
 from graphstore.server.agents import Agents
 from graphstore.server.call_files import CallFiles
@@ -65,7 +66,7 @@ __all__ = ["Door", "Limits", "Patience", "app"]
 _log = logging.getLogger("graphstore")
 _HEARTBEAT = 15.0  # seconds after which a stream with no news sends a sign of life
 _LOOK = 1.0  # seconds after which a stream looks by itself: not everything is written by way of the server
-_OPEN = frozenset({"/health", "/docs", "/openapi.json"})  # they show nothing of the store
+_OPEN = frozenset({"/", "/health", "/docs", "/openapi.json"})  # they show nothing of the store
 _UNREAD = frozenset(
     {401, 403, 404, 405, 406, 413, 415, 504}
 )  # may come before the body of a request has been read
@@ -173,7 +174,7 @@ class Door:
         self.heads.came(scope.get("client"))
         path: str = scope["path"]
         call = self._calls.get(path)
-        name, found = (call.name if call else "other"), None
+        name, found, scoped = (call.name if call else "other"), None, ""
         self._active += 1
         try:
             headers: Headers = dict(scope["headers"])
@@ -199,6 +200,8 @@ class Door:
         except (Refused, GraphStoreError) as error:
             found = _refusal(error)
             status = found.status
+            if status == 401:
+                logs.refused(path, scope.get("client"), str(error))
         except ClientGone:
             status = 499
         except Exception as error:
@@ -210,7 +213,9 @@ class Door:
         if found is not None:
             await answer(send, found)
         self.heads.rest(scope.get("client"))
-        self.metrics.answered(name if call or status != 404 else "unknown", status, perf_counter() - start)
+        took = perf_counter() - start
+        self.metrics.answered(name if call or status != 404 else "unknown", status, took)
+        logs.answered(scope["method"], path, status, took, client=scope.get("client"), rights=scoped)
 
     def _let_in(self, path: str, headers: Headers) -> str:
         """What the caller may do: `read` or `write`; empty where the path is open to all."""
@@ -563,7 +568,10 @@ def app(
     def docs(_: Request) -> HTMLResponse:
         return HTMLResponse(page(document()), headers=_PAGE)
 
-    routes = [Route("/openapi.json", openapi), Route("/docs", docs)]
+    def first(_: Request) -> RedirectResponse:
+        return RedirectResponse("/docs", 307)
+
+    routes = [Route("/", first), Route("/openapi.json", openapi), Route("/docs", docs)]
     inner = Starlette(routes=routes, middleware=[Middleware(GZipMiddleware)], lifespan=life)
     door = Door(
         inner,

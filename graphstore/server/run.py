@@ -22,6 +22,7 @@ from graphstore.context.scheduler import Ticking
 from graphstore.core.folder import access_tokens as tokens
 from graphstore.core.folder import server_file
 from graphstore.errors import EngineError
+from graphstore.server import logs as log
 from graphstore.server.agents import Agents
 from graphstore.server.dispatch import Calling
 from graphstore.server.http_app import Limits, Patience, app
@@ -60,15 +61,19 @@ def serve(
     every: float = 60.0,
     report: Callable[[str], None] = print,
     driver: str = "kuzu",
+    lines: tuple[str, str] | None = None,
 ) -> None:
     """Serve the store of a folder until a signal ends it. `prepared` gets the opened store and returns what is done beside the
-    answers, which is checked every so many seconds.
+    answers, which is checked every so many seconds. `lines`: from which level on lines are written on standard error, and in which form; None: as the process has it.
 
     Raises LockedError when another holds the store, InvalidError for a store in memory, EngineError for an address that cannot be had.
     """
     server_file.refuse_memory(folder)
+    if lines is not None:
+        log.set_up(*lines)
     if folder.is_dir() and not read_only:
         server_file.refuse_served(folder)
+    before = server_file.left(folder)
     with contextlib.ExitStack() as stack:
         if (folder / "journal").is_dir() and not read_only and not server_file.is_held(folder):
             server_file.announce(folder, None)
@@ -78,6 +83,8 @@ def serve(
         stack.callback(sockets.close)
         store = stack.enter_context(graphstore.open(folder, read_only=read_only, driver=driver))  # type: ignore[arg-type]
         _report_notices(store, report)
+        if before is not None and not read_only:
+            log.say(logging.WARNING, "takeover", store=str(folder), pid=before["pid"], url=before["url"])
         ticking = prepared(store) if prepared is not None else None
         keys = tokens.kept(folder)
         url = _url(listening.host, sockets.getsockname()[1])
@@ -87,6 +94,7 @@ def serve(
             if not read_only:
                 server_file.announce(folder, url)
             report(f"serving {folder} on {url} (token in {folder / tokens.TOKEN})")
+            log.say(logging.INFO, "start", store=str(folder), url=url, pid=os.getpid(), read_only=read_only)
             calling.warm_queries()
             made.agents = Agents(store, hosts=(*listening.hosts, listening.host), read_only=read_only)
             working = [made.agents.run(), *([follow(calling)] if read_only else [])]
@@ -110,6 +118,7 @@ def serve(
         gc.freeze()  # what was opened lives as long as the server: no need to look through it again and again
         gc.set_threshold(*_COLLECT)
         _Server(made, folder).run([sockets])
+        log.say(logging.INFO, "stop", store=str(folder), url=url, pid=os.getpid())
         _report_notices(store, report)
 
 

@@ -592,6 +592,12 @@ def serving(path: str | os.PathLike[str], wait: float = _STARTING) -> tuple[str,
 
 def served(place: Path) -> dict[str, Any] | None:
     """The record of a live server of this machine: `pid`, and `url`, None while it is starting. A file of a user who may not write the folder is ignored."""
+    server = server_record(place)
+    return server if server is not None and _lives(server["pid"]) else None
+
+
+def server_record(place: Path) -> dict[str, Any] | None:
+    """The same of the last server of this machine, also of one that was killed."""
     try:
         server = orjson.loads(own_bytes(place / SERVED))
     except (OSError, orjson.JSONDecodeError):
@@ -601,7 +607,7 @@ def served(place: Path) -> dict[str, Any] | None:
     url, pid = server.get("url"), server.get("pid")
     if not isinstance(pid, int) or pid <= 0 or not (url is None or isinstance(url, str)):
         return None
-    return server if _lives(pid) else None
+    return server
 
 
 def token_in(place: Path, name: str = TOKEN) -> str | None:

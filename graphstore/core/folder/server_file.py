@@ -7,6 +7,7 @@ import os
 import socket
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import orjson
 
@@ -39,6 +40,12 @@ def withdraw(place: Path) -> None:
     if server is not None and server["pid"] == os.getpid():
         with contextlib.suppress(OSError):
             (place / folder.SERVED).unlink()
+
+
+def left(place: Path) -> dict[str, Any] | None:
+    """What a server that ended without a word left behind: its address and process; None where the last one ended well, or serves."""
+    server = folder.server_record(place) if place.is_dir() else None
+    return None if server is None or folder.holder(place) is not None else server
 
 
 def is_held(place: Path) -> bool:

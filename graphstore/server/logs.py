@@ -1,0 +1,90 @@
+"""What a server says of itself, a line each, on standard error: as text for people, or as JSON for what collects it."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+
+LEVELS = ("debug", "info", "warning", "error")
+FORMS = ("text", "json")
+_log = logging.getLogger("graphstore")
+_access = logging.getLogger("graphstore.access")
+_OTHERS = ("uvicorn", "uvicorn.error")
+
+
+def set_up(level: str = "warning", form: str = "text") -> None:
+    """Have the lines of this process written: those of at least a level, in a form. From `info` on there is a line for each request."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_Json() if form == "json" else _Text())
+    for name in ("graphstore", *_OTHERS):
+        logger = logging.getLogger(name)
+        logger.handlers, logger.propagate = [handler], False
+    _log.setLevel(level.upper())
+
+
+def say(level: int, what: str, **fields: Any) -> None:
+    """A line about the server: what happened, and what is known of it by name."""
+    _log.log(level, what, extra={"fields": fields})
+
+
+def answered(method: str, path: str, status: int, seconds: float, *, client: Any, rights: str) -> None:
+    """A line about a request, where such lines are wanted. Arguments are no part of it."""
+    if _access.isEnabledFor(logging.INFO):
+        fields = {
+            "method": method, "path": path, "status": status, "seconds": round(seconds, 6), "client": _address(client), "rights": rights or None,
+        }  # fmt: skip
+        _access.info("request", extra={"fields": fields})
+
+
+def refused(path: str, client: Any, why: str) -> None:
+    """A line about a login that was refused. What was shown is no part of it."""
+    say(logging.WARNING, "login refused", path=path, client=_address(client), why=why)
+
+
+def _address(client: Any) -> str | None:
+    return f"{client[0]}:{client[1]}" if isinstance(client, tuple | list) and len(client) == 2 else None
+
+
+def _fields(record: logging.LogRecord) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        name: value for name, value in getattr(record, "fields", {}).items() if value is not None
+    }
+    if record.exc_info:
+        found["error"] = logging.Formatter().formatException(record.exc_info)
+    return found
+
+
+def _at(record: logging.LogRecord) -> str:
+    return (
+        datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    )
+
+
+class _Json(logging.Formatter):
+    """A line of JSON."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            "at": _at(record),
+            "level": record.levelname.lower(),
+            "what": record.getMessage(),
+            **_fields(record),
+        }
+        return orjson.dumps(line, default=str).decode()
+
+
+class _Text(logging.Formatter):
+    """A line of words. What is shown of others is quoted, so that nobody writes lines of his own."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        fields = _fields(record)
+        error = fields.pop("error", None)
+        shown = [f"{name}={orjson.dumps(value, default=str).decode()}" for name, value in fields.items()]
+        line = " ".join(
+            (_at(record), record.levelname.lower(), " ".join(record.getMessage().split()), *shown)
+        )
+        return line if error is None else f"{line}\n{error}"
