@@ -200,23 +200,24 @@ def serve(
             return None
         return scheduler.usual(opened, sources=[function(name)() for name in sync or ()], souls=soul or ())
 
-    run.serve(
-        store,
-        listening=run.Listening(
-            host,
-            port,
-            tuple(allow_host or ()),
-            tuple(allow_origin or ()),
-            patience=run.Patience(idle=transaction_seconds),
-            limits=run.Limits(cache=cache << 20),
-            files=files,
-        ),
-        read_only=read_only,
-        prepared=prepared,
-        report=common.say,
-        lines=(log_level.value, log_format.value),
-        driver=os.environ.get("GRAPHSTORE_DRIVER", "kuzu"),
-    )
+    with common.ends_when_told():
+        run.serve(
+            store,
+            listening=run.Listening(
+                host,
+                port,
+                tuple(allow_host or ()),
+                tuple(allow_origin or ()),
+                patience=run.Patience(idle=transaction_seconds),
+                limits=run.Limits(cache=cache << 20),
+                files=files,
+            ),
+            read_only=read_only,
+            prepared=prepared,
+            report=common.say,
+            lines=(log_level.value, log_format.value),
+            driver=os.environ.get("GRAPHSTORE_DRIVER", "kuzu"),
+        )
 
 
 def _server() -> Any:
@@ -277,7 +278,7 @@ def mcp(
     token = (
         token_file.read_text(encoding="utf-8").strip() if token_file else os.environ.get("GRAPHSTORE_TOKEN")
     )
-    with open_store(store, read_only=read_only, create=not read_only) as opened:
+    with common.ends_when_told(), open_store(store, read_only=read_only, create=not read_only) as opened:
         if embed is not None:
             common.use_embedder(opened, embed)
         how: dict[str, Any] = {

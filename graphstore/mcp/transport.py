@@ -5,7 +5,6 @@ from __future__ import annotations
 import hmac
 import ipaddress
 import logging
-import signal
 import socket
 import sys
 import threading
@@ -49,7 +48,7 @@ def over_stdio(store: Store, **how: Any) -> None:
 
     # not in this thread: a read of standard input cannot be broken off, and Ctrl-C would wait for the next line
     serving = threading.Thread(target=serve, name="graphstore-mcp", daemon=True)
-    with _stopping(), _apart(store, how):
+    with _apart(store, how):
         try:
             serving.start()
             serving.join()
@@ -71,7 +70,7 @@ def over_http(store: Store, host: str, port: int, *, token: str | None = None, *
             f"{host} can be reached from elsewhere, and no token is asked for. Set GRAPHSTORE_TOKEN or give --token-file, or serve 127.0.0.1."
         )
     _log_plainly()
-    with _stopping(), _apart(store, how), _listening(host, port) as taken:
+    with _apart(store, how), _listening(host, port) as taken:
         port = taken.getsockname()[1]
         app = asgi(store, token=token, hosts=(host,), **how)
         config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=3)
@@ -182,23 +181,3 @@ def _apart(store: Store, how: dict[str, Any]) -> Iterator[None]:
 
 def _log_plainly() -> None:
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(message)s", stream=sys.stderr)
-
-
-@contextmanager
-def _stopping() -> Iterator[None]:
-    """A request to end ends the block, in which the store is closed on the way out, as Ctrl-C does; it is no failure."""
-    asked = False
-
-    def stop(*_: object) -> None:
-        nonlocal asked
-        asked = True
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, stop)
-    try:
-        yield
-    except KeyboardInterrupt:
-        if not asked:
-            raise
-    finally:
-        signal.signal(signal.SIGTERM, before)

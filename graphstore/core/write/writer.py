@@ -484,7 +484,8 @@ class Writer(Reader):
         journal = self._core.journal
         try:
             synced = journal.sync(ticket)
-        except KeyboardInterrupt:  # it is written: what is read from now on is to be what the disk has
+        except (KeyboardInterrupt, SystemExit):
+            # it is written: what is read from now on is to be what the disk has
             if journal.sync(ticket):
                 self._waiting.served(ticket)
             raise

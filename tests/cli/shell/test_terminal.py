@@ -332,3 +332,12 @@ def test_ctrl_c_while_a_stop_is_told_does_not_end_the_shell(place, monkeypatch):
             going_on = shell_terminal._turn(Typed(), shell, ready)
 
     assert (True, "stopped.", 2) == (going_on, told[-1], len(told))
+
+
+def test_a_request_to_end_leaves_with_nothing_wrong(place: Path) -> None:
+    terminal = Terminal(place / "team.gs", place / "state")
+    try:
+        os.kill(terminal.process, signal.SIGTERM)
+        assert 0 == terminal.left()
+    finally:
+        terminal.end()
