@@ -218,7 +218,7 @@ class Door:
         logs.answered(scope["method"], path, status, took, client=scope.get("client"), rights=scoped)
 
     def _let_in(self, path: str, headers: Headers) -> str:
-        """What the caller may do: `read` or `write`; empty where the path is open to all."""
+        """What the caller may do: `read`, `write` or `metrics`; empty where the path is open to all."""
         if self.calling is None or self.stopping.is_set():
             raise Refused(503, "the server is stopping.", after=2)
         if self._tokens is None:
@@ -234,6 +234,8 @@ class Door:
             raise Refused(
                 401, "that token is not known here. It is in the store's folder, where it was served first."
             )
+        if scoped == "metrics" and path != "/metrics":
+            raise Refused(403, "this token is for /metrics alone.")
         return scoped
 
     async def _answer(

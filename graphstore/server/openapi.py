@@ -56,7 +56,7 @@ _ERROR = {
 _TOKEN = {
     "type": "http",
     "scheme": "bearer",
-    "description": "It is in the store's folder: `token`, `token-read`.",
+    "description": "It is in the store's folder: `token`, `token-read`; for `/metrics` alone, `token-metrics`.",
 }
 _STATUS = {
     400: "a Cypher text that is refused or does not run",

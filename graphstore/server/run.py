@@ -94,6 +94,8 @@ def serve(
             if not read_only:
                 server_file.announce(folder, url)
             report(f"serving {folder} on {url} (token in {folder / tokens.TOKEN})")
+            if listening.host != "127.0.0.1":
+                report(_reached(listening.host, sockets.getsockname()[1], listening.hosts))
             log.say(logging.INFO, "start", store=str(folder), url=url, pid=os.getpid(), read_only=read_only)
             calling.warm_queries()
             made.agents = Agents(store, hosts=(*listening.hosts, listening.host), read_only=read_only)
@@ -165,6 +167,7 @@ def config(made: Any) -> uvicorn.Config:
         ws="none",
         lifespan="on",
         access_log=False,
+        log_config=None,  # its lines are written as those of the server are
         log_level="warning",
         server_header=False,
         proxy_headers=False,
@@ -285,6 +288,17 @@ def _url(host: str, port: int) -> str:
     if host in ("0.0.0.0", "::"):
         host = "127.0.0.1"  # for those on this machine; others know its name
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _reached(host: str, port: int, names: Iterable[str]) -> str:
+    """Where a server listens, and under which names others reach it, in words."""
+    where = "every address of this machine" if host in ("0.0.0.0", "::") else "this machine alone"
+    if not is_loopback(host) and host not in ("0.0.0.0", "::"):
+        where = "the network of that address"
+    shown = f"[{host}]" if ":" in host else host
+    own = () if host in ("0.0.0.0", "::") else (host,)
+    asked = ", ".join(dict.fromkeys(("localhost", *names, *own)))
+    return f"listening on {shown}:{port}: {where}, asked for as {asked}"
 
 
 def is_loopback(host: str) -> bool:

@@ -15,6 +15,7 @@ import pyarrow
 import pytest
 
 from graphstore import GraphStore
+from graphstore.core.folder.access_tokens import Tokens
 from graphstore.remote import calls as contract
 from graphstore.server.http_app import Limits, Patience
 from graphstore.server.requests import Gate, Refused, apart
@@ -340,6 +341,20 @@ def test_the_token_for_reading_reads_and_writes_nothing(disk_store, url, tmp_pat
         status, told, _ = reader.ask("POST", path, body)
         assert (403, "Forbidden") == (status, told["error"]), path
     assert 0 == disk_store.stats()["transactions"]
+
+
+def test_the_token_for_metrics_opens_these_alone(disk_store, url):
+    measuring = Wire(url, TOKENS.metrics)
+
+    assert b"graphstore_store_nodes 0" in measuring.get("/metrics")
+    for method, path in [("GET", "/nodes"), ("POST", "/add_node"), ("GET", "/export"), ("GET", "/changes"), ("POST", "/mcp"), ("GET", "/nothing")]:  # fmt: skip
+        assert (403, "Forbidden") == (lambda told: (told[0], told[1]["error"]))(
+            measuring.ask(method, path)
+        ), path
+
+
+def test_a_store_without_a_token_for_metrics_lets_nobody_in_by_none():
+    assert None is Tokens("w" * 30, "r" * 30).scope(b"")
 
 
 def test_a_call_that_names_a_file_wants_the_token_for_writing(url):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -15,6 +16,7 @@ from pathlib import Path
 import pytest
 
 import graphstore
+from graphstore.server.run import _reached
 from tests.support.served import Wire
 
 pytestmark = [pytest.mark.in_process("processes of their own"), pytest.mark.rest]
@@ -187,3 +189,32 @@ def test_the_process_is_measured_too(place: Path) -> None:
     for name in ("cpu_seconds_total", "start_time_seconds", "resident_memory_bytes", "open_fds", "max_fds"):
         (line,) = (line for line in text.splitlines() if line.startswith(f"process_{name} "))
         assert float(line.split()[1]) > 0
+
+
+@pytest.mark.parametrize(("host", "where"), [("localhost", "localhost"), ("127.0.0.2", "127.0.0.2")])
+def test_a_server_says_where_it_listens(place: Path, host: str, where: str) -> None:
+    with process("serve", place, "--port", 0, "--host", host, "--allow-host", "store.example") as (made, url):
+        port = url.rpartition(":")[2]
+        assert f"listening on {where}:{port}: this machine alone, asked for as " in made.stdout.readline()
+        ended(made)
+
+
+def test_where_all_addresses_are_listened_on_is_said() -> None:
+    assert (
+        "listening on [::]:80: every address of this machine, asked for as localhost, a.example"
+        == _reached("::", 80, ["a.example"])
+    )
+    assert (
+        "listening on 10.0.0.5:80: the network of that address, asked for as localhost, 10.0.0.5"
+        == _reached("10.0.0.5", 80, [])
+    )
+
+
+def test_what_the_server_beneath_says_has_the_same_form(place: Path) -> None:
+    with process("serve", place, "--port", 0, "--log-format", "json") as (made, url):
+        host, port = url.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port)), timeout=20) as stranger:
+            stranger.sendall(b"no request\r\n\r\n")
+            assert b"400" in stranger.recv(1000)
+        (line,) = map(json.loads, ended(made))
+    assert ("warning", "Invalid HTTP request received.") == (line["level"], line["what"])

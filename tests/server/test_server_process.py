@@ -45,7 +45,7 @@ def test_a_server_tells_where_it_is_serves_and_ends(tmp_path):
     with serve_in_process(place) as (process, url):
         told = orjson.loads((place / "server.json").read_bytes())
         assert (url, process.pid, socket.gethostname()) == (told["url"], told["pid"], told["host"])
-        for name in ("server.json", "token", "token-read"):
+        for name in ("server.json", "token", "token-read", "token-metrics"):
             assert 0o600 == stat.S_IMODE((place / name).stat().st_mode), name
         assert (url, (place / "token").read_text().strip()) == folder.serving(place)
         wire = Wire(url, (place / "token").read_text().strip())
@@ -70,7 +70,7 @@ def test_the_tokens_of_a_store_stay_and_are_shown_when_asked(tmp_path):
         second = run("serve", str(place), "--show-token").stdout
 
     assert first == second
-    assert ["write", "read"] == [line.split()[0] for line in first.splitlines()]
+    assert ["write", "read", "metrics"] == [line.split()[0] for line in first.splitlines()]
 
 
 def test_a_token_that_others_may_read_is_refused(tmp_path):

@@ -17,11 +17,11 @@ from graphstore import GraphStore
 from graphstore.core.folder.access_tokens import Tokens
 from graphstore.server import run
 from graphstore.server.http_app import app
-from tests.support.wire import READ, WRITE, Wire
+from tests.support.wire import METRICS, READ, WRITE, Wire
 
 __all__ = ["TOKENS", "Wire", "fact", "serve_in_process", "serve_in_thread"]
 
-TOKENS = Tokens(WRITE, READ)
+TOKENS = Tokens(WRITE, READ, METRICS)
 
 
 def fact(id: str, **more: Any) -> dict[str, Any]:

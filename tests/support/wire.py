@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-WRITE, READ = "write-" + "w" * 30, "read-" + "r" * 30
+WRITE, READ, METRICS = "write-" + "w" * 30, "read-" + "r" * 30, "metrics-" + "m" * 30
 Reply = tuple[int, Any, dict[str, str]]
 
 

@@ -1,4 +1,4 @@
-"""Who may do what with a served store: two tokens, one for everything and one for reading, in files that only their owner may read."""
+"""Who may do what with a served store: a token for everything, one for reading and one for metrics, in files that only their owner may read."""
 
 from __future__ import annotations
 
@@ -9,51 +9,60 @@ from hmac import compare_digest
 from pathlib import Path
 from typing import Literal
 
-from graphstore.core.folder.folder import READ_TOKEN, TOKEN, own_bytes, token_in
+from graphstore.core.folder.folder import METRICS_TOKEN, READ_TOKEN, TOKEN, own_bytes, token_in
 from graphstore.core.journal.files import write_all
 from graphstore.errors import EngineError, InvalidError
 
 __all__ = ["TOKEN", "Tokens", "kept", "made", "shown"]
 
-Scope = Literal["read", "write"]
+Scope = Literal["read", "write", "metrics"]
 _LEAST = 16
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Tokens:
-    """The tokens of a store: `write` allows everything, `read` only reading."""
+    """The tokens of a store: `write` allows everything, `read` only reading, `metrics` only `/metrics`; none has that when it is empty."""
 
     write: str
     read: str
+    metrics: str = ""
 
     def scope(self, shown: bytes) -> Scope | None:
         """The scope of a token; None for an unknown one. Runs in constant time."""
         writes = compare_digest(shown, self.write.encode())
         reads = compare_digest(shown, self.read.encode())
-        return "write" if writes else "read" if reads else None
+        measures = compare_digest(shown, self.metrics.encode()) and bool(self.metrics)
+        return "write" if writes else "read" if reads else "metrics" if measures else None
 
 
 def made() -> Tokens:
-    """Two new tokens, 256 random bits each."""
-    return Tokens(secrets.token_urlsafe(32), secrets.token_urlsafe(32))
+    """New tokens, 256 random bits each."""
+    return Tokens(*(secrets.token_urlsafe(32) for _ in range(3)))
 
 
 def kept(place: Path) -> Tokens:
-    """The tokens in a store's folder, made when they are missing.
+    """The tokens in a store's folder, made when they are missing; that for metrics only where the folder may be written.
 
     Raises InvalidError for a file others may read or that holds no token, EngineError when the disk refuses.
     """
-    return Tokens(_kept(place / TOKEN), _kept(place / READ_TOKEN))
+    write, read = _kept(place / TOKEN), _kept(place / READ_TOKEN)
+    try:
+        return Tokens(write, read, _kept(place / METRICS_TOKEN))
+    except (
+        EngineError
+    ):  # a store that was served before there was such a token, followed by who may only read it
+        return Tokens(write, read)
 
 
-def shown(place: Path) -> tuple[str, str]:
+def shown(place: Path) -> tuple[str, ...]:
     """The tokens of a store, each with its scope, in words. Raises InvalidError when it was never served."""
     write, read = token_in(place), token_in(place, READ_TOKEN)
     if write is None or read is None:
         raise InvalidError(
             f"{place} has no tokens yet. They are made when it is served first: graphstore serve {place}"
         )
-    return f"write {write}", f"read  {read}"
+    metrics = token_in(place, METRICS_TOKEN)
+    return (f"write   {write}", f"read    {read}", *([f"metrics {metrics}"] if metrics else []))
 
 
 def _kept(file: Path) -> str:

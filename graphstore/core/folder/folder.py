@@ -55,7 +55,7 @@ except ImportError:  # pragma: no cover - a platform without flock
 MEMORY = ":memory:"
 _JOURNAL, _LOCK, _NOTE = "journal", "lock", "graph.json"
 _INDEX, _WORDS = "index.bin", "words.bin"
-SERVED, TOKEN, READ_TOKEN = "server.json", "token", "token-read"
+SERVED, TOKEN, READ_TOKEN, METRICS_TOKEN = "server.json", "token", "token-read", "token-metrics"
 _STARTING = 10.0  # seconds to wait for a server that is starting
 _SAVE_AFTER = 256  # after so many lines the copy is saved again
 _LOOKS = 3  # so often the lock is tried, which others may touch, and a journal that seems broken is read

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.in_process("prepares the files beneath it")
 PRECIOUS = b"what took years to write\n" * 400
 NAMES = (
     "lock", "index.bin", "index.new", "graph.kuzu", "graph.kuzu.wal", "graph.kuzu.shadow", "graph.json", "graph.json.new", "VECTORS",
-    "VECTORS.new", "server.json", "server.json.new", "token", "token-read", "journal", "journal/00000001.jsonl", "journal/00000002.jsonl",
+    "VECTORS.new", "server.json", "server.json.new", "token", "token-read", "token-metrics", "journal", "journal/00000001.jsonl", "journal/00000002.jsonl",
     "journal/00000001.jsonl.new", "journal/00000001-torn-9.bin", "journal.new", "journal.old",
 )  # fmt: skip
 MATTERS = {
