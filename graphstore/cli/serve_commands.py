@@ -192,13 +192,7 @@ def serve(
         )
 
     def prepared(opened: Any) -> Any:
-        from graphstore.context import scheduler
-
-        if embed is not None:
-            common.use_embedder(opened, embed)
-        if no_ticks:
-            return None
-        return scheduler.usual(opened, sources=[function(name)() for name in sync or ()], souls=soul or ())
+        return _prepared(opened, embed, None if no_ticks else (sync or (), soul or ()))
 
     with common.ends_when_told():
         run.serve(
@@ -218,6 +212,17 @@ def serve(
             lines=(log_level.value, log_format.value),
             driver=os.environ.get("GRAPHSTORE_DRIVER", "kuzu"),
         )
+
+
+def _prepared(opened: Any, embed: Any, due: tuple[Any, Any] | None) -> Any:
+    """A store made ready to be served: its embedder, and what is done beside the answers, with these services and folders; None: nothing."""
+    from graphstore.context import scheduler
+
+    if embed is not None:
+        common.use_embedder(opened, embed)
+    if due is None:
+        return None
+    return scheduler.usual(opened, sources=[function(name)() for name in due[0]], souls=due[1])
 
 
 def _server() -> Any:

@@ -196,7 +196,7 @@ def messages(
     filters = _digest([wanted, begin, end, *([] if text is None else [text])])
     here, before = _going_on(view, cursor, filters)
     with here.reading() as sight:
-        among = None if text is None else _saying(here, sight, text)
+        among = None if text is None else Filters.of(here, {}, {}, asked_fields(text)).saying(sight, text)
         found = sight.messages(wanted, begin, end, before, among)
         rows = list(islice(found, None if most is None else most + 1))
         shown = rows[:most]
@@ -204,19 +204,6 @@ def messages(
         more = len(rows) > len(shown)
         last = (sight.since(shown[-1]), events[-1].id) if more else None
     return Page(events=events, cursor=None if last is None else _cursor(sight.valid, sight.tx, last, filters))
-
-
-def _saying(view: Reader, sight: Sight, text: str) -> set[int]:
-    """What says all of a text and fits the filters in it."""
-    filters = Filters.of(view, {}, {}, asked_fields(text))
-    found = sight.found(text, 1)
-    ents = found.saying(sight.index)
-    fits, kind = filters.fitting(sight), sight.index.kind
-    return {
-        ent
-        for ent in ents
-        if (not filters.kind or kind[ent] in filters.kind) and (fits is None or fits(ent, sight.find(ent)))
-    }
 
 
 def _digest(filters: Any) -> str:

@@ -339,11 +339,11 @@ def _elsewhere(
 ) -> dict[str, int]:
     """How many things that do not stand here say the question, by how they stand, and how many stand in scopes that were not asked; of very many, among
     those that say it best."""
-    passed, fits = set[int](), filters._replace(scope=frozenset()).fitting(sight)
+    index, passed, fits = sight.index, set[int](), filters._replace(scope=frozenset()).fitting(sight)
     many: dict[str, int] = {}
     for ent, number, _ in sight.found_ever(found.question.text, filters.kind):
         there, stands = (
-            not filters.scope or sight.index.scope[ent] in filters.scope,
+            not filters.scope or index.scope[ent] in filters.scope,
             sight.standing(ent) in UPRIGHT,
         )
         if ent in passed or stands == there or (seen is not None and not seen(ent)):

@@ -51,6 +51,17 @@ class Listening:
     patience: Patience = field(default_factory=Patience)
     files: Path | None = None
 
+    def admitting(self) -> dict[str, Any]:
+        """What `app` is to know of it."""
+        hosts = (*self.hosts, self.host)
+        return {
+            "limits": self.limits,
+            "patience": self.patience,
+            "hosts": hosts,
+            "origins": self.origins,
+            "files": self.files,
+        }
+
 
 def serve(
     folder: Path,
@@ -73,7 +84,7 @@ def serve(
         log.set_up(*lines)
     if folder.is_dir() and not read_only:
         server_file.refuse_served(folder)
-    before = server_file.left(folder)
+    before = None if read_only else server_file.left(folder)
     with contextlib.ExitStack() as stack:
         if (folder / "journal").is_dir() and not read_only and not server_file.is_held(folder):
             server_file.announce(folder, None)
@@ -83,7 +94,7 @@ def serve(
         stack.callback(sockets.close)
         store = stack.enter_context(graphstore.open(folder, read_only=read_only, driver=driver))  # type: ignore[arg-type]
         _report_notices(store, report)
-        if before is not None and not read_only:
+        if before is not None:
             log.say(logging.WARNING, "takeover", store=str(folder), pid=before["pid"], url=before["url"])
         ticking = prepared(store) if prepared is not None else None
         keys = tokens.kept(folder)
@@ -106,17 +117,7 @@ def serve(
                 yield
 
         stack.callback(server_file.withdraw, folder)
-        made = app(
-            store,
-            tokens=keys,
-            limits=listening.limits,
-            patience=listening.patience,
-            hosts=(*listening.hosts, listening.host),
-            origins=listening.origins,
-            read_only=read_only,
-            files=listening.files,
-            started=beside,
-        )
+        made = app(store, tokens=keys, read_only=read_only, started=beside, **listening.admitting())
         gc.freeze()  # what was opened lives as long as the server: no need to look through it again and again
         gc.set_threshold(*_COLLECT)
         _Server(made, folder).run([sockets])

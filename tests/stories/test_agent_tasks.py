@@ -311,7 +311,7 @@ def test_a_page_is_about_as_long_as_asked(reader: Caller) -> None:
         ("diff", {"id": "deploy-tue"}, "version"),
         ("diff", {"before_valid": "never"}, "schema()"),
         ("timeline", {"about": "zebra"}, "search("),
-        ("timeline", {"about": "auth", "thread": "release"}, "thread"),
+        ("timeline", {"about": "?!", "thread": "release"}, "has no word"),
         ("timeline", {"since": "a while"}, "7d"),
         ("events", {"since": "a while"}, "7d"),
         ("events", {"related_to": "no-such"}, "search("),

@@ -62,6 +62,16 @@ class Filters(NamedTuple):
                 raise InvalidError.choice("standing", each, STANDINGS)
         return cls(**{name: frozenset(value) for name, value in sets.items()}, **instants)  # type: ignore[arg-type]
 
+    def saying(self, sight: Sight, text: str) -> set[int]:
+        """What stands at a coordinate, says all of a text and is wanted."""
+        index, fits = sight.index, self.fitting(sight)
+        return {
+            ent
+            for ent in sight.found(text, 1).saying(index.v_ent)
+            if (not self.kind or index.kind[ent] in self.kind)
+            and (fits is None or fits(ent, sight.find(ent)))
+        }
+
     def admits(self, thing: Node | Event) -> bool:
         """Whether a thing that was read fits. Standing is not looked at."""
         if isinstance(thing, Event):

@@ -132,7 +132,7 @@ class Found:
         """The share of the question's weight that a thing says, 0 to 1."""
         return self.coverages((ent,))[0]
 
-    def saying(self, index: Index) -> set[int]:
+    def saying(self, v_ent: Sequence[int]) -> set[int]:
         """The things that say all of the question: each of its words in any form, its phrases, and nothing that it excludes."""
         import numpy as np
 
@@ -145,7 +145,7 @@ class Found:
         vers = np.asarray(wanted[0] if wanted else self._version_of[self._version_of >= 0], dtype=np.int64)
         for each in wanted[1:]:
             vers = np.intersect1d(vers, each, assume_unique=True)
-        found = {index.v_ent[ver] for ver in vers.tolist()}
+        found = {v_ent[ver] for ver in vers.tolist()}
         return found if self.admits is None else set(filter(self.admits, found))
 
     def count(self) -> int:
