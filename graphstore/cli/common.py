@@ -13,6 +13,7 @@ from contextvars import ContextVar
 from enum import StrEnum
 from functools import wraps
 from pathlib import Path
+from time import monotonic, sleep
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -92,6 +93,9 @@ def choose_branch(words: list[str]) -> list[str]:
     return words
 
 
+_PATIENCE, _PAUSE = 2.0, 0.02  # seconds that a lock is waited for, and between two tries
+
+
 @contextmanager
 def open_store(
     path: Path, *, author: str | None = None, read_only: bool = False, create: bool = False
@@ -108,7 +112,8 @@ def open_store(
 
 
 def _opened(path: Path, author: str | None, read_only: bool, create: bool) -> "GraphStore":
-    """The store; through its server where it has one on this machine, for reads too: that is quicker than reading the journal."""
+    """The store; through its server where it has one on this machine, for reads too: that is quicker than reading the journal. A lock that another command
+    holds is about to go: it is waited for."""
     import graphstore
     from graphstore import opening
 
@@ -119,7 +124,14 @@ def _opened(path: Path, author: str | None, read_only: bool, create: bool) -> "G
     if served is not None:
         return served
     driver: Any = os.environ.get("GRAPHSTORE_DRIVER", "kuzu")
-    return graphstore.open(path, read_only=read_only, create=create, author=author, driver=driver)
+    until = monotonic() + _PATIENCE
+    while True:
+        try:
+            return graphstore.open(path, read_only=read_only, create=create, author=author, driver=driver)
+        except graphstore.LockedError:
+            if monotonic() >= until:
+                raise
+            sleep(_PAUSE)
 
 
 @contextmanager

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -192,3 +195,26 @@ def test_the_address_of_a_server_is_told_as_it_was_typed():
     assert "http://127.0.0.1:7464" == place_of(Path("http://127.0.0.1:7464"))
     assert "https://a.example" == place_of(Path("https://a.example"))
     assert "team.gs" == place_of(Path("team.gs"))
+
+
+# ---------------------------------------------------------------- a lock that is about to go
+
+
+def test_commands_that_write_at_once_wait_for_each_other(tmp_path):
+    place = tmp_path / "memory.gs"
+    graphstore.open(place).close()
+    command = [sys.executable, "-m", "graphstore", "add", str(place), "fact", '{"a": 1}', "--id"]
+    running = [subprocess.Popen([*command, f"n{number}"], stdout=subprocess.DEVNULL) for number in range(4)]
+
+    assert [0] * 4 == [one.wait(60) for one in running]
+    with graphstore.open(place) as store:
+        assert {f"n{number}" for number in range(4)} == {node.id for node in store.nodes()}
+
+
+def test_a_command_waits_a_moment_for_who_holds_it_and_no_longer(tmp_path):
+    place = tmp_path / "memory.gs"
+    with graphstore.open(place):
+        script = f"import sys; from graphstore.cli import common; common._PATIENCE = 0.2; sys.argv[1:] = ['end', {str(place)!r}, 'n1', '--reason', 'x']; from graphstore.cli import main; main()"
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert (1, True) == (done.returncode, "held by another writer" in done.stderr), done.stderr
+    assert f"pid {os.getpid()}" in done.stderr
