@@ -24,7 +24,14 @@ from graphstore.remote.remote import RemoteStore
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 SEMANTICS = sorted(str(page.relative_to(ROOT)) for page in (ROOT / "docs" / "semantics").glob("*.md"))
-TYPED = ("README.md", "docs/guide.md", "docs/agents.md", "docs/command-line.md", "examples/README.md")
+TYPED = (
+    "README.md",
+    "docs/guide.md",
+    "docs/agents.md",
+    "docs/command-line.md",
+    "docs/operations.md",
+    "examples/README.md",
+)
 PAGES = (
     *TYPED,
     "docs/server.md",
@@ -51,7 +58,8 @@ def blocks(language: str, page: str = "README.md") -> list[str]:
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder to run the README in, with the examples beside it."""
-    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    for name in ("examples", "deploy"):
+        (tmp_path / name).symlink_to(ROOT / name)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")
     return tmp_path
@@ -88,10 +96,16 @@ def test_a_page_typed_from_top_to_bottom_runs_and_prints_what_it_shows(
 
 def _typed_in_bash(block: str) -> str:
     """What a shell prints of some lines, each of which must succeed."""
-    command = f'set -e\ngraphstore() {{ {shlex.quote(sys.executable)} -m graphstore "$@"; }}\n{block}'
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    shim = Path(
+        "bin", "graphstore"
+    )  # no function: a server behind `&` is to be the process that the shell knows
+    shim.parent.mkdir(exist_ok=True)
+    shim.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m graphstore "$@"\n')
+    shim.chmod(0o755)
+    path = f"{shim.parent.absolute()}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PATH": path}
     done = subprocess.run(
-        ["bash", "-c", command], capture_output=True, text=True, env=environment, timeout=120
+        ["bash", "-ec", block], capture_output=True, text=True, env=environment, timeout=120
     )
     assert done.returncode == 0, f"{block}\n{done.stdout}{done.stderr}"
     return done.stdout + done.stderr
