@@ -29,6 +29,12 @@ def from_file(ctx: typer.Context, file: Path | None) -> Path | None:
         raise typer.BadParameter(
             f"{file} names {min(wrong)!r}, which is no option of serve. Valid: {', '.join(sorted(known))}."
         )
+    several = {each.name for each in ctx.command.params if getattr(each, "multiple", False)}
+    for name, value in given.items():
+        if isinstance(value, dict) or (isinstance(value, list) and name not in several):
+            raise typer.BadParameter(f"{file} gives {name} {value!r}. Give one value.")
+        if name in several and not isinstance(value, list):
+            given[name] = [value]
     ctx.default_map = {**(ctx.default_map or {}), **given}
     return file
 

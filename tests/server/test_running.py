@@ -111,6 +111,8 @@ def test_the_command_line_comes_before_the_environment_before_the_file(place: Pa
         ("port = 1", "is to have one table, [serve], not 'port'"),
         ("[serve", "cannot be read"),
         ('[serve]\nport = "many"', "port"),
+        ("[serve]\nport = [1]", "gives port [1]. Give one value."),
+        ("[serve.host]\na = 1", "gives host {'a': 1}. Give one value."),
     ],
 )
 def test_a_file_that_is_wrong_is_refused(place: Path, tmp_path: Path, text: str, words: str) -> None:
@@ -122,17 +124,36 @@ def test_a_file_that_is_wrong_is_refused(place: Path, tmp_path: Path, text: str,
     assert words in " ".join(told.stderr.split())
 
 
+def test_one_value_is_enough_where_there_may_be_several(place: Path, tmp_path: Path) -> None:
+    file = tmp_path / "graphstore.toml"
+    file.write_text('[serve]\nallow-host = "a.example"\nallow_origin = ["https://c.example"]\n')
+    told = asked(
+        "serve",
+        place,
+        "--print-config",
+        GRAPHSTORE_CONFIG=str(file),
+        GRAPHSTORE_ALLOW_ORIGIN="https://a.example https://b.example",
+    ).stdout.splitlines()
+
+    assert f'allow_host = ["a.example"]  # {file}' in told
+    assert 'allow_origin = ["https://a.example", "https://b.example"]  # environment' in told
+
+
 @pytest.mark.parametrize("form", ["json", "text"])
 def test_a_server_says_what_it_does_and_never_what_was_shown_to_it(place: Path, form: str) -> None:
     with process("serve", place, "--port", 0, "--log-level", "info", "--log-format", form) as (made, url):
         token = (place / "token").read_text().strip()
         assert "n1" == Wire(url, token).get("/node?id=n1")["id"]
+        held = Wire(url, token).post("/transaction", {"read_only": True})["transaction"]
+        Wire(url, token).post(f"/transaction/{held}/commit")
         assert 401 == Wire(url, "secret-guess").ask("GET", "/node%0Aat?id=n1")[0]
         assert (307, "/docs") == (lambda told: (told[0], told[2]["location"]))(
             Wire(url, None).ask("GET", "/")
         )
         lines = ended(made)
-    assert not any("secret-guess" in line or token in line or "id=n1" in line for line in lines)
+    assert not any(
+        "secret-guess" in line or token in line or held in line or "id=n1" in line for line in lines
+    )
     if form == "text":
         assert any(' warning login refused path="/node\\nat" client="127.0.0.1:' in line for line in lines), (
             lines
@@ -140,13 +161,13 @@ def test_a_server_says_what_it_does_and_never_what_was_shown_to_it(place: Path, 
         assert all(line.startswith("20") for line in lines)
         return
     told = [json.loads(line) for line in lines]
-    assert ["start", "request", "login refused", "request", "request", "stop"] == [
+    assert ["start", "request", "request", "request", "login refused", "request", "request", "stop"] == [
         one["what"] for one in told
     ]
     assert ("GET", "/node", 200, "write") == tuple(
         told[1][name] for name in ("method", "path", "status", "rights")
     )
-    assert ("warning", "/node\nat") == (told[2]["level"], told[2]["path"])
+    assert ("warning", "/node\nat") == (told[4]["level"], told[4]["path"])
     assert [url, url] == [told[0]["url"], told[-1]["url"]]
 
 
