@@ -173,14 +173,10 @@ def serve(
     show_token: ShowToken = False,
 ) -> None:
     """Serve a store over HTTP: many processes read and write it. Its tokens are made when it is served first, in its folder."""
-    if print_config:
-        for line in server_settings.shown(ctx):
-            typer.echo(line)
-        return
-    if show_token:
+    if print_config or show_token:
         from graphstore.core.folder.access_tokens import shown
 
-        for line in shown(store):
+        for line in server_settings.shown(ctx) if print_config else shown(store):
             typer.echo(line)
         return
     run = _server()
