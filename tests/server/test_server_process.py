@@ -200,6 +200,22 @@ def test_who_cannot_write_is_told_to_serve(tmp_path):
     assert issubclass(LockedError, graphstore.EngineError)
 
 
+@pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="the system does not tell")
+def test_who_cannot_write_is_told_which_command_holds_the_store(tmp_path):
+    place = made(tmp_path)
+    hold = "import sys, graphstore\nwith graphstore.open(sys.argv[1]):\n    print('held', flush=True)\n    input()"
+    words = [sys.executable, "-c", hold, str(place), "a-secret"]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "held\n"
+        with pytest.raises(LockedError) as refused:
+            graphstore.open(place)
+        process.communicate("\n", timeout=60)
+
+    assert f"(pid {process.pid} on " in str(refused.value)
+    assert f": {Path(sys.executable).name} -c). " in str(refused.value)
+    assert "a-secret" not in str(refused.value) and "import" not in str(refused.value)
+
+
 def test_a_server_ends_though_clients_hold_on(tmp_path):
     place = made(tmp_path)
     with serve_in_process(place) as (process, url):

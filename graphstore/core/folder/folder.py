@@ -46,6 +46,7 @@ from graphstore.core.journal.positions import Position
 from graphstore.errors import DamageError, EngineError, InvalidError, LockedError, NotFoundError
 from graphstore.values.models import Problem, Verification
 from graphstore.values.period import Instant, iso, moment
+from graphstore.values.text import line
 
 try:
     import fcntl
@@ -108,9 +109,9 @@ class Folder:
         try:
             _lock(fd)
         except BlockingIOError:
-            holder = os.pread(fd, 200, 0).decode(errors="replace").strip() or "unknown"
+            known = os.pread(fd, 200, 0).decode(errors="replace").strip() or "unknown"
             raise LockedError(
-                f"{self.path} is held by another writer ({holder}). Wait until it closes, open with read_only=True to follow it, "
+                f"{self.path} is held by another writer ({known}{_command(known)}). Wait until it closes, open with read_only=True to follow it, "
                 f"or let it be served, so that many can write: graphstore serve {self.path}"
             ) from None
         os.ftruncate(fd, 0)
@@ -642,6 +643,24 @@ def _lock(fd: int) -> None:
             if not left:
                 raise
             time.sleep(0.001)
+
+
+def _command(known: str) -> str:
+    """The program of the process that a lock names, and its first arguments, as `: python -m graphstore mcp`; empty where this system does not tell.
+
+    Later arguments and code after `-c` are left out: they may hold what is nobody's business.
+    """
+    pid, _, host = known.removeprefix("pid ").partition(" on ")
+    if not pid.isdigit() or host != socket.gethostname():
+        return ""
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")[:4]
+    except OSError:
+        return ""
+    if "-c" in words:
+        words = words[: words.index("-c") + 1]
+    shown = line(" ".join(Path(word).name for word in words if word))
+    return f": {shown}" if shown else ""
 
 
 def holder(place: Path) -> int | None:
