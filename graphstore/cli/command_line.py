@@ -26,12 +26,16 @@ BY_HAND: dict[str, tuple[Callable[..., None], str]] = {
     "serve": (serve_commands.serve, SERVE),
     "mcp": (serve_commands.mcp, SERVE),
     "shell": (serve_commands.shell, SERVE),
+    "token add": (serve_commands.token_add, SERVE),
+    "token list": (serve_commands.token_list, SERVE),
+    "token revoke": (serve_commands.token_revoke, SERVE),
 }
 UNDER = {
     "import": "Bring in history from elsewhere.",
     "sessions": "Sessions of coding agents.",
     "memory": "Look into memory.",
     "index": "Fill memory from files.",
+    "token": "Tokens for who may see and do less, or not for ever.",
 }
 """The commands that have commands below them."""
 

@@ -335,3 +335,54 @@ def shell(
         lines = (line for one in command or () for line in f"{one}\n;\n".splitlines(keepends=True))
         if not asked.run_all(lines if command else sys.stdin, keep_going=keep_going):
             raise typer.Exit(1)
+
+
+def token_add(
+    store: Store,
+    name: Annotated[str, typer.Argument(help="What it is revoked by.")],
+    scope: Annotated[
+        list[str] | None,
+        typer.Option("--scope", metavar="PATH", help="It sees what is of this scope or below. [everything]"),
+    ] = None,
+    rights: Annotated[
+        str, typer.Option("--rights", metavar="read|admin", help="With scopes: read.")
+    ] = "read",
+    expires: Annotated[
+        str | None, typer.Option("--expires", metavar="DAYS", help="After how many days, such as 90d.")
+    ] = None,
+) -> None:
+    """Make a token for the server of a store and print it: of what is kept nobody can tell it again."""
+    from graphstore.core.folder import access_tokens
+    from graphstore.errors import InvalidError
+
+    try:
+        days = None if expires is None else float(expires.removesuffix("d"))
+    except ValueError:
+        raise InvalidError(f"{expires!r} is no number of days. Give one, such as 90d.") from None
+    typer.echo(access_tokens.add(_place(store), name, scopes=tuple(scope or ()), rights=rights, days=days))
+
+
+def token_list(store: Store) -> None:
+    """The tokens made by name: rights, scopes and when they expire."""
+    from graphstore.core.folder import access_tokens
+    from graphstore.values.period import iso
+
+    for one in access_tokens.grants(_place(store)):
+        until = "" if one.expires is None else f"  until {iso(int(one.expires * 1_000_000))}"
+        typer.echo(f"{one.name}  {one.rights}  {', '.join(one.scopes) or 'everything'}{until}")
+
+
+def token_revoke(store: Store, name: Annotated[str, typer.Argument(help="The name it was made by.")]) -> None:
+    """Let a token in no more, from the next request on."""
+    from graphstore.core.folder import access_tokens
+
+    access_tokens.revoke(_place(store), name)
+
+
+def _place(store: Path) -> Path:
+    from graphstore.errors import NotFoundError
+
+    place = Path(store)
+    if not (place / "journal").is_dir():
+        raise NotFoundError(f"no store at {place}. Tokens are of a store in a folder.")
+    return place

@@ -23,6 +23,10 @@ class Agents:
         self._asked, self._ready = asyncio.Event(), asyncio.Event()
         self._doors: dict[str, Any] = {}
 
+    def to(self, store: GraphStore) -> Agents:
+        """A door like this to another store, which is only read."""
+        return Agents(store, hosts=self._hosts, read_only=True)
+
     async def run(self) -> None:
         """Open the door when it is asked for, and keep it open until this is cancelled."""
         try:

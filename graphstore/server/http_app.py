@@ -26,7 +26,7 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse
 from starlette.routing import Route
 
 import graphstore
-from graphstore.core.folder.access_tokens import Tokens
+from graphstore.core.folder.access_tokens import Grant, Tokens
 from graphstore.errors import GraphStoreError, InvalidError, NotFoundError
 from graphstore.remote import calls
 from graphstore.remote.calls import Call
@@ -58,6 +58,7 @@ from graphstore.server.requests import (
     leave_unread,
     version_number,
 )
+from graphstore.server.scoped import ScopedStores
 from graphstore.store.store import GraphStore
 from graphstore.values.period import TimeLike, instant, iso
 
@@ -81,6 +82,7 @@ _AT_ONCE = (
 )
 _CLOUD_EVENTS = "cloud_events.cloud_events"
 _TABLES = ("nodes", "versions", "events", "links")
+_OVER_EVERYTHING = frozenset({"/metrics", "/query_tables"})
 
 
 class Door:
@@ -121,6 +123,7 @@ class Door:
         self._exports: Counter[str] = Counter()
         self._holders: dict[Any, str] = {}  # the connection that last used a transaction, and its token
         self._beginning: set[Any] = set()  # the connections that wait for one
+        self._scoped: ScopedStores[Door] = ScopedStores(store, self._door_within)
 
     # ------------------------------------------------------------------ its life
 
@@ -140,12 +143,15 @@ class Door:
             yield self.calling
         finally:
             self.end()
+            await self._scoped.close()
             calling, self.calling = self.calling, None
             await asyncio.get_running_loop().run_in_executor(None, calling.stop, 30.0)
 
     def end(self) -> None:
         """No new requests; streams end, and a transaction that is open: who waits for it is to be answered."""
         self.stopping.set()
+        for door in self._scoped.doors():
+            door.end()
         if self.calling is not None:
             self.calling.end_queries()
             self.calling.serving.hold_no_more()
@@ -174,7 +180,7 @@ class Door:
         self.heads.came(scope.get("client"))
         path: str = scope["path"]
         call = self._calls.get(path)
-        name, found, scoped = (call.name if call else "other"), None, ""
+        name, found, scoped, grant = (call.name if call else "other"), None, "", None
         self._active += 1
         try:
             headers: Headers = dict(scope["headers"])
@@ -185,7 +191,7 @@ class Door:
                 if scope["method"] == "OPTIONS" and path != AGENTS:
                     found = rules.options(self._allowed(path, call), headers, origin)
                 else:
-                    scoped = self._let_in(path, headers)
+                    scoped, grant = self._let_in(path, headers)
                     if scoped:
                         self.heads.know(scope.get("client"))
             except Refused:
@@ -193,7 +199,8 @@ class Door:
                     await leave_unread(receive)
                 raise
             if found is None:
-                found = await self._answer(call, scoped, headers, scope, receive, send)
+                door = self if grant is None else await self._within(grant, path)
+                found = await door._answer(call, scoped, headers, scope, receive, send)
             if found is not None and rules.is_packed(found, headers):
                 found = await self._packed(found)
             status = 200 if found is None else found.status
@@ -217,26 +224,43 @@ class Door:
         self.metrics.answered(name if call or status != 404 else "unknown", status, took)
         logs.answered(scope["method"], path, status, took, client=scope.get("client"), rights=scoped)
 
-    def _let_in(self, path: str, headers: Headers) -> str:
-        """What the caller may do: `read`, `write` or `metrics`; empty where the path is open to all."""
+    def _let_in(self, path: str, headers: Headers) -> tuple[str, Grant | None]:
+        """What the caller may do: `read`, `write` or `metrics`; empty where the path is open to all. And the grant of a token that sees some scopes alone."""
         if self.calling is None or self.stopping.is_set():
             raise Refused(503, "the server is stopping.", after=2)
         if self._tokens is None:
-            return "write"
+            return "write", None
         if path in _OPEN:
-            return ""
+            return "", None
         authorization = headers.get(b"authorization")
         if authorization is None:
             raise Refused(401, "no token. Send the header Authorization: Bearer TOKEN.")
         scheme, _, shown = authorization.partition(b" ")
-        scoped = self._tokens.scope(shown.strip()) if scheme.lower() == b"bearer" else None
-        if scoped is None:
-            raise Refused(
-                401, "that token is not known here. It is in the store's folder, where it was served first."
-            )
-        if scoped == "metrics" and path != "/metrics":
-            raise Refused(403, "this token is for /metrics alone.")
-        return scoped
+        if scheme.lower() == b"bearer":
+            scoped = self._tokens.scope(shown.strip())
+            if scoped == "metrics" and path != "/metrics":
+                raise Refused(403, "this token is for /metrics alone.")
+            if scoped is not None:
+                return scoped, None
+            grant = self._tokens.grant(shown.strip())
+            if grant is not None:
+                return ("write" if grant.rights == "admin" else "read"), grant if grant.scopes else None
+        raise Refused(
+            401, "that token is not known here. It is in the store's folder, where it was served first."
+        )
+
+    async def _within(self, grant: Grant, path: str) -> Door:
+        """The door of the store that a token with scopes sees. Raises Refused (403) for what no such token may ask."""
+        if path in _OVER_EVERYTHING:
+            raise Refused(403, f"{path[1:]} is of the whole store. It wants a token without scopes.")
+        return await self._scoped.door(grant.scopes)
+
+    def _door_within(self, store: GraphStore) -> Door:
+        """A door to a copy of the store, which is only read; it has the connections of this one."""
+        made = app(store, limits=self._limits, patience=self._patience, read_only=True)
+        made._gate, made.heads = self._gate, self.heads
+        made.agents = None if self.agents is None else self.agents.to(store)
+        return made
 
     async def _answer(
         self, call: Call | None, scoped: str, headers: Headers, scope: Scope, receive: Receive, send: Send
@@ -323,6 +347,11 @@ class Door:
         if request is None:
             return await calling.write(call, args, asked, kind)
         return await calling.once(request, lambda: calling.write(call, args, asked, kind))
+
+    @property
+    def streaming(self) -> bool:
+        """Whether somebody follows the changes."""
+        return any(self._streams.values())
 
     def _calling(self) -> Calling:
         assert self.calling is not None

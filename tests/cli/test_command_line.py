@@ -27,7 +27,7 @@ from tests.conftest import Clock
 ROOT = Path(__file__).parents[2]
 
 COMMANDS = [
-    "demo", "init", "add-node", "revise", "amend", "supersede", "end", "retract", "undo", "link", "unlink", "record-event", "get", "links", "history",
+    "demo", "init", "token", "add-node", "revise", "amend", "supersede", "end", "retract", "undo", "link", "unlink", "record-event", "get", "links", "history",
     "what-superseded", "why", "effects", "walk", "path", "diff", "query", "changes", "import", "export", "restore", "verify", "stats",
     "events", "record-message", "timeline", "trace", "evict", "erase", "retention", "review", "resolve", "sweep", "confirm", "shaky", "search", "fold", "trust", "languages",
     "memorize", "topic", "latest-on", "snapshot", "snapshots", "consolidate",

@@ -1,22 +1,41 @@
-"""Who may do what with a served store: a token for everything, one for reading and one for metrics, in files that only their owner may read."""
+"""Who may do what with a served store: a token for everything, one for reading and one for metrics, in files that only their owner may read, and
+those of a name, of which only hashes are kept."""
 
 from __future__ import annotations
 
 import os
+import re
 import secrets
+import time
 from dataclasses import dataclass
+from hashlib import sha256
 from hmac import compare_digest
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
+
+import orjson
 
 from graphstore.core.folder.folder import METRICS_TOKEN, READ_TOKEN, TOKEN, own_bytes, token_in
 from graphstore.core.journal.files import write_all
-from graphstore.errors import EngineError, InvalidError
+from graphstore.errors import ConflictError, EngineError, InvalidError, NotFoundError
 
-__all__ = ["TOKEN", "Tokens", "kept", "made", "shown"]
+__all__ = ["TOKEN", "Grant", "Tokens", "add", "grants", "kept", "made", "revoke", "shown"]
 
 Scope = Literal["read", "write", "metrics"]
 _LEAST = 16
+NAMED = "tokens.json"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """What a token of a name may do. `scopes`: what it sees, none: everything. `expires`: Unix seconds."""
+
+    name: str
+    rights: str
+    scopes: tuple[str, ...]
+    expires: float | None
+    hash: str
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -26,6 +45,7 @@ class Tokens:
     write: str
     read: str
     metrics: str = ""
+    folder: Path | None = None
 
     def scope(self, shown: bytes) -> Scope | None:
         """The scope of a token; None for an unknown one. Runs in constant time."""
@@ -34,10 +54,21 @@ class Tokens:
         measures = compare_digest(shown, self.metrics.encode()) and bool(self.metrics)
         return "write" if writes else "read" if reads else "metrics" if measures else None
 
+    def grant(self, shown: bytes) -> Grant | None:
+        """The grant of a token that was made by name and has not expired, None for an unknown one."""
+        if self.folder is None:
+            return None
+        hashed, found = _hash(shown), None
+        for each in grants(self.folder):
+            if compare_digest(hashed, each.hash):
+                found = each
+        return None if found is None or (found.expires or time.time() + 1) <= time.time() else found
+
 
 def made() -> Tokens:
     """New tokens, 256 random bits each."""
-    return Tokens(*(secrets.token_urlsafe(32) for _ in range(3)))
+    write, read, metrics = (secrets.token_urlsafe(32) for _ in range(3))
+    return Tokens(write, read, metrics)
 
 
 def kept(place: Path) -> Tokens:
@@ -47,11 +78,99 @@ def kept(place: Path) -> Tokens:
     """
     write, read = _kept(place / TOKEN), _kept(place / READ_TOKEN)
     try:
-        return Tokens(write, read, _kept(place / METRICS_TOKEN))
+        return Tokens(write, read, _kept(place / METRICS_TOKEN), place)
     except (
         EngineError
     ):  # a store that was served before there was such a token, followed by who may only read it
-        return Tokens(write, read)
+        return Tokens(write, read, folder=place)
+
+
+def grants(place: Path) -> list[Grant]:
+    """The tokens of a name, revoked ones left out. Raises InvalidError for a file that cannot be read: then none of them is let in."""
+    try:
+        raw = own_bytes(place / NAMED)
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise InvalidError(f"{place / NAMED} cannot be read ({error}).") from error
+    try:
+        return [
+            Grant(one["name"], one["rights"], tuple(one["scopes"]), one["expires"], one["hash"])
+            for one in orjson.loads(raw)
+        ]
+    except (ValueError, KeyError, TypeError) as error:
+        raise InvalidError(f"{place / NAMED} is no list of tokens. Remove it, and make them anew.") from error
+
+
+def add(
+    place: Path, name: str, *, scopes: tuple[str, ...] = (), rights: str = "read", days: float | None = None
+) -> str:
+    """Make a token and give it, the only time it is shown. `days`: how long it is let in.
+
+    Raises InvalidError for wrong words, ConflictError for a name that is taken.
+    """
+    if _NAME.fullmatch(name) is None:
+        raise InvalidError(
+            f"{name!r} is no name of a token. Give up to 64 of: letters, digits, '.', '_', '-'."
+        )
+    if rights not in ("read", "admin"):
+        raise InvalidError.choice("rights", rights, ("read", "admin"))
+    if scopes and rights != "read":
+        raise InvalidError("a token with scopes only reads. Give --rights read, or leave --scope out.")
+    if any(not scope or scope != scope.strip("/ ") or "//" in scope for scope in scopes):
+        raise InvalidError("a scope is a path such as team/a: not empty, and no '/' at its ends.")
+    if days is not None and not 0 < days < 100_000:
+        raise InvalidError(f"{days:g} days is no time. Give a number above 0.")
+    known = grants(place)
+    if any(each.name == name for each in known):
+        raise ConflictError(f"there is a token {name!r}. Revoke it first, or choose another name.")
+    token = secrets.token_urlsafe(32)
+    expires = None if days is None else time.time() + days * 86_400
+    _write(place, [*known, Grant(name, rights, scopes, expires, _hash(token.encode()))])
+    return token
+
+
+def revoke(place: Path, name: str) -> None:
+    """Let a token in no more, from the next request on. Raises NotFoundError when there is none of that name."""
+    known = grants(place)
+    left = [each for each in known if each.name != name]
+    if len(left) == len(known):
+        raise NotFoundError.nearest("token", name, lambda: [each.name for each in known])
+    _write(place, left)
+
+
+def _hash(token: bytes) -> str:
+    return sha256(token).hexdigest()
+
+
+def _write(place: Path, known: list[Grant]) -> None:
+    fresh = place / f"{NAMED}.new"
+    content: list[dict[str, Any]] = [
+        {
+            "name": one.name,
+            "rights": one.rights,
+            "scopes": one.scopes,
+            "expires": one.expires,
+            "hash": one.hash,
+        }
+        for one in known
+    ]
+    try:
+        fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    except FileExistsError:
+        raise ConflictError(f"somebody else changes the tokens. When nobody does, remove {fresh}.") from None
+    except OSError as error:
+        raise EngineError(f"cannot write {fresh}: {error.strerror}.") from error
+    try:
+        try:
+            write_all(fd, orjson.dumps(content, option=orjson.OPT_INDENT_2) + b"\n")
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+        fresh.replace(place / NAMED)
+    except OSError as error:
+        fresh.unlink(missing_ok=True)
+        raise EngineError(f"cannot write {place / NAMED}: {error.strerror}.") from error
 
 
 def shown(place: Path) -> tuple[str, ...]:

@@ -1,0 +1,134 @@
+"""A copy of a store with what some scopes hold, as if nothing else had ever been recorded: what is outside is in no file of it, so no read can show it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from graphstore.core.folder.rewrite import Compacting
+from graphstore.core.journal.journal import Journal
+from graphstore.core.journal.line import FORGOTTEN, GENESIS, OF_LINKS, encode, header
+from graphstore.core.journal.positions import Line
+from graphstore.values.period import Instant, instant
+
+_NOT_OF_THINGS = ("branches", "aliases", "settings")
+
+
+def within(scope: object, granted: tuple[str, ...]) -> bool:
+    """Whether a scope, a path, is one of those or below one."""
+    return isinstance(scope, str) and any(scope == each or scope.startswith(f"{each}/") for each in granted)
+
+
+class ScopedCopy:
+    """The journal of a copy, and how far it has followed that of its store. Of branches and settings it has nothing.
+
+    A node is of its scope, an event of the text `scope` in the metadata it was first recorded with; a link is there when both its ends are.
+    """
+
+    def __init__(self, source: Path, folder: Path, scopes: tuple[str, ...]) -> None:
+        self._journal = Journal(source / "journal", writer=False)
+        self._scopes, self._prev = scopes, GENESIS
+        self._leaving_out = _Outside()
+        self._kinds: dict[str, dict[str, Any]] = {}
+        self._used: set[str] = set()  # kinds of links
+        self._lines: list[Line] = []
+        self._waiting: list[list[Line]] = []
+        (folder / "journal").mkdir(parents=True)
+        self._file = folder / "journal" / "00000001.jsonl"
+        self._file.write_bytes(header(1))
+
+    def is_of_its_store(self) -> bool:
+        """Whether the journal only grew since it was read. Otherwise the copy has what was erased or taken back: make another."""
+        return not self._journal.renewed() and self._journal.unchanged()
+
+    def follow(self, upto: Instant) -> bool:
+        """Copy the transactions up to a tx. Whether the copy has more than before. Raises DamageError where the journal did not only grow."""
+        for lines in self._journal.read():
+            self._lines += lines
+            if not lines[-1].head.get("more"):
+                self._waiting.append(self._lines)
+                self._lines = []
+        found = []
+        while self._waiting and instant(self._waiting[0][0].head["tx"]) <= upto:
+            found += self._copied(self._waiting.pop(0))
+        if found:
+            with open(self._file, "ab") as sink:
+                sink.writelines(found)
+        return bool(found)
+
+    def _copied(self, lines: list[Line]) -> list[bytes]:
+        heads = [line.head for line in lines]
+        if heads[0].get("branch") is not None:
+            return []
+        for line in lines:
+            self._look(line)
+        places = {id(line.head): line.places for line in lines}
+        left = []
+        for head, kept in self._leaving_out.transaction(heads):
+            bodies = [places[id(head)][number] for number in kept]
+            head["body"] = [head["body"][number] for number in kept]
+            left.append((head, [self._journal.raw(*body) if body.length else FORGOTTEN for body in bodies]))
+        written = []
+        for number, (head, raw) in enumerate(left, 1):
+            head.pop("more", None)
+            if number < len(left):
+                head["more"] = True
+            head["prev"] = self._prev
+            data, self._prev, _ = encode(head, raw)
+            written.append(data)
+        return written
+
+    def _look(self, line: Line) -> None:
+        """Note what a line has that is inside, and what is outside."""
+        outside, head = self._leaving_out, line.head
+        for name in _NOT_OF_THINGS:
+            head.pop(name, None)
+        bodies = {name: body for name, _, body in head.get("versions", ())}
+        for name, *more in head.get("entities", ()):
+            scope = more[2] if len(more) > 1 else self._scope_of_event(line, bodies.get(name))
+            (outside.inside if within(scope, self._scopes) else outside.gone).add(name)
+        self._leave_occurrences(line)
+        kinds = [kind for kind in head.pop("kinds", ()) if "promoted" not in kind]
+        self._kinds |= {kind["name"]: kind for kind in kinds}
+        for name, begin, kind, end in head.get("links", ()):
+            if {begin, end} <= outside.inside:
+                outside.inside_links.add(name)
+                self._used.add(kind)
+        if defined := [self._kinds.pop(kind) for kind in sorted(self._used & self._kinds.keys())]:
+            head["kinds"] = defined
+
+    def _leave_occurrences(self, line: Line) -> None:
+        """Leave out what an event inside was seen with, where that is not said to be of a scope inside."""
+        ops = line.head.get("ops", ())
+        seen = line.head.get("seen", ())
+        for entry in seen:
+            op = ops[entry[-1]]
+            body = op[2] if len(op) > 2 else line.head.get("why")
+            if body is not None and not within(self._scope_of_event(line, body), self._scopes):
+                op[1] = ""
+        if seen:
+            line.head["seen"] = [entry for entry in seen if ops[entry[-1]][1]]
+
+    def _scope_of_event(self, line: Line, body: int | None) -> Any:
+        if body is None or not line.places[body].length:
+            return None
+        metadata = orjson.loads(self._journal.raw(*line.places[body])).get("metadata")
+        return metadata.get("scope") if isinstance(metadata, dict) else None
+
+    def close(self) -> None:
+        """Close the files of the store."""
+        self._journal.close()
+
+
+class _Outside(Compacting):
+    """Leaves out what is outside, and every operation that is not on something inside."""
+
+    def __init__(self) -> None:
+        super().__init__(set(), ())  # type: ignore[arg-type]  # no branches
+        self.inside: set[str] = set()
+        self.inside_links: set[str] = set()
+
+    def _is_gone(self, verb: str, subject: str) -> bool:
+        return subject not in (self.inside_links if verb in OF_LINKS else self.inside)

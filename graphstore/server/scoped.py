@@ -1,0 +1,122 @@
+"""The stores that tokens with scopes see: for each set of scopes a copy in a folder of its own, which follows the store before each answer."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import tempfile
+from collections.abc import Callable
+from contextlib import AsyncExitStack, suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import graphstore
+from graphstore.core.folder.scoped_copy import ScopedCopy
+from graphstore.errors import DamageError
+from graphstore.server.requests import Refused
+
+if TYPE_CHECKING:
+    from graphstore.store.store import GraphStore
+
+Door = TypeVar("Door", bound=Any)
+_MOST = 64  # sets of scopes
+_FOLLOW = 0.25  # seconds between two looks for a stream
+
+
+class ScopedStores(Generic[Door]):
+    """The doors to those copies, by their scopes; `made` gives the door to one."""
+
+    def __init__(self, store: GraphStore, made: Callable[[GraphStore], Door]) -> None:
+        self._store, self._made = store, made
+        self._open: dict[tuple[str, ...], _Open[Door]] = {}
+        self._turn = asyncio.Lock()
+        self._watching: asyncio.Task[None] | None = None
+
+    def doors(self) -> list[Door]:
+        """Those that are open."""
+        return [each.door for each in self._open.values()]
+
+    async def door(self, scopes: tuple[str, ...]) -> Door:
+        """The door to what these scopes hold now. Raises Refused when too many sets of scopes are open."""
+        scopes = tuple(sorted(set(scopes)))
+        async with self._turn:
+            found = self._open.get(scopes)
+            if found is None or not await asyncio.to_thread(found.follow):
+                if found is not None:
+                    del self._open[scopes]
+                    await found.close()
+                if len(self._open) >= _MOST:
+                    raise Refused(503, f"{_MOST} sets of scopes are open. Make tokens of fewer.")
+                fresh = await asyncio.to_thread(_copied, self._store, scopes)
+                found = _Open(self._store, *fresh, self._made(fresh[1]))
+                await found.begin()
+                self._open[scopes] = found
+            if self._watching is None:
+                self._watching = asyncio.ensure_future(self._watch())
+            return found.door
+
+    async def _watch(self) -> None:
+        """Move the copies on that somebody follows the changes of."""
+        while True:
+            await asyncio.sleep(_FOLLOW)
+            for scopes, each in list(self._open.items()):
+                if each.door.streaming:
+                    with suppress(Exception):  # the next request tells
+                        (await self.door(scopes)).calling.news()
+
+    async def close(self) -> None:
+        """Close them, and remove the copies."""
+        if self._watching is not None:
+            self._watching.cancel()
+        while self._open:
+            await self._open.popitem()[1].close()
+
+
+class _Open(Generic[Door]):
+    def __init__(
+        self, store: GraphStore, copy: ScopedCopy, copied: GraphStore, folder: Path, door: Door
+    ) -> None:
+        self._store, self._copy, self._copied, self._folder, self.door = store, copy, copied, folder, door
+        self._stack = AsyncExitStack()
+        self._running: asyncio.Task[None] | None = None
+
+    async def begin(self) -> None:
+        await self._stack.enter_async_context(self.door.open())
+        if self.door.agents is not None:
+            self._running = asyncio.ensure_future(self.door.agents.run())
+
+    def follow(self) -> bool:
+        """Whether the copy has all that its store has now; else it must be made anew."""
+        try:
+            if not self._copy.is_of_its_store():
+                return False
+            if self._copy.follow(self._store._coordinate()[1]):
+                self._copied.refresh()
+        except DamageError:
+            return False
+        return True
+
+    async def close(self) -> None:
+        if self._running is not None:
+            self._running.cancel()
+        await self._stack.aclose()
+        await asyncio.to_thread(self._remove)
+
+    def _remove(self) -> None:
+        self._copied.close()
+        self._copy.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _copied(store: GraphStore, scopes: tuple[str, ...]) -> tuple[ScopedCopy, GraphStore, Path]:
+    folder = Path(tempfile.mkdtemp(prefix="graphstore-scoped-"))
+    try:
+        assert store.path is not None
+        copy = ScopedCopy(Path(store.path), folder / "store", scopes)
+        copy.follow(store._coordinate()[1])
+        opened = partial(graphstore.open, folder / "store", read_only=True, clock=store._clock)
+        return copy, opened(), folder
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
