@@ -499,6 +499,17 @@ def test_what_says_a_text_is_read_page_by_page_at_any_coordinate(chat: GraphStor
     assert [] == list(messages(chat.as_of(tx="2020-01-01"), text="login"))
 
 
+@pytest.mark.parametrize("text", ["login", '"login page"', "login -fine", "-limiter"])
+def test_what_was_superseded_is_found_as_it_is_listed(chat: GraphStore, text: str) -> None:
+    before = [event.id for event in messages(chat, text=text)]
+    chat.supersede("m0", by="m3", reason="said anew")
+
+    assert "m0" in before
+    assert before == [event.id for event in messages(chat, text=text)]
+    chat.erase("m0", reason="asked to")
+    assert [id for id in before if id != "m0"] == [event.id for event in messages(chat, text=text)]
+
+
 @pytest.mark.parametrize("text", ["", "  ", "?!"])
 def test_a_text_without_words_is_refused(chat: GraphStore, text: str) -> None:
     with pytest.raises(InvalidError, match="text"):

@@ -63,14 +63,16 @@ class Filters(NamedTuple):
         return cls(**{name: frozenset(value) for name, value in sets.items()}, **instants)  # type: ignore[arg-type]
 
     def saying(self, sight: Sight, text: str) -> set[int]:
-        """What stands at a coordinate, says all of a text and is wanted."""
+        """What is believed and holds at a coordinate as a version that says all of a text, superseded events too, and is wanted."""
         index, fits = sight.index, self.fitting(sight)
-        return {
-            ent
-            for ent in sight.found(text, 1).saying(index.v_ent)
-            if (not self.kind or index.kind[ent] in self.kind)
-            and (fits is None or fits(ent, sight.find(ent)))
-        }
+        found = set()
+        for ver in sight.found(text, 1).saying():
+            ent = index.v_ent[ver]
+            row = sight.find(ent)
+            holds = row >= 0 and index.r_ver[row] == ver
+            if holds and (not self.kind or index.kind[ent] in self.kind) and (fits is None or fits(ent, row)):
+                found.add(ent)
+        return found
 
     def admits(self, thing: Node | Event) -> bool:
         """Whether a thing that was read fits. Standing is not looked at."""

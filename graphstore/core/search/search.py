@@ -105,10 +105,12 @@ class Found:
         admits: Fits | None,
         version_of: NDArray[np.int32],
         candidates: Callable[[], Iterator[int]],
+        versions: Fits | None,
     ) -> None:
         self.matches, self.admits = matches, admits
         self.question, self.weights, self.unknown = asked.question, asked.weights, asked.unknown()
         self._asked, self._version_of, self._candidates = asked, version_of, candidates
+        self._versions = versions or (lambda _: True)
 
     def says(self, ent: int) -> tuple[int, ...]:
         """Which terms of the question, by number, a thing says as it stands here."""
@@ -132,21 +134,21 @@ class Found:
         """The share of the question's weight that a thing says, 0 to 1."""
         return self.coverages((ent,))[0]
 
-    def saying(self, v_ent: Sequence[int]) -> set[int]:
-        """The things that say all of the question: each of its words in any form, its phrases, and nothing that it excludes."""
+    def saying(self) -> Iterator[int]:
+        """The versions recorded by then, whatever became of them, that say all of the question: each of its words in any form, its phrases, and nothing that
+        it excludes."""
         import numpy as np
 
         wanted = [
             posting.versions if posting is not None else ()
-            for term, posting in zip(self.question.terms, self._asked.alive, strict=True)
+            for term, posting in zip(self.question.terms, self._asked._all, strict=True)
             if term.weight >= 1
         ]
         wanted.sort(key=len)
-        vers = np.asarray(wanted[0] if wanted else self._version_of[self._version_of >= 0], dtype=np.int64)
+        vers = np.asarray(wanted[0] if wanted else range(self._asked.known), dtype=np.int64)
         for each in wanted[1:]:
             vers = np.intersect1d(vers, each, assume_unique=True)
-        found = {v_ent[ver] for ver in vers.tolist()}
-        return found if self.admits is None else set(filter(self.admits, found))
+        return filter(self._versions, iter(vers.tolist()))
 
     def count(self) -> int:
         """How many things match, the best and all others."""
@@ -221,7 +223,7 @@ class Search:
         best = _best(found, index, most) if weigh is None else _best_weighed(found, index, most, weigh)
         version_of = standing.version_of
         admits = None if versions is None else lambda ent: versions(int(version_of[ent]))
-        return Found(best, asked, admits, version_of, candidates)
+        return Found(best, asked, admits, version_of, candidates, versions)
 
     def find_known(
         self, sight: At, text: str, kinds: frozenset[str] = frozenset()
@@ -433,7 +435,7 @@ class _Asked:
     """A question in the words of a store: where each of its terms is, among the first `known` versions and among those `alive`; what it weighs there."""
 
     def __init__(self, question: Question, layers: Layers, known: int, alive: Mask, count: int) -> None:
-        self.question, self._layers, self._known = question, layers, known
+        self.question, self._layers, self.known = question, layers, known
         self._all = [self.posting(term) for term in question.terms]
         self.alive = [None if posting is None else _alive(posting, alive) for posting in self._all]
         many = [0 if posting is None else len(posting.versions) for posting in self.alive]
@@ -457,8 +459,8 @@ class _Asked:
         found = []
         for layer in self._layers:
             for posting in filter(None, map(layer.posting, forms)):
-                if posting.versions[-1] >= self._known:
-                    many = int(np.searchsorted(posting.versions, self._known))
+                if posting.versions[-1] >= self.known:
+                    many = int(np.searchsorted(posting.versions, self.known))
                     posting = Posting(posting.versions[:many], posting.times[:many])
                 if len(posting.versions):
                     found.append(posting)
