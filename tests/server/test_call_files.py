@@ -333,6 +333,6 @@ def test_reads_by_get_and_head_write_nothing(url, disk_store, tmp_path, monkeypa
             for method in ("GET", "HEAD"):
                 assert wire.ask(method, f"/{name.replace('.', '/')}?{query}")[0] < 500
         else:
-            assert 403 == wire.ask("GET", f"/{name.replace('.', '/')}")[0]
+            assert 405 == wire.ask("GET", f"/{name.replace('.', '/')}")[0]
     assert journal == {file: file.read_bytes() for file in (disk_store.path / "journal").iterdir()}
     assert before == sorted(each for each in tmp_path.rglob("*") if disk_store.path not in each.parents)
