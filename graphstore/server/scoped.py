@@ -57,11 +57,11 @@ class ScopedStores(Generic[Door]):
             return found.door
 
     async def _watch(self) -> None:
-        """Move the copies on that somebody follows the changes of."""
+        """Move the copies on that somebody follows the changes of, and make those anew that have what was erased."""
         while True:
             await asyncio.sleep(_FOLLOW)
             for scopes, each in list(self._open.items()):
-                if each.door.streaming:
+                if each.door.streaming or not await asyncio.to_thread(each.is_of_its_store):
                     with suppress(Exception):  # the next request tells
                         (await self.door(scopes)).calling.news()
 
@@ -85,6 +85,13 @@ class _Open(Generic[Door]):
         await self._stack.enter_async_context(self.door.open())
         if self.door.agents is not None:
             self._running = asyncio.ensure_future(self.door.agents.run())
+
+    def is_of_its_store(self) -> bool:
+        """Whether it has nothing that its store has no more."""
+        try:
+            return self._copy.is_of_its_store()
+        except (OSError, DamageError):
+            return False
 
     def follow(self) -> bool:
         """Whether the copy has all that its store has now; else it must be made anew."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -162,6 +164,21 @@ def test_what_is_written_is_seen_at_once_and_what_is_erased_is_gone(tmp_path):
         owner.post("/erase", {"id": "a9", "reason": "asked for"})
         assert b"oak" not in wire.ask("GET", "/export")[1]
         assert b"oak" not in orjson.dumps(wire.ask("GET", "/versions?id=a9")[1])
+
+
+def test_what_is_erased_is_in_no_copy_even_if_nobody_asks(tmp_path, monkeypatch):
+    copies = tmp_path / "copies"
+    copies.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(copies))
+    served = _served(tmp_path, others=True)
+    with served as wire:
+        assert "a1" == wire.get("/node?id=a1")["id"]
+        Wire(served.url, WRITE).post("/erase", {"id": "a1", "reason": "asked for"})
+        until = time.monotonic() + 30
+        while any(b"kitchen" in file.read_bytes() for file in copies.rglob("*.jsonl")):
+            assert time.monotonic() < until
+            time.sleep(0.01)
+    assert [] == list(copies.glob("graphstore-scoped-*"))
 
 
 def test_a_token_is_kept_as_a_hash_and_ends_when_it_is_revoked_or_old(tmp_path, monkeypatch):
