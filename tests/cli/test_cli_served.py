@@ -50,7 +50,7 @@ WRITES: list[tuple[str, ...]] = [
 LOCAL = {
     "demo": "makes a store of its own", "init": "makes a store", "restore": "makes a store", "serve": "is the server",
     "unlink": "in a test of its own", "undo": "in a test of its own", "reembed": "in a test of its own", "import": "in a test of its own", "export": "in a test of its own",
-    "index": "in a test of its own", "memorize": "in a test of its own", "mcp": "is a server", "shell": "in its own tests",
+    "index": "in a test of its own", "memorize": "in a test of its own", "mcp": "is a server", "token": "is about the server", "shell": "in its own tests",
 }  # fmt: skip
 
 
