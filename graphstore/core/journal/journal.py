@@ -330,6 +330,8 @@ class Journal:
     def _load(self, segment: int, offset: int) -> bytes:
         fd = self._file(segment).fileno()
         size = os.fstat(fd).st_size
+        if size < offset:  # its writer has just taken back what was read
+            self._refuse_cut(segment, offset)
         return self._bytes(segment, offset, size - offset)
 
     def _bytes(self, segment: int, offset: int, length: int) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -105,6 +106,26 @@ def test_a_segment_that_was_taken_back_and_begun_again_is_seen(tmp_path, small):
             add(store, range(100, 103))
             assert 3 == reader.refresh()
             assert known + 3 == len(reader.nodes())
+
+
+def test_a_line_that_is_taken_back_while_a_reader_looks_is_gone_for_it_too(tmp_path, monkeypatch):
+    path = tmp_path / "memory.gs"
+    with graphstore.open(path) as store:
+        add(store, range(3))
+    file = path / "journal/00000001.jsonl"
+    lines = file.read_bytes().splitlines(keepends=True)
+    unchanged = journals.Journal.unchanged
+
+    def then_cut(self):
+        found = unchanged(self)
+        os.truncate(file, sum(map(len, lines[:-1])))
+        return found
+
+    with graphstore.open(path, read_only=True) as reader:
+        assert {"n0", "n1", "n2"} == {node.id for node in reader.nodes()}
+        monkeypatch.setattr(journals.Journal, "unchanged", then_cut)
+        reader.refresh()
+        assert {"n0", "n1"} == {node.id for node in reader.nodes()}
 
 
 def test_a_segment_that_was_taken_back_before_it_was_opened_holds_nobody_up(tmp_path):
