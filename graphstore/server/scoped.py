@@ -61,8 +61,10 @@ class ScopedStores(Generic[Door]):
         while True:
             await asyncio.sleep(_FOLLOW)
             for scopes, each in list(self._open.items()):
-                if each.door.streaming or not await asyncio.to_thread(each.is_of_its_store):
-                    with suppress(Exception):  # the next request tells
+                with suppress(Exception):  # the next request tells
+                    async with self._turn:
+                        is_right = await asyncio.to_thread(each.is_of_its_store)
+                    if each.door.streaming or not is_right:
                         (await self.door(scopes)).calling.news()
 
     async def close(self) -> None:
