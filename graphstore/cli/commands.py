@@ -526,7 +526,7 @@ def _ingest(form: str) -> Callable[[Asked], Any]:
         how = {"analyze": sessions.builtin, **asked.values, "format": form}
         if follow:
             following = sessions.Following(asked.store, path, **how)
-            with common.ends_when_told():
+            with common.exits_on_sigterm():
                 sessions.follow(following, asked.report, every=2.0 if every is None else every)
         with common.progress_bar(f"importing {path}") as progress:
             return sessions.ingest(asked.store, path, progress=progress, **how)

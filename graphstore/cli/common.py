@@ -135,7 +135,7 @@ def _opened(path: Path, author: str | None, read_only: bool, create: bool) -> "G
 
 
 @contextmanager
-def ends_when_told() -> Iterator[None]:
+def exits_on_sigterm() -> Iterator[None]:
     """A request to end (SIGTERM) ends the block as a command that is done: what was opened in it is closed, and the exit code is 0."""
 
     def end(*_: object) -> None:

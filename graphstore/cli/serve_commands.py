@@ -190,7 +190,7 @@ def serve(
     def prepared(opened: Any) -> Any:
         return _prepared(opened, embed, None if no_ticks else (sync or (), soul or ()))
 
-    with common.ends_when_told():
+    with common.exits_on_sigterm():
         run.serve(
             store,
             listening=run.Listening(
@@ -279,7 +279,7 @@ def mcp(
     token = (
         token_file.read_text(encoding="utf-8").strip() if token_file else os.environ.get("GRAPHSTORE_TOKEN")
     )
-    with common.ends_when_told(), open_store(store, read_only=read_only, create=not read_only) as opened:
+    with common.exits_on_sigterm(), open_store(store, read_only=read_only, create=not read_only) as opened:
         if embed is not None:
             common.use_embedder(opened, embed)
         how: dict[str, Any] = {
@@ -322,7 +322,7 @@ def shell(
     terminal = not command and sys.stdin.isatty() and sys.stdout.isatty()
     branch = CHOSEN.get()
     CHOSEN.set(None)  # the shell turns to it, and back
-    with common.ends_when_told(), open_store(store, read_only=True) as opened:
+    with common.exits_on_sigterm(), open_store(store, read_only=True) as opened:
         asked = Shell(opened, store.name, Output(terminal, shown, timing=terminal))
         asked.turn_to(branch)
         asked.valid, asked.tx = valid, tx

@@ -58,7 +58,7 @@ from graphstore.server.requests import (
     leave_unread,
     version_number,
 )
-from graphstore.server.scoped import ScopedStores
+from graphstore.server.scoped_stores import ScopedStores
 from graphstore.store.store import GraphStore
 from graphstore.values.period import TimeLike, instant, iso
 
@@ -187,7 +187,7 @@ class Door:
             try:
                 origin = self._gate.check(headers)
                 if origin is not None:
-                    send = rules.shared(send, origin)
+                    send = rules.with_cors(send, origin)
                 if scope["method"] == "OPTIONS" and path != AGENTS:
                     found = rules.options(self._allowed(path, call), headers, origin)
                 else:
@@ -201,8 +201,8 @@ class Door:
             if found is None:
                 door = self if grant is None else await self._within(grant, path)
                 found = await door._answer(call, scoped, headers, scope, receive, send)
-            if found is not None and rules.is_packed(found, headers):
-                found = await self._packed(found)
+            if found is not None and rules.is_compressible(found, headers):
+                found = await self._compressed(found)
             status = 200 if found is None else found.status
         except (Refused, GraphStoreError) as error:
             found = _refusal(error)
@@ -290,7 +290,7 @@ class Door:
         args = self._of_server(call, calls.from_query(call, asked.others))
         self._files.check(call, args, scoped, get=True)
         found = await self._calling().read(call, args, asked, _kind(call, headers))
-        return rules.unchanged(rules.kept(found, asked, self._store._last_tx), headers)
+        return rules.unchanged(rules.cacheable(found, asked, self._store._last_tx), headers)
 
     def _allowed(self, path: str, call: Call | None) -> tuple[str, ...]:
         """The methods of a path. Raises Refused (404)."""
@@ -303,11 +303,11 @@ class Door:
             return ("POST", "OPTIONS")
         raise Refused(404, str(NotFoundError.nearest("call", path, lambda: self._calls)))
 
-    async def _packed(self, found: Response) -> Response:
+    async def _compressed(self, found: Response) -> Response:
         """An answer, compressed; a large one by a reader."""
         if len(found.body) < rules.LARGE or self.calling is None:
-            return rules.packed(found)
-        return await self.calling.aside(partial(rules.packed, found))  # type: ignore[no-any-return]
+            return rules.compressed(found)
+        return await self.calling.aside(partial(rules.compressed, found))  # type: ignore[no-any-return]
 
     def _of_server(self, call: Call, args: dict[str, Any]) -> dict[str, Any]:
         """The arguments of a call with what only the server knows better: events for others come from no path of this machine."""
@@ -498,7 +498,7 @@ class Door:
             call = calls.CALLS["changes"]
             args = calls.from_query(call, asked.others)
             found = await self._calling().read(call, args, asked, _kind(call, headers))
-            return rules.unchanged(rules.kept(found, asked, self._store._last_tx), headers)
+            return rules.unchanged(rules.cacheable(found, asked, self._store._last_tx), headers)
         if scope["method"] == "HEAD":
             return Response(200, b"", (), b"text/event-stream; charset=utf-8")
         unknown = dict(asked.others).keys() - {"since"}

@@ -16,7 +16,13 @@ from graphstore.values.period import Instant, instant
 FORM = b"application/x-www-form-urlencoded"  # what curl says of any text that it is given
 LARGE = 1 << 17  # bytes whose compression would keep others waiting
 _SMALL = 1 << 10  # bytes that are not worth it
-_PACKED = (b"application/json", b"text/", b"application/jsonl", b"application/vnd.graphstore", EVENTS)
+_COMPRESSED_KINDS = (
+    b"application/json",
+    b"text/",
+    b"application/jsonl",
+    b"application/vnd.graphstore",
+    EVENTS,
+)
 _HOUR = b"private, max-age=3600, immutable"
 _DAY = re.compile(r"\d{4}-\d\d")
 _ASKED = b"Authorization, Content-Type, If-Match, If-None-Match, Graphstore-Request, Last-Event-ID"
@@ -46,7 +52,7 @@ def options(allowed: Sequence[str], headers: Headers, origin: bytes | None) -> R
     return Response(204, b"", found)
 
 
-def shared(send: Send, origin: bytes) -> Send:
+def with_cors(send: Send, origin: bytes) -> Send:
     """Sends answers so that the page of another origin may read them."""
     more = [
         (b"access-control-allow-origin", origin),
@@ -114,7 +120,7 @@ def read_as_json(headers: Headers) -> None:
 # ---- what may be kept -------------------------------------------------------------------------
 
 
-def kept(found: Response, asked: Apart, last: Instant) -> Response:
+def cacheable(found: Response, asked: Apart, last: Instant) -> Response:
     """An answer with how long it may be kept. What is asked at a coordinate on both clocks that no write can reach any more (`last`: the last tx there is)
     is the same for ever but for what is erased: so it may be kept for an hour, and asked for again by its ETag."""
     if not _is_settled(found, asked, last):
@@ -149,15 +155,15 @@ def unchanged(found: Response, headers: Headers) -> Response:
 # ---- compression ------------------------------------------------------------------------------
 
 
-def is_packed(found: Response, headers: Headers) -> bool:
+def is_compressible(found: Response, headers: Headers) -> bool:
     """Whether an answer is to be compressed: it is large enough, of a kind that gets smaller, and the client reads gzip."""
     accepts = headers.get(b"accept-encoding")
-    if accepts is None or len(found.body) < _SMALL or not found.kind.startswith(_PACKED):
+    if accepts is None or len(found.body) < _SMALL or not found.kind.startswith(_COMPRESSED_KINDS):
         return False
     return _quality(b"gzip", _qualities(accepts)) > 0 or _qualities(accepts).get(b"*", 0.0) > 0
 
 
-def packed(found: Response) -> Response:
+def compressed(found: Response) -> Response:
     """An answer, compressed."""
     more = ((b"content-encoding", b"gzip"), (b"vary", b"accept-encoding"))
     return found._replace(body=gzip.compress(found.body, 5, mtime=0), headers=(*found.headers, *more))

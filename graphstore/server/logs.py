@@ -1,4 +1,4 @@
-"""What a server says of itself, a line each, on standard error: as text for people, or as JSON for what collects it."""
+"""The log of a server on standard error: lines of text for people, or of JSON for a log collector."""
 
 from __future__ import annotations
 
@@ -9,15 +9,13 @@ from typing import Any
 
 import orjson
 
-LEVELS = ("debug", "info", "warning", "error")
-FORMS = ("text", "json")
 _log = logging.getLogger("graphstore")
 _access = logging.getLogger("graphstore.access")
 _OTHERS = ("uvicorn", "uvicorn.error")
 
 
 def set_up(level: str = "warning", form: str = "text") -> None:
-    """Have the lines of this process written: those of at least a level, in a form. From `info` on there is a line for each request."""
+    """Write log lines of at least this level, in this form. From `info` on there is a line for each request."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Json() if form == "json" else _Text())
     for name in ("graphstore", *_OTHERS):
@@ -80,7 +78,7 @@ class _Json(logging.Formatter):
 
 
 class _Text(logging.Formatter):
-    """A line of words. What is shown of others is quoted, so that nobody writes lines of his own."""
+    """A line of text. Values that clients send are quoted, so that none of them can forge a line."""
 
     def format(self, record: logging.LogRecord) -> str:
         fields = _fields(record)
